@@ -17,6 +17,7 @@ probing_create(struct emulation *emulation, struct err *err)
 		.times = sc->pinglists.times,
 		.seed = sc->pinglists.seed,
 		.rxe = sc->pinglists.rxe,
+		.rails = sc->pinglists.rails,
 	};
 
 	if (!sc->pingmesh.enabled || emulation->phase != EMULATION_RUN)
@@ -42,6 +43,7 @@ probing_agent(struct emulation *emulation, uint32_t node)
 		.node = node,
 		.seed = (uint64_t)sc->root.seed,
 		.cpu_ps = sc->pingmesh.cpu_ps,
+		.clock_ps = sc->pingmesh.clock_ps,
 		.management_ps = sc->pingmesh.management_ps,
 		.service = sc->pingmesh.service,
 		.traces = sc->pingmesh.trace_rate != 0,

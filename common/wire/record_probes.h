@@ -47,11 +47,13 @@ struct rec_probe {
 	uint16_t reserved;
 	struct rec_tuple tuple; /* of the probe; its ACKs have the addresses the other way round, and its source port */
 	uint32_t target_qpn;
-	uint32_t seq;          /* of the prober's RNIC, from 0 */
-	uint64_t sent_ps;      /* (1): when the application posted it */
-	uint64_t rtt_ps;       /* of the network, (5-2)-(4-3) */
-	uint64_t prober_ps;    /* the prober's own delay, (6-1)-(5-2) */
-	uint64_t responder_ps; /* the responder's, (4-3); 0, of all three: not known */
+	uint32_t seq;     /* of the prober's RNIC, from 0 */
+	uint64_t sent_ps; /* (1): when the application posted it */
+	/*
+	 * rtt_ps: of the network, (5-2)-(4-3); prober_ps: the prober's own delay, (6-1)-(5-2); responder_ps: the responder's, (4-3). 0: not
+	 * known. REC_PROBE_RAIL: rtt_ps is 0, prober_ps is (2) and responder_ps is (3), each by the clock of its RNIC.
+	 */
+	uint64_t rtt_ps, prober_ps, responder_ps;
 };
 
 #define REC_PROBE_FIELDS(F, T)                                                                                             \

@@ -47,7 +47,7 @@ collect(const struct judging *j, uint32_t first, uint32_t end, struct delay *del
 	for (uint32_t i = first; i < end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 
-		if (probe->result != REC_PROBE_OK)
+		if (probe->result != REC_PROBE_OK || net_is_one_way(probe))
 			continue;
 		delays[count++] = (struct delay){ j->net.rnics[probe->dst].host, probe->responder_ps };
 		delays[count++] = (struct delay){ j->net.rnics[probe->src].host, probe->prober_ps };
@@ -132,7 +132,7 @@ lingers_until(const struct judging *j, uint32_t host)
 
 		if ((from && probe->prober_ps >= least_ps) || (to && probe->responder_ps >= least_ps))
 			last_ps = probe->sent_ps;
-		answered |= to && probe->result == REC_PROBE_OK;
+		answered |= to && probe->result == REC_PROBE_OK && !net_is_one_way(probe);
 		if (to && !answered && probe->open)
 			silent_ps = probe->sent_ps;
 	}

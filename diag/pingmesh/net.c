@@ -148,11 +148,12 @@ list_tuples(struct net *net, const struct ev_vec *probes, struct err *err)
 static void
 put_probe(struct net *net, const struct rec_probe *rec)
 {
-	bool good = rec->result == REC_PROBE_OK;
+	bool good = rec->result == REC_PROBE_OK, one_way = rec->kind == REC_PROBE_RAIL;
 	struct net_probe probe = { .sent_ps = rec->sent_ps,
 				   .rtt_ps = good ? rec->rtt_ps : 0,
-				   .prober_ps = good ? rec->prober_ps : 0,
-				   .responder_ps = good ? rec->responder_ps : 0,
+				   .prober_ps = good && !one_way ? rec->prober_ps : 0,
+				   .responder_ps = good && !one_way ? rec->responder_ps : 0,
+				   .way_ps = good && one_way ? (int64_t)rec->responder_ps - (int64_t)rec->prober_ps : 0,
 				   .src = net_find_rnic(net, rec->tuple.src_ip),
 				   .dst = net_find_rnic(net, rec->tuple.dst_ip),
 				   .tuple = net_find_tuple(net, &rec->tuple),
@@ -160,6 +161,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 				   .seq = rec->seq,
 				   .kind = (uint8_t)rec->kind,
 				   .result = (uint8_t)rec->result,
+				   .lost = one_way && !good ? NET_LOST_FORTH : NET_LOST_SOMEWHERE,
 				   .open = !good };
 
 	if (probe.src == RUN_NONE || probe.dst == RUN_NONE || rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS)
@@ -281,6 +283,8 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 		rc = list_tuples(net, &ev->probes, err);
 	if (rc == 0)
 		rc = list_probes(net, &ev->probes, err);
+	if (rc == 0)
+		rc = net_level_rails(net, err);
 	if (rc == 0)
 		rc = net_list_traces(net, &ev->probe_hops, err);
 	return rc == 0 ? net_mark_lost(net, &ev->heard, err) : rc;

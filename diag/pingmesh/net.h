@@ -14,9 +14,10 @@ enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
 
 /* A probe as it is judged. */
 struct net_probe {
-	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps;
-	uint32_t src, dst; /* indices into rnics */
-	uint32_t tuple;    /* index into tuples */
+	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a probe of one way what that took */
+	int64_t way_ps;                                    /* of such a one, by the clocks of both its ends */
+	uint32_t src, dst;                                 /* indices into rnics */
+	uint32_t tuple;                                    /* index into tuples */
 	uint32_t qpn, seq;
 	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
 	uint8_t cause;        /* enum pingmesh_cause */
@@ -68,6 +69,13 @@ struct net {
 /* @param ev  with a PINGMESH record @param net  zeroed; net_fini() in any case. @return 0 or -ENOMEM with err */
 int net_init(struct net *net, const struct evidence *ev, const struct run *run, struct err *err);
 void net_fini(struct net *net);
+
+/* Nobody answers probes of one way: they have no way back, and no delays of processing. */
+static inline bool
+net_is_one_way(const struct net_probe *probe)
+{
+	return probe->kind == REC_PROBE_RAIL;
+}
 
 /* @return index into rnics, RUN_NONE: no host has this address */
 uint32_t net_find_rnic(const struct net *net, uint32_t ip);

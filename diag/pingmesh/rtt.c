@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * High RTT, against what is usual. Congestion: above three times the tuple's own median of the run, and its P99 of the run's better half.
- * A way that has become, or always was, slower than its like: the least RTT of a period, without the propagation delays that
- * are known of its links, above that of most tuples with as many hops.
+ * High RTT, against what is usual. Congestion that comes and goes: above three times the tuple's own median of the run. Congestion that stays, be
+ * it for the whole run: the median of a period above three times what the way takes idle. A way that has become, or always was, slower than
+ * its like: the least RTT of a period above that. What a way takes idle are the propagation delays that are known of its links, and what the least
+ * RTT of most tuples with as many hops has beyond theirs.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/minmax.h"
 #include "common/units.h"
 #include "diag/pingmesh/judge.h"
 #include "diag/run/fill.h"
@@ -18,6 +18,7 @@
 #define LEAST_SAMPLES 5            /* of a tuple, that have a median */
 #define LEAST_ALIKE 4              /* tuples with as many hops, that say what is usual */
 #define MOST_HOPS 256
+#define ONE_WAY_HOPS (MOST_HOPS / 2) /* added to the hops of probes of one way, which are compared with their like */
 
 /* One good probe of a tuple. */
 struct sample {
@@ -28,7 +29,7 @@ struct sample {
 struct usual {
 	double median_ps;  /* of the tuple; 0: too few samples */
 	double nominal_ps; /* propagation delay of its links, there and back */
-	uint32_t hops;     /* 0: its ways are not known */
+	uint32_t hops;     /* those of one way from ONE_WAY_HOPS on; 0: its ways are not known */
 };
 
 struct marking {
@@ -62,11 +63,12 @@ cmp_double(const void *pa, const void *pb)
 
 /* What is known of the ways of a tuple. */
 static void
-add_ways(const struct judging *j, uint32_t tuple, struct usual *usual)
+add_ways(const struct judging *j, uint32_t tuple, bool one_way, struct usual *usual)
 {
 	const struct net *net = &j->net;
 
-	for (uint32_t back = 0; back < 2; back++) {
+	usual->hops = one_way ? ONE_WAY_HOPS : 0;
+	for (uint32_t back = 0; back < (one_way ? 1 : 2); back++) {
 		uint32_t trace = net_trace_at(net, tuple, back != 0, 0);
 
 		if (trace == RUN_NONE || !net->traces[trace].whole) {
@@ -99,7 +101,7 @@ find_medians(struct marking *m)
 			;
 		if (end - first >= LEAST_SAMPLES)
 			usual->median_ps = (double)m->samples[first + (end - first - 1) / 2].rtt_ps;
-		add_ways(m->j, m->samples[first].tuple, usual);
+		add_ways(m->j, m->samples[first].tuple, net_is_one_way(&m->j->net.probes[m->samples[first].probe]), usual);
 	}
 }
 
@@ -134,15 +136,13 @@ period_of(const struct judging *j, const struct net_probe *probe)
 	return probe->sent_ps / j->net.config.period_ps;
 }
 
-/* By the run's median: what is usual is congested only where it is for most of the run, and then less usual ways tell it. */
 static bool
-is_congested(const struct usual *usual, uint64_t rtt_ps)
+is_congested(double usual_ps, uint64_t rtt_ps)
 {
-	return usual->median_ps > 0 && (double)rtt_ps > CONGESTED * usual->median_ps &&
-	       (double)rtt_ps > usual->median_ps + LEAST_PS;
+	return usual_ps > 0 && (double)rtt_ps > CONGESTED * usual_ps && (double)rtt_ps > usual_ps + LEAST_PS;
 }
 
-/* Samples of a tuple in time's order: the least of each period. */
+/* Samples of a tuple in time's order. */
 static int
 cmp_time(const void *pa, const void *pb)
 {
@@ -151,24 +151,37 @@ cmp_time(const void *pa, const void *pb)
 	return a->probe < b->probe ? -1 : a->probe > b->probe;
 }
 
+/* Samples of a tuple in a period, [from, to), which are sorted by their RTTs. @return the end of them */
+static void
+mark_period(struct marking *m, uint32_t from, uint32_t to)
+{
+	const struct usual *usual = &m->tuples[m->samples[from].tuple];
+	struct sample *samples = m->samples;
+	double idle_ps = 0;
+	bool slower, stays;
+
+	if (usual->hops != 0 && m->alike[usual->hops] >= LEAST_ALIKE)
+		idle_ps = usual->nominal_ps + m->own_ps[usual->hops];
+	qsort(&samples[from], to - from, sizeof(*samples), cmp_sample);
+	slower = idle_ps > 0 && (double)samples[from].rtt_ps > idle_ps * (1 + SLOWER) + LEAST_PS;
+	stays = to - from >= LEAST_SAMPLES && is_congested(idle_ps, samples[from + (to - from - 1) / 2].rtt_ps);
+	for (uint32_t i = from; i < to; i++)
+		m->j->net.probes[samples[i].probe].high = slower || is_congested(usual->median_ps, samples[i].rtt_ps) ||
+							  (stays && is_congested(idle_ps, samples[i].rtt_ps));
+}
+
 static void
 mark_tuple(struct marking *m, uint32_t first, uint32_t end)
 {
-	const struct usual *usual = &m->tuples[m->samples[first].tuple];
-	struct net_probe *probes = m->j->net.probes;
-	double expected_ps = usual->nominal_ps + m->own_ps[usual->hops];
+	const struct net_probe *probes = m->j->net.probes;
 
 	qsort(&m->samples[first], end - first, sizeof(*m->samples), cmp_time);
 	for (uint32_t from = first, to; from < end; from = to) {
-		uint64_t period = period_of(m->j, &probes[m->samples[from].probe]), least_ps = UINT64_MAX;
-		bool slower;
+		uint64_t period = period_of(m->j, &probes[m->samples[from].probe]);
 
 		for (to = from; to < end && period_of(m->j, &probes[m->samples[to].probe]) == period; to++)
-			least_ps = min_u64(least_ps, m->samples[to].rtt_ps);
-		slower = usual->hops != 0 && m->alike[usual->hops] >= LEAST_ALIKE &&
-			 (double)least_ps > expected_ps * (1 + SLOWER) + LEAST_PS;
-		for (uint32_t i = from; i < to; i++)
-			probes[m->samples[i].probe].high = slower || is_congested(usual, m->samples[i].rtt_ps);
+			;
+		mark_period(m, from, to);
 	}
 }
 

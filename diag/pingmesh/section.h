@@ -78,6 +78,7 @@ struct pingmesh_sla {
 	uint64_t probes;
 	uint64_t causes[PINGMESH_NCAUSES];
 	struct pingmesh_spread rtt, prober, responder;
+	struct pingmesh_spread one_way; /* of probes that nobody answers */
 };
 
 struct pingmesh_period {

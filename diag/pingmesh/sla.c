@@ -15,7 +15,7 @@ struct group {
 
 /* Room for the values of one distribution. */
 struct room {
-	uint64_t *rtt, *prober, *responder; /* [nprobes] */
+	uint64_t *rtt, *prober, *responder, *one_way; /* [nprobes] */
 };
 
 static int
@@ -44,7 +44,7 @@ static struct pingmesh_sla
 measure(const struct judging *j, struct group group, const struct room *room)
 {
 	struct pingmesh_sla sla = { 0 };
-	uint64_t count = 0;
+	uint64_t count = 0, ones = 0;
 
 	for (uint32_t i = group.first; i < group.end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
@@ -57,6 +57,10 @@ measure(const struct judging *j, struct group group, const struct room *room)
 		sla.causes[probe->cause]++;
 		if (probe->result != REC_PROBE_OK)
 			continue;
+		if (net_is_one_way(probe)) {
+			room->one_way[ones++] = probe->rtt_ps;
+			continue;
+		}
 		room->rtt[count] = probe->rtt_ps;
 		room->prober[count] = probe->prober_ps;
 		room->responder[count++] = probe->responder_ps;
@@ -64,6 +68,7 @@ measure(const struct judging *j, struct group group, const struct room *room)
 	sla.rtt = spread(room->rtt, count);
 	sla.prober = spread(room->prober, count);
 	sla.responder = spread(room->responder, count);
+	sla.one_way = spread(room->one_way, ones);
 	return sla;
 }
 
@@ -109,8 +114,9 @@ sla_measure(struct judging *j)
 {
 	struct room room = { .rtt = run_alloc(j->net.nprobes, sizeof(*room.rtt), j->err),
 			     .prober = run_alloc(j->net.nprobes, sizeof(*room.prober), j->err),
-			     .responder = run_alloc(j->net.nprobes, sizeof(*room.responder), j->err) };
-	int rc = room.rtt != NULL && room.prober != NULL && room.responder != NULL ? 0 : -ENOMEM;
+			     .responder = run_alloc(j->net.nprobes, sizeof(*room.responder), j->err),
+			     .one_way = run_alloc(j->net.nprobes, sizeof(*room.one_way), j->err) };
+	int rc = room.rtt != NULL && room.prober != NULL && room.responder != NULL && room.one_way != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
 		measure_periods(j, &room);
@@ -122,5 +128,6 @@ sla_measure(struct judging *j)
 	free(room.rtt);
 	free(room.prober);
 	free(room.responder);
+	free(room.one_way);
 	return rc;
 }

@@ -88,7 +88,7 @@ ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t trac
 {
 	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST ||
 				      probe->lost == NET_LOST_BACK);
-	uint32_t count = 0, ways = probe->lost == NET_LOST_FORTH ? 1 : 2;
+	uint32_t count = 0, ways = probe->lost == NET_LOST_FORTH || net_is_one_way(probe) ? 1 : 2;
 
 	for (uint32_t back = back_only; back < ways; back++) {
 		uint32_t trace = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);

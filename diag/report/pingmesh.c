@@ -223,6 +223,18 @@ say_rest(const struct text *text, const struct pingmesh *own)
 	text_wrap(text, line[0] == ' ' ? line + 1 : line, 2);
 }
 
+/* Of probes of one way, whose two clocks are apart by a constant that has been taken off. */
+static void
+say_one_way(const struct text *text, const struct pingmesh_spread *spread)
+{
+	char us[3][32];
+
+	for (uint32_t i = 0; i < ARRAY_LEN(us); i++)
+		say_us(spread->ps[i], us[i], sizeof(us[i]));
+	fprintf(text->to, "  One way, between RNICs of a host: P50 %s, P90 %s, P99 %s of %s probes.\n", us[0], us[1], us[2],
+		fmt_count(spread->count).text);
+}
+
 int
 pingmesh_text(const struct text *text, const struct section *section)
 {
@@ -233,6 +245,8 @@ pingmesh_text(const struct text *text, const struct section *section)
 	say_problems(text, section);
 	say_rest(text, own);
 	rc = own->nperiods != 0 ? show_networks(text, own) : 0;
+	if (rc == 0 && own->networks[PINGMESH_CLUSTER].one_way.count != 0)
+		say_one_way(text, &own->networks[PINGMESH_CLUSTER].one_way);
 	if (rc == 0 && own->config.software_times)
 		fprintf(text->to, "  Kernels took the times of RTTs, when they had their turn: none is called high.\n");
 	if (rc == 0 && own->config.time_factor_ppm != 1000000)

@@ -57,13 +57,20 @@ failed_json(const struct pingmesh_sla *sla)
 static json_t *
 sla_json(const struct pingmesh_sla *sla)
 {
-	return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rpingmesh.probe_total", (json_int_t)sla->probes,
-			 "rpingmesh.probe_success_total", (json_int_t)sla->causes[PINGMESH_ANSWERED],
-			 "rpingmesh.probe_failed_total", failed_json(sla), "rnic_drop_rate",
-			 value_real(share(sla->causes[PINGMESH_RNIC], sla->probes)), "switch_drop_rate",
-			 value_real(share(sla->causes[PINGMESH_SWITCH], sla->probes)), "rpingmesh.network_rtt_ns",
-			 spread_json(&sla->rtt), "rpingmesh.prober_delay_ns", spread_json(&sla->prober),
-			 "rpingmesh.responder_delay_ns", spread_json(&sla->responder));
+	json_t *object = json_pack(
+		"{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rpingmesh.probe_total", (json_int_t)sla->probes,
+		"rpingmesh.probe_success_total", (json_int_t)sla->causes[PINGMESH_ANSWERED], "rpingmesh.probe_failed_total",
+		failed_json(sla), "rnic_drop_rate", value_real(share(sla->causes[PINGMESH_RNIC], sla->probes)),
+		"switch_drop_rate", value_real(share(sla->causes[PINGMESH_SWITCH], sla->probes)),
+		"rpingmesh.network_rtt_ns", spread_json(&sla->rtt), "rpingmesh.prober_delay_ns", spread_json(&sla->prober),
+		"rpingmesh.responder_delay_ns", spread_json(&sla->responder));
+
+	if (sla->one_way.count != 0 &&
+	    json_object_set_new(object, "rpingmesh.one_way_ns", spread_json(&sla->one_way)) != 0) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
 }
 
 static json_t *

@@ -5,6 +5,34 @@
 
 #include "emulation/scenario/scenario_load.h"
 
+/* Each host has several NICs, and each of them another ToR. */
+static int
+check_rails(const struct scenario *sc, struct err *err)
+{
+	const struct topo *topo = sc->topo;
+
+	if (sc->nexternal != 0)
+		return cfg_fail(
+			&sc->pingmesh.where, "rails", err,
+			"a kernel delivers what a host sends to itself without any cable: for embedded hosts alone");
+	for (uint32_t i = 0; i < topo->nhosts; i++) {
+		const struct topo_node *host = &topo->nodes[topo->hosts[i]];
+
+		if (host->nports < 2)
+			return cfg_fail(&sc->pingmesh.where, "rails", err,
+					"%s has one NIC; hosts probe from one of their NICs to another", host->name);
+		for (uint32_t a = 0; a < host->nports; a++)
+			for (uint32_t b = 0; b < a; b++)
+				if (topo->ports[host->first_port + a].peer == topo->ports[host->first_port + b].peer)
+					return cfg_fail(
+						&sc->pingmesh.where, "rails", err,
+						"NICs %u and %u of %s are at the same switch, %s; each rail has its own",
+						b + 1, a + 1, host->name,
+						topo->nodes[topo->ports[host->first_port + a].peer].name);
+	}
+	return 0;
+}
+
 static int
 check(const struct scenario *sc, struct err *err)
 {
@@ -12,7 +40,7 @@ check(const struct scenario *sc, struct err *err)
 		return cfg_fail(&sc->pingmesh.where, "enabled", err,
 				"%u of %u hosts have their own kernel; agents probe where either all have, or none",
 				sc->nexternal, sc->topo->nhosts);
-	return 0;
+	return sc->pingmesh.rails ? check_rails(sc, err) : 0;
 }
 
 static struct plan_probe
@@ -48,7 +76,8 @@ scenario_plan_probes(struct scenario *sc, struct plan_probe **probes, uint32_t *
 	sc->pinglists = (struct pinglists){ .map = &sc->rnics,
 					    .times = pingmesh_times(pingmesh_factor_ppm(&sc->pingmesh)),
 					    .seed = (uint64_t)sc->root.seed,
-					    .rxe = sc->nexternal != 0 };
+					    .rxe = sc->nexternal != 0,
+					    .rails = sc->pingmesh.rails };
 	turns = rotations(sc) + 1;
 	for (uint32_t r = 0; r < sc->rnics.nrnics; r++)
 		entries += pinglist_count(&sc->pinglists, r);

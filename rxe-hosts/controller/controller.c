@@ -260,7 +260,9 @@ controller_create(const struct controller_config *config, struct controller **ou
 		controller_destroy(c);
 		return err_set(err, rc, "out of memory for the controller");
 	}
-	c->lists = (struct pinglists){ .map = &c->map, .times = config->times, .seed = config->seed, .rxe = config->rxe };
+	c->lists = (struct pinglists){
+		.map = &c->map, .times = config->times, .seed = config->seed, .rxe = config->rxe, .rails = config->rails
+	};
 	*out = c;
 	return 0;
 }

@@ -20,7 +20,7 @@ struct controller_config {
 	const char *store; /* a file, or REGISTRY_IN_MEMORY */
 	struct pingmesh_times times;
 	uint64_t seed;
-	bool rxe; /* struct pinglists'; what the scenario was planned with */
+	bool rxe, rails; /* struct pinglists'; what the scenario was planned with */
 };
 
 /* A reply, in the controller's own memory: valid until the next request. */

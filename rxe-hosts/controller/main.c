@@ -119,6 +119,7 @@ run(const struct options *options, const struct scenario *scenario, struct err *
 		.times = pingmesh_times(options->factor_ppm),
 		.seed = (uint64_t)scenario->root.seed,
 		.rxe = scenario->nexternal != 0,
+		.rails = scenario->pingmesh.rails,
 	};
 	struct controller *controller;
 	int ret;

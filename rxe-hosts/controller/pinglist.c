@@ -10,6 +10,7 @@
 
 #define MESH_STREAM 0x746f722d6d657368ULL /* tells the two uses of chance apart */
 #define TOR_STREAM 0x696e7465722d746fULL
+#define RAIL_STREAM 0x7261696cULL
 
 static uint16_t
 draw_port(const struct pinglists *lists, struct prng *prng)
@@ -69,12 +70,33 @@ dealt(const struct rnic_tor *tor, uint32_t at)
 	return tor->tuples / tor->count + (at < tor->tuples % tor->count);
 }
 
+/* RNICs of a host; with rails all of them have a ToR. */
+static uint32_t
+nics_of(const struct rnic_map *map, uint32_t host)
+{
+	uint32_t count = 0;
+
+	while (rnic_map_find(map, topo_nic_ip(host, (uint16_t)count)) != TOPO_NONE)
+		count++;
+	return count;
+}
+
+/* @return whether an RNIC has a list of this kind beyond its ToR */
+static bool
+has_list(const struct pinglists *lists, uint32_t rnic, uint16_t kind)
+{
+	if (!lists->rails)
+		return kind == REC_PROBE_INTER_TOR;
+	return kind == REC_PROBE_RAIL || nics_of(lists->map, lists->map->rnics[rnic].host) == 2;
+}
+
 uint32_t
 pinglist_count(const struct pinglists *lists, uint32_t rnic)
 {
 	const struct rnic_tor *tor = &lists->map->tors[rnic_map_tor(lists->map, rnic)];
+	uint32_t beyond = (uint32_t)has_list(lists, rnic, REC_PROBE_INTER_TOR) + has_list(lists, rnic, REC_PROBE_RAIL);
 
-	return pinglist_mesh_count(lists, rnic) + dealt(tor, rnic - tor->first);
+	return pinglist_mesh_count(lists, rnic) + beyond * dealt(tor, rnic - tor->first);
 }
 
 /* How often a tuple was drawn anew: it is when the number of rotations so far is its part, counted round. */
@@ -115,17 +137,45 @@ draw_target(const struct rnic_map *map, const struct rnic_reach *reach, uint32_t
 	return TOPO_NONE;
 }
 
-static struct pinglist_entry
-inter_tor_entry(const struct pinglists *lists, const struct rnic_tor *tor, uint32_t rnic, uint32_t i, uint64_t time_ps)
+static bool
+is_of_reach(const struct rnic_map *map, const struct rnic_reach *reach, uint32_t tor)
 {
+	for (uint32_t i = 0; i < reach->count; i++)
+		if (map->others[reach->first + i] == tor)
+			return true;
+	return false;
+}
+
+/* Another RNIC of the host, at one of these ToRs. TOPO_NONE: there is none. */
+static uint32_t
+draw_own(const struct rnic_map *map, const struct rnic_reach *reach, uint32_t rnic, struct prng *prng)
+{
+	uint32_t host = map->rnics[rnic].host, own = nics_of(map, host), at = (uint32_t)prng_below(prng, own);
+
+	for (uint32_t i = 0; i < own; i++) {
+		uint32_t target = rnic_map_find(map, topo_nic_ip(host, (uint16_t)((at + i) % own)));
+
+		if (is_of_reach(map, reach, rnic_map_tor(map, target)))
+			return target;
+	}
+	return TOPO_NONE;
+}
+
+/* Beyond the ToR. @param i  of the list of its kind */
+static struct pinglist_entry
+far_entry(const struct pinglists *lists, uint16_t kind, uint32_t rnic, uint32_t i, uint64_t time_ps)
+{
+	const struct rnic_tor *tor = &lists->map->tors[rnic_map_tor(lists->map, rnic)];
 	uint32_t at = rnic - tor->first, slot = i * tor->count + at;
 	const struct rnic_reach *reach = reach_of(tor, slot);
 	uint64_t drawn = generation(time_ps / lists->times.rotate_ps, (i + at) % PINGLIST_ROTATE_PARTS);
+	bool rail = kind == REC_PROBE_RAIL;
 	struct prng prng;
 
-	prng_init(&prng, lists->seed, digest_u64(digest_u64(digest_u64(TOR_STREAM, tor->node), slot), drawn));
-	return (struct pinglist_entry){ .kind = REC_PROBE_INTER_TOR,
-					.target = draw_target(lists->map, reach, rnic, &prng),
+	prng_init(&prng, lists->seed,
+		  digest_u64(digest_u64(digest_u64(rail ? RAIL_STREAM : TOR_STREAM, tor->node), slot), drawn));
+	return (struct pinglist_entry){ .kind = kind,
+					.target = (rail ? draw_own : draw_target)(lists->map, reach, rnic, &prng),
 					.sport = draw_port(lists, &prng),
 					.interval_ps = lists->times.inter_tor_ps };
 }
@@ -134,10 +184,12 @@ struct pinglist_entry
 pinglist_at(const struct pinglists *lists, uint32_t rnic, uint32_t i, uint64_t time_ps)
 {
 	const struct rnic_tor *tor = &lists->map->tors[rnic_map_tor(lists->map, rnic)];
-	uint32_t mesh = pinglist_mesh_count(lists, rnic);
+	uint32_t mesh = pinglist_mesh_count(lists, rnic), far = dealt(tor, rnic - tor->first);
 
-	assert(i < mesh + dealt(tor, rnic - tor->first));
+	assert(i < pinglist_count(lists, rnic));
 	if (i < mesh)
 		return mesh_entry(lists, tor, rnic, i);
-	return inter_tor_entry(lists, tor, rnic, i - mesh, time_ps);
+	if (i - mesh < far && has_list(lists, rnic, REC_PROBE_INTER_TOR))
+		return far_entry(lists, REC_PROBE_INTER_TOR, rnic, i - mesh, time_ps);
+	return far_entry(lists, REC_PROBE_RAIL, rnic, (i - mesh) % far, time_ps);
 }

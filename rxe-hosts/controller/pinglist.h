@@ -9,6 +9,10 @@
  *
  * Inter-ToR: as many 5-tuples a ToR as Eq. 1 says, for each distance that other ToRs are at, dealt out to its RNICs in turn;
  * target and source port are drawn. After each rotate_ps a fifth of an RNIC's tuples is drawn anew.
+ *
+ * Rails (7.4), instead of inter-ToR: as many tuples at as many distances, but the target is another RNIC of the same host, which tells by
+ * itself whether a probe came. With two rails what goes up from the one always comes down to the other, so that nobody could tell these links
+ * apart: hosts with two RNICs have both lists.
  */
 #pragma once
 
@@ -27,9 +31,9 @@
 #define PINGLIST_RXE_QPNS 256u
 
 struct pinglist_entry {
-	uint16_t kind; /* enum rec_probe_kind: ToR-mesh or inter-ToR */
+	uint16_t kind; /* enum rec_probe_kind: ToR-mesh, inter-ToR or rail */
 	uint16_t sport;
-	uint32_t target; /* index into rnic_map.rnics; TOPO_NONE: that ToRs at this distance have no other host's */
+	uint32_t target; /* index into rnic_map.rnics; TOPO_NONE: ToRs at this distance have none */
 	uint64_t interval_ps;
 };
 
@@ -37,7 +41,8 @@ struct pinglists {
 	const struct rnic_map *map;
 	struct pingmesh_times times;
 	uint64_t seed;
-	bool rxe; /* RNICs are soft-RoCE's: ports are drawn of those that cost few QPs */
+	bool rxe;   /* RNICs are soft-RoCE's: ports are drawn of those that cost few QPs */
+	bool rails; /* every host's RNICs are at ToRs of their own */
 };
 
 /* @return entries of an RNIC, first those of the ToR-mesh: so many at any time */

@@ -7,6 +7,7 @@
 #include "rxe-hosts/probe/inside.h"
 
 #define PHASE_STREAM 0x7068617365ULL /* "phase" */
+#define CLOCK_STREAM 0x636c6f636bULL /* "clock" */
 
 static int
 allocate(struct probe_agent *agent)
@@ -30,6 +31,16 @@ allocate(struct probe_agent *agent)
 	return 0;
 }
 
+static void
+set_clocks(struct probe_agent *agent)
+{
+	struct prng prng;
+
+	prng_init(&prng, agent->config.seed ^ CLOCK_STREAM, agent->config.node);
+	for (uint32_t i = 0; i < agent->nnics; i++)
+		agent->nics[i].clock_ps = prng_below(&prng, agent->config.clock_ps + 1);
+}
+
 struct probe_agent *
 probe_agent_create(const struct probe_agent_config *config)
 {
@@ -42,8 +53,10 @@ probe_agent_create(const struct probe_agent_config *config)
 	agent->next_upload_ps = agent->next_pull_ps = agent->reply_ps = TIME_NEVER;
 	probe_cpu_init(&agent->cpu, config->cpu_ps, config->seed, config->node);
 	prng_init(&agent->prng, config->seed ^ PHASE_STREAM, config->node);
-	if (allocate(agent) == 0)
+	if (allocate(agent) == 0) {
+		set_clocks(agent);
 		return agent;
+	}
 	probe_agent_destroy(agent);
 	errno = ENOMEM;
 	return NULL;
@@ -137,6 +150,8 @@ handle_prober(struct probe_agent *agent, uint32_t nic, const struct probe_comple
 {
 	if (c->event == PROBE_CAME)
 		agent->config.device->ops->ud_receive(agent->config.device, (uint16_t)nic);
+	if (c->event == PROBE_CROSSED)
+		agent->config.device->ops->ud_receive(agent->config.device, agent->config.flows->flows[c->flow].dst_nic);
 	probe_prober_handle(agent, nic, c);
 }
 
@@ -161,6 +176,15 @@ probe_agent_wake(struct probe_agent *agent, uint64_t now_ps)
 	probe_ask(agent, now_ps);
 }
 
+/* Whose thread handles what came: that of a probe of one way looks at the completions of both RNICs, whose host is the same. */
+static struct probe_queue *
+queue_of(struct probe_agent *agent, uint16_t at, const struct probe_completion *c)
+{
+	if (c->event == PROBE_CROSSED)
+		return &agent->nics[agent->config.flows->flows[c->flow].src_nic].prober;
+	return c->event == PROBE_ASKED ? &agent->nics[at].responder : &agent->nics[at].prober;
+}
+
 void
 probe_agent_received(struct probe_agent *agent, const struct datagram *datagram, uint64_t now_ps)
 {
@@ -176,13 +200,13 @@ probe_agent_received(struct probe_agent *agent, const struct datagram *datagram,
 			probe_trace_ended(agent, at, c.seq, datagram->arg);
 		return;
 	}
-	if (!probe_read(datagram, &c)) {
+	if (!probe_read(datagram, &c) || (c.event == PROBE_CROSSED && flow->src_node != agent->config.node)) {
 		agent->counts.strange++;
 		agent->config.device->ops->ud_receive(agent->config.device, at);
 		return;
 	}
 	c.stamp_ps = now_ps;
-	if (!probe_queue_push(agent, c.event == PROBE_ASKED ? &agent->nics[at].responder : &agent->nics[at].prober, c))
+	if (!probe_queue_push(agent, queue_of(agent, at, &c), c))
 		agent->config.device->ops->ud_receive(agent->config.device, at);
 }
 

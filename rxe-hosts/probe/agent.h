@@ -27,6 +27,7 @@ struct probe_agent_config {
 	uint64_t seed;
 	uint64_t cpu_ps;        /* median delay of completions; 0: they are handled when they are */
 	uint64_t management_ps; /* one way to the controller; 0: a reply is there when it is given */
+	uint64_t clock_ps;      /* at most so far RNICs' clocks are apart */
 	bool service;           /* connections are traced */
 	bool traces;            /* and paths: switches answer */
 };

@@ -22,6 +22,12 @@ static const struct cfg_field fields[] = {
 	  "Median time until a host's agent handles what its RNIC completed; half of it always, the rest exponential" },
 	{ "service", CFG_BOOL, AT(service), "true", 0, 0, NULL,
 	  "Agents trace the connections of jobs, too, and probe by their 5-tuples (R-Pingmesh 4.2.2)" },
+	{ "rails", CFG_BOOL, AT(rails), "false", 0, 0, NULL,
+	  "RNICs of a host, which are at different ToRs, probe each other one way instead of other hosts beyond their ToR "
+	  "(R-Pingmesh 7.4)" },
+	{ "clock_offset", CFG_TIME, AT(clock_ps), "1ms", 0, 1e12, NULL,
+	  "Clocks of RNICs are apart by up to so much, always the same: it shows where a probe leaves by one and comes to "
+	  "another, with rails" },
 	{ "trace_rate", CFG_INT, AT(trace_rate), "100", 0, 1000000, NULL,
 	  "So many traceroute packets a switch answers in a second of the protocol's time, 16 of them at once; others it "
 	  "drops. 0: none" },

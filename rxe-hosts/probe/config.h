@@ -14,7 +14,9 @@ struct pingmesh_params {
 	uint64_t duration_ps;
 	uint64_t management_ps;
 	uint64_t cpu_ps;
+	uint64_t clock_ps;
 	bool service;
+	bool rails;
 	int64_t trace_rate;
 };
 

@@ -25,6 +25,7 @@
 enum probe_event {
 	PROBE_LEFT,     /* of the prober: (2) */
 	PROBE_CAME,     /* of the prober: an ACK, (5) */
+	PROBE_CROSSED,  /* of the prober: a probe of one way is at its other RNIC, (3) */
 	PROBE_TIMED,    /* of the prober: its timer */
 	PROBE_ASKED,    /* of the responder: a probe, (3) */
 	PROBE_ANSWERED, /* of the responder: its ACK has left, (4) */
@@ -36,7 +37,7 @@ struct probe_completion {
 	uint64_t stamp_ps; /* of the RNIC; of a timer, when it ran out */
 	uint64_t responder_ps;
 	uint32_t seq;  /* of the probe; PROBE_ANSWERED: of the answer */
-	uint32_t flow; /* PROBE_ASKED */
+	uint32_t flow; /* PROBE_ASKED, PROBE_CROSSED */
 	uint32_t qpn;  /* PROBE_ASKED: of the prober */
 	uint8_t event; /* enum probe_event */
 	uint8_t part;  /* PROBE_CAME, PROBE_ASKED: enum probe_part */
@@ -107,8 +108,9 @@ struct probe_trace {
 
 struct probe_nic {
 	uint32_t qpn;
-	uint32_t seq;   /* of the next probe */
-	uint32_t timed; /* of the first whose timer has not run out */
+	uint64_t clock_ps; /* that its clock is ahead */
+	uint32_t seq;      /* of the next probe */
+	uint32_t timed;    /* of the first whose timer has not run out */
 	uint32_t answers;
 	struct probe_queue prober, responder; /* its threads (R-Pingmesh 5) */
 	struct probe_open open[PROBE_OPEN];
@@ -134,7 +136,7 @@ struct probe_agent {
 	struct probe_way *ways; /* [nways] sorted */
 	uint32_t nways;
 	struct probe_cpu cpu;
-	struct prng prng; /* phases, and the order of service tracing */
+	struct prng prng; /* phases, clocks, and the order of service tracing */
 	/* times that the controller told */
 	uint64_t service_ps, timeout_ps, upload_ps, pinglist_ps;
 	uint64_t next_upload_ps, next_pull_ps;

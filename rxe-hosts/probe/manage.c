@@ -189,7 +189,7 @@ take_entry(struct probe_agent *agent, const struct pingmesh_entry *entry, uint64
 {
 	uint32_t flow;
 
-	if (entry->nic >= agent->nnics || entry->kind >= REC_PROBE_SERVICE) {
+	if (entry->nic >= agent->nnics || entry->kind == REC_PROBE_SERVICE || entry->kind >= PROBE_LISTS) {
 		agent->counts.unplanned++;
 		return;
 	}
@@ -217,7 +217,9 @@ listed(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now
 		return;
 	}
 	for (uint32_t n = 0; n < agent->nnics; n++)
-		agent->nics[n].lists[REC_PROBE_TOR_MESH].count = agent->nics[n].lists[REC_PROBE_INTER_TOR].count = 0;
+		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
+			if (kind != REC_PROBE_SERVICE)
+				agent->nics[n].lists[kind].count = 0;
 	for (uint32_t i = 0; i < head.count; i++) {
 		memcpy(&entry, body + sizeof(head) + i * sizeof(entry), sizeof(entry));
 		take_entry(agent, &entry, interval_ps);
@@ -227,8 +229,9 @@ listed(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now
 	agent->upload_ps = head.upload_ps;
 	agent->pinglist_ps = head.pinglist_ps;
 	for (uint32_t n = 0; n < agent->nnics; n++) {
-		for (uint32_t kind = 0; kind < REC_PROBE_SERVICE; kind++)
-			probe_list_set(agent, &agent->nics[n].lists[kind], interval_ps[n][kind], now_ps);
+		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
+			if (kind != REC_PROBE_SERVICE)
+				probe_list_set(agent, &agent->nics[n].lists[kind], interval_ps[n][kind], now_ps);
 		probe_agent_retime(agent, &agent->nics[n], now_ps);
 		if (agent->config.traces && agent->nics[n].trace.next_ps == TIME_NEVER)
 			agent->nics[n].trace.next_ps =

@@ -47,7 +47,7 @@ probe_read(const struct datagram *datagram, struct probe_completion *completion)
 	memcpy(&wire, datagram->contents, sizeof(wire));
 	if (be32toh(wire.magic) != PROBE_MAGIC || wire.version != PROBE_VERSION || wire.reserved != 0 ||
 	    be32toh(wire.src_qpn) > ROCE_24BIT_MASK || wire.kind >= PROBE_LISTS || wire.part < PROBE_PROBE ||
-	    wire.part > PROBE_TRACED || (wire.part == PROBE_PROBE && datagram->reply) ||
+	    wire.part > PROBE_ONE_WAY || ((wire.part == PROBE_PROBE || wire.part == PROBE_ONE_WAY) && datagram->reply) ||
 	    ((wire.part == PROBE_ACK || wire.part == PROBE_SECOND_ACK) && !datagram->reply))
 		return false;
 	*completion = (struct probe_completion){
@@ -55,7 +55,9 @@ probe_read(const struct datagram *datagram, struct probe_completion *completion)
 		.seq = be32toh(wire.seq),
 		.flow = datagram->flow,
 		.qpn = be32toh(wire.src_qpn), /* not that of the QP that sent it: soft-RoCE has one for each port */
-		.event = wire.part == PROBE_PROBE || wire.part == PROBE_TRACE ? PROBE_ASKED : PROBE_CAME,
+		.event = wire.part == PROBE_ONE_WAY                             ? PROBE_CROSSED
+			 : wire.part == PROBE_PROBE || wire.part == PROBE_TRACE ? PROBE_ASKED
+										: PROBE_CAME,
 		.reply = datagram->reply,
 		.part = wire.part,
 		.kind = wire.kind,

@@ -7,7 +7,9 @@ probe(struct probe_agent *agent, uint32_t nic, uint8_t kind, const struct probe_
 {
 	struct probe_nic *of = &agent->nics[nic];
 	struct probe_open *open = &of->open[of->seq % PROBE_OPEN];
-	const struct probe_completion what = { .seq = of->seq, .qpn = of->qpn, .part = PROBE_PROBE, .kind = kind };
+	const struct probe_completion what = {
+		.seq = of->seq, .qpn = of->qpn, .part = kind == REC_PROBE_RAIL ? PROBE_ONE_WAY : PROBE_PROBE, .kind = kind
+	};
 	const struct datagram how = {
 		.wr_id = probe_wr_id(nic, false, of->seq), .flow = target->flow, .qpn = target->qpn, .signaled = true
 	};
@@ -75,7 +77,10 @@ end(struct probe_agent *agent, uint32_t nic, struct probe_open *open)
 									      : REC_PROBE_TIMEOUT;
 
 	open->is_open = false;
-	probe_result(agent, nic, open, result);
+	if (open->kind == REC_PROBE_RAIL && open->has_ack && !open->has_left)
+		agent->counts.dropped++; /* it came, but there was no room for when it had left */
+	else
+		probe_result(agent, nic, open, result);
 }
 
 void
@@ -92,6 +97,9 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 	if (c->event == PROBE_LEFT) {
 		open->has_left = true;
 		open->left_ps = c->stamp_ps;
+	} else if (c->event == PROBE_CROSSED) {
+		open->has_ack = open->has_second = true;
+		open->ack_ps = c->stamp_ps;
 	} else if (c->event == PROBE_CAME && c->part == PROBE_ACK) {
 		open->has_ack = true;
 		open->ack_ps = c->stamp_ps;

@@ -2,6 +2,28 @@
 /* How probes ended is kept until the next upload, which is the agent's heartbeat too. */
 #include "rxe-hosts/probe/inside.h"
 
+static void
+tell_round_trip(const struct probe_open *probe, struct rec_probe *rec)
+{
+	if (probe->has_second)
+		rec->responder_ps = probe->responder_ps;
+	if (probe->has_left && probe->has_ack && probe->taken_ps - probe->posted_ps > probe->ack_ps - probe->left_ps)
+		rec->prober_ps = probe->taken_ps - probe->posted_ps - (probe->ack_ps - probe->left_ps);
+	if (rec->result == REC_PROBE_OK && probe->ack_ps > probe->left_ps + probe->responder_ps)
+		rec->rtt_ps = probe->ack_ps - probe->left_ps - probe->responder_ps;
+}
+
+static void
+tell_one_way(const struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, struct rec_probe *rec)
+{
+	const struct flow *flow = &agent->config.flows->flows[probe->flow];
+
+	if (rec->result != REC_PROBE_OK)
+		return;
+	rec->prober_ps = probe->left_ps + agent->nics[nic].clock_ps;
+	rec->responder_ps = probe->ack_ps + agent->nics[flow->dst_nic].clock_ps;
+}
+
 void
 probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, uint32_t result)
 {
@@ -15,12 +37,10 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 		.sent_ps = probe->posted_ps,
 	};
 
-	if (probe->has_second)
-		rec.responder_ps = probe->responder_ps;
-	if (probe->has_left && probe->has_ack && probe->taken_ps - probe->posted_ps > probe->ack_ps - probe->left_ps)
-		rec.prober_ps = probe->taken_ps - probe->posted_ps - (probe->ack_ps - probe->left_ps);
-	if (result == REC_PROBE_OK && probe->ack_ps > probe->left_ps + probe->responder_ps)
-		rec.rtt_ps = probe->ack_ps - probe->left_ps - probe->responder_ps;
+	if (probe->kind == REC_PROBE_RAIL)
+		tell_one_way(agent, nic, probe, &rec);
+	else
+		tell_round_trip(probe, &rec);
 	agent->counts.results++;
 	agent->counts.timeouts += result != REC_PROBE_OK;
 	agent->nended++;

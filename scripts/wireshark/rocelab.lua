@@ -106,7 +106,7 @@ local VALUES = {
   ["trigger.cause"] = { [0] = "rtt", "stall", "throttle", "resent" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
-  ["probe.kind"] = { [0] = "tor-mesh", "inter-tor", "service" },
+  ["probe.kind"] = { [0] = "tor-mesh", "inter-tor", "service", "rail" },
   ["probe.result"] = { [0] = "ok", "timeout", "second-lost", "first-lost" },
   ["end.reason"] = { [0] = "complete", "qp_error", "stall", "limit", "invariant", "interrupt", "host_lost" },
 }

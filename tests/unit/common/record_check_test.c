@@ -312,7 +312,14 @@ probes_are_of_their_hosts(void **state)
 	probe.result = REC_PROBE_SECOND_LOST;
 	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: not all of its ACKs came");
 	probe.kind = ENUM_COUNT(REC_PROBE_KINDS);
-	bad(&probe, REC_PROBE, 1, "kind = 3; right would be 0 to 2");
+	bad(&probe, REC_PROBE, 1, "kind = 4; right would be 0 to 3");
+	probe.kind = REC_PROBE_RAIL;
+	probe.result = REC_PROBE_OK;
+	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: nobody answers a probe of one way");
+	probe.rtt_ps = 0;
+	good(&probe, REC_PROBE, 1);
+	probe.result = REC_PROBE_SECOND_LOST;
+	bad(&probe, REC_PROBE, 1, "result = 2; right would be ok or timeout");
 	good(&hop, REC_PROBE_HOP, 1);
 	hop.port = 2;
 	bad(&hop, REC_PROBE_HOP, 1, "port = 2; right would be below 2: so many ports node 0 has");

@@ -49,6 +49,25 @@ high_rtts_are_placed(void **state)
 }
 
 /* Where kernels take the times, milliseconds are theirs. */
+/* Most probes meet a queue, from the first to the last, and some do not: neither the tuple's own median nor its least RTT tells. */
+static void
+a_queue_that_never_goes_is_high(void **state)
+{
+	struct rig rig;
+	struct verdict *v;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig.links[rig.nlinks++] =
+		(struct rig_link){ .from = 1, .to = RIG_SPINE(1), .delay_ps = 60 * PS_PER_US, .in_time = 0.4 };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "high-rtt l1:5");
+	assert_int_equal(rig_own(v)->problems[0].first_period, 0);
+	assert_int_equal(rig_own(v)->problems[0].periods, 5);
+	assert_false(rig_own(v)->problems[0].both);
+	verdict_destroy(v);
+}
+
 static void
 high_rtts_of_kernels_are_not_told(void **state)
 {
@@ -148,9 +167,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(high_rtts_are_placed),
-		cmocka_unit_test(high_rtts_of_kernels_are_not_told),
-		cmocka_unit_test(the_order_of_results_is_nothing),
+		cmocka_unit_test(a_queue_that_never_goes_is_high),    cmocka_unit_test(high_rtts_are_placed),
+		cmocka_unit_test(high_rtts_of_kernels_are_not_told),  cmocka_unit_test(the_order_of_results_is_nothing),
 		cmocka_unit_test(problems_matter_as_services_suffer),
 	};
 

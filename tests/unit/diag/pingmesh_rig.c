@@ -50,7 +50,8 @@ cross(struct rig *rig, uint32_t from, uint32_t to, uint64_t time_ps, uint64_t *d
 
 		if (l->from != from || l->to != to || !is_within(time_ps, l->start_ps, l->end_ps))
 			continue;
-		*delay_ps += l->delay_ps;
+		if (l->in_time == 0 || !chance(rig, l->in_time))
+			*delay_ps += l->delay_ps;
 		lost |= chance(rig, l->loss);
 	}
 	return lost;

@@ -27,6 +27,7 @@ struct rig_link {
 	uint32_t from, to;
 	double loss;
 	uint64_t delay_ps;
+	double in_time;            /* a share of packets that is not delayed */
 	uint64_t start_ps, end_ps; /* end_ps 0: until the end */
 };
 

@@ -313,6 +313,45 @@ a_fifth_of_tuples_is_new_each_hour(void **state)
 	net_fini(&net);
 }
 
+/* Each of a host's RNICs at another ToR: they probe each other, and with two of them other hosts as well. */
+static void
+rnics_of_a_host_probe_each_other_on_rails(void **state)
+{
+	struct net net;
+
+	(void)state;
+	for (uint32_t nics = 2; nics <= 4; nics++) {
+		char text[200];
+		uint32_t rails = 0, others = 0;
+
+		snprintf(text, sizeof(text),
+			 "topology = { kind = \"rail\"; hosts = 6; nics = %u; hosts_per_group = 3; spines = 4; rate = "
+			 "\"100Gbps\"; delay = \"1us\"; };\n",
+			 nics);
+		net_init(&net, text);
+		net.lists.rails = true;
+		for (uint32_t r = 0; r < net.map.nrnics; r++) {
+			const struct rnic *self = &net.map.rnics[r];
+			uint32_t mesh = pinglist_mesh_count(&net.lists, r);
+
+			for (uint32_t i = mesh; i < pinglist_count(&net.lists, r); i++) {
+				struct pinglist_entry entry = pinglist_at(&net.lists, r, i, 0);
+				const struct rnic *target = &net.map.rnics[entry.target];
+				bool rail = entry.kind == REC_PROBE_RAIL;
+
+				assert_int_equal(target->host == self->host, rail);
+				assert_int_not_equal(target->tor, self->tor);
+				assert_int_equal(entry.interval_ps, net.lists.times.inter_tor_ps);
+				rails += rail;
+				others += !rail;
+			}
+		}
+		assert_int_equal(rails, 21 * net.map.ntors); /* of Eq. 1, each ToR */
+		assert_int_equal(others, nics == 2 ? rails : 0);
+		net_fini(&net);
+	}
+}
+
 static void
 rnics_of_one_host_do_not_vouch_for_each_other(void **state)
 {
@@ -351,6 +390,7 @@ main(void)
 		cmocka_unit_test(every_tor_has_as_many_tuples_as_eq_1_says),
 		cmocka_unit_test(links_above_tors_are_covered),
 		cmocka_unit_test(a_fifth_of_tuples_is_new_each_hour),
+		cmocka_unit_test(rnics_of_a_host_probe_each_other_on_rails),
 		cmocka_unit_test(rnics_of_one_host_do_not_vouch_for_each_other),
 	};
 

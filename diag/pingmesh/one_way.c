@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Delays of probes from one RNIC of a host to another (7.4), each end by its own clock. By how much the two differ nobody knows, only that it
+ * is always as much: what a probe took is known up to a constant of its pair. What both directions take together is free of it, and half of
+ * that is taken for what either usually takes: the median of its tuples' least delays, so that a slow link on the way of some of
+ * them does not hide in the constant. What is slow on all ways of one direction, from the beginning on, does.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/pingmesh/net_inside.h"
+#include "diag/run/fill.h"
+
+/* What is usual of a pair of RNICs, by their clocks. */
+struct level {
+	uint32_t src, dst;
+	int64_t ps;
+};
+
+struct delay {
+	struct level of;
+	uint32_t tuple;
+};
+
+static int
+cmp_pair(const struct level *a, const struct level *b)
+{
+	return a->src != b->src ? CMP(a->src, b->src) : CMP(a->dst, b->dst);
+}
+
+static int
+cmp_level(const void *pa, const void *pb)
+{
+	return cmp_pair(pa, pb);
+}
+
+static int
+cmp_tuple(const void *pa, const void *pb)
+{
+	const struct delay *a = pa, *b = pb;
+	int by = cmp_pair(&a->of, &b->of);
+
+	by = by != 0 ? by : CMP(a->tuple, b->tuple);
+	return by != 0 ? by : CMP(a->of.ps, b->of.ps);
+}
+
+static int
+cmp_least(const void *pa, const void *pb)
+{
+	const struct delay *a = pa, *b = pb;
+	int by = cmp_pair(&a->of, &b->of);
+
+	return by != 0 ? by : CMP(a->of.ps, b->of.ps);
+}
+
+static bool
+is_timed(const struct net_probe *probe)
+{
+	return probe->kind == REC_PROBE_RAIL && probe->result == REC_PROBE_OK;
+}
+
+/* @return the number of levels, which take the place of all delays */
+static uint32_t
+find_levels(struct delay *delays, uint32_t count, struct level *levels)
+{
+	uint32_t tuples = 0, pairs = 0;
+
+	if (count > 1)
+		qsort(delays, count, sizeof(*delays), cmp_tuple);
+	for (uint32_t i = 0; i < count; i++) /* the least of each tuple */
+		if (i == 0 || delays[i].tuple != delays[tuples - 1].tuple)
+			delays[tuples++] = delays[i];
+	if (tuples > 1)
+		qsort(delays, tuples, sizeof(*delays), cmp_least);
+	for (uint32_t first = 0, end; first < tuples; first = end) {
+		for (end = first + 1; end < tuples && cmp_pair(&delays[end].of, &delays[first].of) == 0; end++)
+			;
+		levels[pairs++] = delays[first + (end - first - 1) / 2].of;
+	}
+	return pairs;
+}
+
+static const struct level *
+find_level(const struct level *levels, uint32_t count, uint32_t src, uint32_t dst)
+{
+	const struct level key = { .src = src, .dst = dst };
+
+	return count != 0 ? bsearch(&key, levels, count, sizeof(key), cmp_level) : NULL;
+}
+
+static int
+cmp_i64(const void *pa, const void *pb)
+{
+	const int64_t *a = pa, *b = pb;
+
+	return CMP(*a, *b);
+}
+
+/* What one way usually takes: half of both, the median of pairs that have both. @param halves  [count] room */
+static int64_t
+usual_of(const struct level *levels, uint32_t count, int64_t *halves)
+{
+	uint32_t known = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct level *back = find_level(levels, count, levels[i].dst, levels[i].src);
+
+		if (back != NULL)
+			halves[known++] = levels[i].ps / 2 + back->ps / 2;
+	}
+	if (known > 1)
+		qsort(halves, known, sizeof(*halves), cmp_i64);
+	return known != 0 ? halves[(known - 1) / 2] : 0;
+}
+
+/* What is taken off a pair's delays. Where nothing comes by the other direction it takes as long as others do. */
+static int64_t
+constant_of(const struct level *levels, uint32_t count, int64_t usual_ps, const struct net_probe *probe)
+{
+	const struct level *forth = find_level(levels, count, probe->src, probe->dst);
+	const struct level *back = find_level(levels, count, probe->dst, probe->src);
+
+	return back != NULL ? forth->ps / 2 - back->ps / 2 : forth->ps - usual_ps;
+}
+
+static uint64_t
+beyond(int64_t ps, int64_t constant_ps)
+{
+	return ps > constant_ps ? (uint64_t)ps - (uint64_t)constant_ps : 0;
+}
+
+int
+net_level_rails(struct net *net, struct err *err)
+{
+	struct delay *delays = run_alloc(net->nprobes, sizeof(*delays), err);
+	struct level *levels = run_alloc(net->nprobes, sizeof(*levels), err);
+	int64_t *halves = run_alloc(net->nprobes, sizeof(*halves), err), usual_ps = 0;
+	int rc = delays != NULL && levels != NULL && halves != NULL ? 0 : -ENOMEM;
+	uint32_t count = 0, pairs = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < net->nprobes; i++)
+		if (is_timed(&net->probes[i]))
+			delays[count++] = (struct delay){ { net->probes[i].src, net->probes[i].dst, net->probes[i].way_ps },
+							  net->probes[i].tuple };
+	if (rc == 0) {
+		pairs = find_levels(delays, count, levels);
+		usual_ps = usual_of(levels, pairs, halves);
+	}
+	for (uint32_t i = 0; rc == 0 && i < net->nprobes; i++) {
+		struct net_probe *probe = &net->probes[i];
+
+		if (is_timed(probe))
+			probe->rtt_ps = beyond(probe->way_ps, constant_of(levels, pairs, usual_ps, probe));
+	}
+	free(delays);
+	free(levels);
+	free(halves);
+	return rc;
+}
