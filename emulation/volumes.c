@@ -174,6 +174,7 @@ take_foretold(struct volumes_owned *volumes, const struct foretold *foretold)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < foretold->nrows; i++)
 		volumes->told[volumes->setup.ntold++] = foretold->rows[i].told;
+	volumes->setup.told_of = foretold->runs * foretold->iterations;
 	average(volumes);
 	return 0;
 }

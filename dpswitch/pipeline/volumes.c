@@ -43,10 +43,9 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 	memset(volumes->sender_of, 0xff, nodes * sizeof(*volumes->sender_of)); /* VOLUMES_NO_SENDER */
 	judge = volumes_judge_config(params, find_ports(volumes, config, node));
 	judge.relative = volumes->tier > 1;
-	/* A prediction that was learned is off itself, which the noise that ports show has in it. */
-	judge.scores.is_random =
-		config->balance.ops == &balance_random && !judge.relative &&
-		(params->prediction == REC_PREDICTION_ANALYTICAL || params->prediction == REC_PREDICTION_MEASURED);
+	/* By how much a file's prediction is off itself nobody knows; the noise that ports show has it in it. */
+	judge.scores.is_random = config->balance.ops == &balance_random && !judge.relative &&
+				 (params->prediction != REC_PREDICTION_SIMULATED || volumes->setup->told_of != 0);
 	if (judge.volumes.ports == 0)
 		return 1;
 	if (params->grace_ps < config->window_ps || params->idle_ps < config->window_ps)
@@ -57,6 +56,7 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 			(unsigned long long)config->window_ps);
 	if (judge_init(&volumes->judge, &judge) < 0)
 		return -ENOMEM;
+	volumes->judge.scores.mean_of = volumes->setup->told_of;
 	if (!volumes_predict(volumes, config, node->id))
 		return cfg_fail(&params->where, "senders", err,
 				"%lld are not enough: at switch %s more switches' hosts send", (long long)params->senders,

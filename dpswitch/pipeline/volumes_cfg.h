@@ -51,6 +51,7 @@ struct volumes_setup {
 	uint32_t ndemand;
 	const struct volumes_told *told; /* [ntold] by port and sender, of prediction simulated */
 	uint32_t ntold;
+	uint32_t told_of;   /* iterations that told[] is the mean of; 0: nobody knows */
 	const double *kept; /* [ports by global id] of what leaves by one, so much arrives, as far as is known; NULL: all */
 };
 

@@ -213,6 +213,8 @@ compare(struct judge *j, const struct volumes_slot *slot)
 {
 	bool by_threshold = j->config.scores.detector == REC_DETECTOR_THRESHOLD;
 
+	if (j->config.predict.source == PREDICT_LEARNED)
+		j->scores.mean_of = j->predict.learned;
 	for (uint16_t s = 0; s < j->volumes.nsenders; s++)
 		j->is_scored[s] = j->is_sound[s] && scores_sender(&j->scores, &j->volumes, slot, j->expected, s);
 	for (uint16_t port = 0; port < j->volumes.config.ports; port++)

@@ -133,13 +133,24 @@ gather(struct scores *scores, const struct volumes *v, const struct volumes_slot
 	return ports;
 }
 
+/* As packets choose among ports by themselves, against a prediction that is off by noise of its own. */
+static struct detect_noise
+random_noise(const struct scores *scores, const struct detect_losses *losses, double packets)
+{
+	struct detect_noise noise = detect_noise_random(packets, packets / losses->packets);
+
+	if (scores->mean_of != 0)
+		noise.variance += noise.variance / scores->mean_of;
+	return noise;
+}
+
 /* Scores one port. @param at  which of the sender's ports it is @param noise  of what is sent, as learned */
 static void
 score(struct scores *scores, const struct detect_losses *losses, const struct detect_noise *learned, uint32_t cell,
       uint32_t at, double packets, double size)
 {
 	struct detect_noise noise = scores->config.is_random
-					    ? detect_noise_random(packets, packets / losses->packets)
+					    ? random_noise(scores, losses, packets)
 					    : detect_noise_lossy(learned, losses, packets, (double)scores->lost[cell]);
 
 	scores->variance[cell] = (float)learned->variance;

@@ -27,10 +27,11 @@ struct scores {
 	float *squares;                 /* [senders * ports] of them */
 	struct detect_cusum *sums;      /* [ports * senders] */
 	struct detect_cusum_limits limits;
-	double limit;    /* of one score */
-	double *missing; /* [ports] room */
-	float *losses;   /* [ports] room */
-	float *lost;     /* [ports * senders] share of what is sent so that is known to be lost: whoever predicts sets it */
+	double limit;     /* of one score */
+	uint32_t mean_of; /* iterations that what is predicted is the mean of, with their noise; 0: it has none */
+	double *missing;  /* [ports] room */
+	float *losses;    /* [ports] room */
+	float *lost; /* [ports * senders] share of what is sent so that is known to be lost: whoever predicts sets it */
 	/* Of the iteration scored last, as known before it. */
 	float *variance;    /* [ports * senders] packets^2, of what is sent so as far as spraying goes */
 	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
