@@ -6,8 +6,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/systems_plan.h"
+#include "cli/systems_show.h"
 #include "cli/verdict_file.h"
 #include "common/child.h"
 #include "common/log.h"
@@ -17,6 +20,7 @@
 struct diagnose_options {
 	const char *dir, *out;
 	bool json, fail_on_finding;
+	bool shown; /* already, and what came of it is the exit code */
 };
 
 static const struct argp_option options[] = {
@@ -59,12 +63,14 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "DIR",
-	.doc = "Diagnoses DIR/records.bin, the recorded stream of an earlier run, and prints the verdict.",
+	.doc = "Diagnoses DIR/records.bin, the recorded stream of an earlier run, and prints the verdict; where it was one "
+	       "of "
+	       "several systems side by side, all of them again.",
 };
 
-/* Starts the analyzer and waits for its end. @return exit code, or negative errno with err set */
+/* Starts the analyzer and waits for its end. @param print  for people, too. @return exit code, or negative errno with err set */
 static int
-analyze(const struct diagnose_options *diagnose, struct err *err)
+analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 {
 	char records[PATH_MAX], path[PATH_MAX];
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", diagnose->out }, .count = 5 };
@@ -73,7 +79,7 @@ analyze(const struct diagnose_options *diagnose, struct err *err)
 
 	if (snprintf(records, sizeof(records), "%s/" RUN_RECORDING, diagnose->dir) >= (int)sizeof(records))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", diagnose->dir);
-	ret = diagnose->json ? 0 : child_add(&args, "--print", err);
+	ret = print ? child_add(&args, "--print", err) : 0;
 	if (ret == 0)
 		ret = child_find("analyzer", "diag", path, sizeof(path), err);
 	pid = ret == 0 ? child_start(path, &args, false, err) : ret;
@@ -83,9 +89,45 @@ analyze(const struct diagnose_options *diagnose, struct err *err)
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
 }
 
+/* Shows what systems were compared by, from the recordings of their runs. @return exit code */
+static int
+compare(struct diagnose_options *diagnose, struct systems_plan *plan, struct err *err)
+{
+	size_t findings = 0;
+	int ret = systems_show(plan, diagnose->json, &findings, err);
+
+	diagnose->shown = true;
+	if (ret < 0)
+		return EXIT_FAILED;
+	return ret == EXIT_DONE && findings != 0 && diagnose->fail_on_finding ? EXIT_FAILED : ret;
+}
+
+/* Where systems were shown side by side, they are again. @return as analyze() */
+static int
+analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct err *err)
+{
+	char config[PATH_MAX + 32], folders[PATH_MAX + 32];
+	const struct scenario_options of = { .path = config };
+	struct systems_plan plan = { 0 };
+	struct err why = { 0 };
+	bool several;
+	int ret;
+
+	snprintf(folders, sizeof(folders), "%s/" RUN_SYSTEMS, dir->path);
+	snprintf(config, sizeof(config), "%s/" RUN_CONFIG, dir->path);
+	several = access(folders, F_OK) == 0 && systems_plan_init(&plan, &of, dir, &why) == 0 && plan.count != 0;
+	if (why.text[0] != '\0')
+		log_warning("systems are not compared again: %s", why.text);
+	ret = analyze(diagnose, !diagnose->json && !several, err);
+	if (ret == 0 && several)
+		ret = compare(diagnose, &plan, err);
+	systems_plan_fini(&plan);
+	return ret;
+}
+
 /* Both folders are locked: neither the recording nor its reports are of a run that goes on. @return as analyze() */
 static int
-analyze_locked(const struct diagnose_options *diagnose, struct err *err)
+analyze_locked(struct diagnose_options *diagnose, struct err *err)
 {
 	struct run_dir from, to;
 	struct stat a, b;
@@ -95,7 +137,10 @@ analyze_locked(const struct diagnose_options *diagnose, struct err *err)
 
 	if (run_dir_open_existing(&from, diagnose->dir, apart, err) < 0)
 		return EXIT_USAGE;
-	ret = apart && run_dir_open(&to, diagnose->out, err) < 0 ? EXIT_USAGE : analyze(diagnose, err);
+	if (!apart)
+		ret = analyze_in(diagnose, &from, err);
+	else
+		ret = run_dir_open(&to, diagnose->out, err) < 0 ? EXIT_USAGE : analyze(diagnose, !diagnose->json, err);
 	if (apart)
 		run_dir_close(&to);
 	run_dir_close(&from);
@@ -118,8 +163,8 @@ command_diagnose(int argc, char **argv)
 	status = analyze_locked(&diagnose, &err);
 	if (err.text[0] != '\0')
 		log_error("%s", err.text);
-	if (status != 0)
-		return status > 0 ? status : EXIT_FAILED;
+	if (status != 0 || diagnose.shown)
+		return status >= 0 ? status : EXIT_FAILED;
 	if (diagnose.json && verdict_print(diagnose.out, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_FAILED;

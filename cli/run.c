@@ -8,20 +8,23 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/launch.h"
+#include "cli/one_run.h"
+#include "cli/systems_plan.h"
+#include "cli/systems_run.h"
+#include "cli/systems_show.h"
 #include "cli/verdict_file.h"
 #include "common/child.h"
 #include "common/log.h"
-#include "common/private_dir.h"
 #include "common/run_dir.h"
-#include "common/run_files.h"
 #include "emulation/scenario/scenario_args.h"
 
 struct run_options {
 	struct scenario_options scenario;
 	const char *out;
-	struct child_args pass;  /* options that dpswitch understands, those of the scenario among them */
-	char hold[64], poll[64]; /* as --set has them */
+	struct child_args pass;    /* options that dpswitch understands, those of the scenario among them */
+	struct child_args capture; /* more of them, for the run in the folder itself */
+	char hold[64], poll[64];   /* as --set has them */
+	char diagnosers[512];
 	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
 };
@@ -38,12 +41,17 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
+	{ "diagnosers", 'd', "NAME[,NAME...]", 0,
+	  "Show findings of these systems side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, hawkeye-minr, "
+	  "hawkeye-maxr, "
+	  "full-polling; those that poll or probe run by themselves, of the same seed. As the scenario's key diagnosers",
+	  0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
 	  "Write what crosses these ports (\"node:port\"), both directions, into DIR/capture.pcapng for Wireshark", 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it; 128 keeps every header)",
 	  0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
-	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
+	{ "json", 'j', NULL, 0, "Print verdict.json instead of text; of several systems comparison.json", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
 	{ "allow-unfinished", 'u', NULL, 0,
 	  "Exit with 0, and not 1, when a collective, or a flow without one, did not finish", 0 },
@@ -52,11 +60,11 @@ static const struct argp_option options[] = {
 
 /* An option that dpswitch understands. */
 static error_t
-pass_on(const struct argp_state *state, const char *option, const char *arg)
+pass_on(const struct argp_state *state, struct child_args *to, const char *option, const char *arg)
 {
 	struct run_options *run = state->input;
 
-	if (child_add(&run->pass, option, &run->err) < 0 || child_add(&run->pass, arg, &run->err) < 0)
+	if (child_add(to, option, &run->err) < 0 || child_add(to, arg, &run->err) < 0)
 		argp_error(state, "%s", run->err.text);
 	return 0;
 }
@@ -68,7 +76,32 @@ set(const struct argp_state *state, const char *arg)
 	struct run_options *run = state->input;
 
 	scenario_args_set(&run->scenario, arg, state);
-	return pass_on(state, "--set", arg);
+	return pass_on(state, &run->pass, "--set", arg);
+}
+
+/* --diagnosers a,b, as the scenario's key has it. */
+static error_t
+list_systems(const struct argp_state *state, char *arg)
+{
+	struct run_options *run = state->input;
+	const char *names[SYSTEMS_MAX];
+	struct cfg_strings list = { names, 0 };
+	char *save = NULL, *text = run->diagnosers;
+	size_t used = (size_t)snprintf(text, sizeof(run->diagnosers), "diagnosers=["), cap = sizeof(run->diagnosers);
+
+	for (char *name = strtok_r(arg, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
+		if (list.count == SYSTEMS_MAX)
+			argp_error(state, "--diagnosers: more than %d", SYSTEMS_MAX);
+		names[list.count++] = name;
+		if (used < cap)
+			used += (size_t)snprintf(text + used, cap - used, "%s\"%s\"", list.count > 1 ? "," : "", name);
+	}
+	if (list.count == 0)
+		argp_error(state, "--diagnosers: the list is empty");
+	if (systems_check_names(&list, &run->err) < 0)
+		argp_error(state, "--diagnosers: %s", run->err.text);
+	snprintf(text + used, cap - used, "]");
+	return set(state, text);
 }
 
 static error_t
@@ -87,15 +120,17 @@ parse(int key, char *arg, struct argp_state *state)
 		return set(state, run->poll);
 	case SCENARIO_ARGS_SEED:
 		run->scenario.seed = arg;
-		return pass_on(state, "--seed", arg);
+		return pass_on(state, &run->pass, "--seed", arg);
 	case 'l':
-		return pass_on(state, "--lcores", arg);
+		return pass_on(state, &run->pass, "--lcores", arg);
 	case 'c':
-		return pass_on(state, "--capture", arg);
+		return pass_on(state, &run->capture, "--capture", arg);
 	case 'B':
-		return pass_on(state, "--capture-bytes", arg);
+		return pass_on(state, &run->capture, "--capture-bytes", arg);
 	case 'L':
-		return pass_on(state, "--capture-limit", arg);
+		return pass_on(state, &run->capture, "--capture-limit", arg);
+	case 'd':
+		return list_systems(state, arg);
 	case 'o':
 		run->out = arg;
 		return 0;
@@ -119,7 +154,8 @@ static const struct argp argp = {
 	.args_doc = "SCENARIO",
 	.doc = "Runs a scenario, diagnoses it and prints the verdict.\v"
 	       "DIR then holds verdict.json, report.html, report.txt, steps.csv, run.json, truth.json (what was injected; "
-	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream. With "
+	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream; of several "
+	       "systems also comparison.json, and systems/NAME with the report of each. With "
 	       "--capture "
 	       "also capture.pcapng: wireshark -X lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
 };
@@ -157,72 +193,66 @@ static int
 show(const struct run_options *run, const char *dir, const struct launch_status *status)
 {
 	struct err err = { 0 };
-	char text[64];
+	int ret = one_run_check(status, dir);
 
-	if (status->fabric == EXIT_USAGE)
-		return EXIT_USAGE;
-	if (launch_abandoned()) {
-		log_info("ended at once; what was recorded until then is kept: rocelab diagnose %s", dir);
-		return EXIT_FAILED;
-	}
-	if (status->fabric > EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
-		log_error("dpswitch %s", child_text(status->fabric, text, sizeof(text)));
-	if (status->analyzer == LAUNCH_NO_STREAM)
-		return EXIT_FAILED;
-	if (status->analyzer == 128 + SIGPIPE)
-		return status->fabric; /* nobody reads what it prints; the files are complete */
-	if (status->analyzer != 0) {
-		log_error("the analyzer %s; the recorded stream is kept: rocelab diagnose %s",
-			  child_text(status->analyzer, text, sizeof(text)), dir);
-		return EXIT_FAILED;
-	}
+	if (ret == EXIT_USAGE || launch_abandoned() || status->analyzer != 0)
+		return ret;
 	if (run->json && verdict_print(dir, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	if (status->fabric != EXIT_DONE)
+	return ret == EXIT_DONE ? judge(run, dir) : ret;
+}
+
+/* Side by side, what a scenario's list of systems makes of it. @return exit code */
+static int
+run_systems(const struct run_options *run, struct systems_plan *plan)
+{
+	struct err err = { 0 };
+	size_t findings = 0;
+	int ret = systems_run(plan, &run->pass, &run->capture, &err), shown;
+
+	if (ret == EXIT_USAGE || ret == EXIT_NOT_BEGUN || launch_abandoned()) {
+		if (err.text[0] != '\0')
+			log_error("%s", err.text);
+		return ret == EXIT_USAGE ? EXIT_USAGE : EXIT_FAILED;
+	}
+	shown = systems_show(plan, run->json, &findings, &err);
+	if (shown < 0) {
+		log_error("%s", err.text);
 		return EXIT_FAILED;
-	return judge(run, dir);
+	}
+	if (ret != EXIT_DONE || shown != EXIT_DONE)
+		return EXIT_FAILED;
+	ret = judge(run, plan->dir);
+	return findings != 0 && run->fail_on_finding ? EXIT_FAILED : ret;
 }
 
 /* In a folder that is locked. @return exit code */
 static int
-run_in(const struct run_dir *dir, struct run_options *run)
+run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *plan)
 {
-	struct launch launch = {
-		.scenario = run->scenario.path, .dir = dir->path, .pass = &run->pass, .print = !run->json
-	};
-	struct private_dir private_dir;
+	struct one_run one = { .options = &run->scenario, .pass = &run->pass, .print = !run->json };
 	struct launch_status status;
-	int ret = private_dir_create(&private_dir, &run->err);
+	int ret;
 
-	if (ret < 0) {
-		log_error("%s", run->err.text);
-		return EXIT_FAILED;
-	}
-	launch.private_dir = private_dir.path;
-	ret = run_hosts_create(&run->scenario, dir, private_dir.path, &launch.hosts, &run->err);
-	if (ret < 0) {
-		log_error("%s", run->err.text);
-		private_dir_remove(&private_dir);
-		return EXIT_USAGE;
-	}
-	launch_catch_interrupts();
-	ret = launch_run(&launch, &status, &run->err);
-	run_files_tidy(dir->path);
-	run_hosts_destroy(launch.hosts);
-	private_dir_remove(&private_dir);
-	if (ret < 0) {
-		log_error("%s", run->err.text);
-		return EXIT_FAILED;
-	}
-	return show(run, dir->path, &status);
+	if (plan->count != 0)
+		return run_systems(run, plan);
+	for (size_t i = 0; i < run->capture.count; i++)
+		if (child_add(&run->pass, run->capture.argv[i], &run->err) < 0)
+			return EXIT_USAGE;
+	ret = one_run(&one, systems_plan_take(plan), dir, &status, &run->err);
+	if (ret == 0)
+		return show(run, dir->path, &status);
+	log_error("%s", run->err.text);
+	return ret;
 }
 
 int
 command_run(int argc, char **argv)
 {
 	struct run_options run = { 0 };
+	struct systems_plan plan;
 	struct run_dir dir;
 	char path[PATH_MAX];
 	int ret;
@@ -236,7 +266,13 @@ command_run(int argc, char **argv)
 		log_error("%s", run.err.text);
 		return EXIT_USAGE;
 	}
-	ret = run_in(&dir, &run);
+	if (systems_plan_init(&plan, &run.scenario, &dir, &run.err) < 0) {
+		log_error("%s", run.err.text);
+		ret = EXIT_USAGE;
+	} else {
+		ret = run_in(&dir, &run, &plan);
+	}
+	systems_plan_fini(&plan);
 	run_dir_close(&dir);
 	return ret;
 }

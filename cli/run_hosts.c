@@ -91,16 +91,13 @@ name_awaited(const struct run_hosts *hosts)
 }
 
 int
-run_hosts_create(const struct scenario_options *options, const struct run_dir *dir, const char *sockets,
-		 struct run_hosts **out, struct err *err)
+run_hosts_create(const struct scenario_options *options, struct scenario *scenario, const struct run_dir *dir,
+		 const char *sockets, struct run_hosts **out, struct err *err)
 {
 	struct run_hosts *hosts;
-	struct scenario *scenario = scenario_load(options, err);
 	int ret;
 
 	*out = NULL;
-	if (scenario == NULL)
-		return -errno;
 	if (scenario->nexternal == 0) {
 		scenario_destroy(scenario);
 		return 0;

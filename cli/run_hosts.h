@@ -11,14 +11,15 @@ struct run_hosts;
 /*
  * Finds out which hosts a scenario has, and what booting them needs; builds the guests' kernel where it is missing.
  * Nothing is started.
- * @param scenario  to be loaded as options say, with the same options that dpswitch gets
+ * @param options   that dpswitch gets
+ * @param scenario  loaded as they say; taken over
  * @param dir       of the run; the guests' files go to DIR/guests, and as long as a guest lives the lock is held
  * @param sockets   folder where the fabric makes the hosts' sockets
  * @param hosts     set to NULL where every host is embedded
  * @return 0, or negative errno with err set
  */
-int run_hosts_create(const struct scenario_options *scenario, const struct run_dir *dir, const char *sockets,
-		     struct run_hosts **hosts, struct err *err);
+int run_hosts_create(const struct scenario_options *options, struct scenario *scenario, const struct run_dir *dir,
+		     const char *sockets, struct run_hosts **hosts, struct err *err);
 /* Stops what still runs. NULL is allowed. */
 void run_hosts_destroy(struct run_hosts *hosts);
 

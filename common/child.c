@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 
+#define NS_PER_S 1000000000ULL
 #define END_NS 2000000000ULL
 #define END_POLL_NS 5000000ULL
 /* /proc is not read more often. */
@@ -125,11 +127,22 @@ child_wait(pid_t pid)
 int
 child_poll(pid_t pid, int *status)
 {
+	uint64_t cpu_ns;
+
+	return child_poll_cpu(pid, status, &cpu_ns);
+}
+
+int
+child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns)
+{
+	struct rusage used;
 	int raw;
 
-	if (waitpid(pid, &raw, WNOHANG) != pid)
+	if (wait4(pid, &raw, WNOHANG, &used) != pid)
 		return 0;
 	*status = status_of(raw);
+	*cpu_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NS_PER_S +
+		  (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
 	return 1;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "common/err.h"
@@ -54,6 +55,8 @@ bool child_interrupted(int status);
 
 /* @return true when the process has ended; *status as child_wait() returns it */
 int child_poll(pid_t pid, int *status);
+/* As child_poll(), and what processor time it took, with all processes that it waited for. */
+int child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns);
 
 /* Asks a child to end, and kills it if it has not within 2 s: one that is stopped cannot hear. @return as child_wait() */
 int child_end(pid_t pid);

@@ -15,8 +15,9 @@
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
 static const char *const names[] = {
-	RUN_VERDICT, RUN_TEXT,  RUN_PAGE,  RUN_WAITING, RUN_PROVENANCE, RUN_VOLUMES,    RUN_PATHS,  RUN_PINGMESH,
-	RUN_SUMMARY, RUN_TRUTH, RUN_STEPS, RUN_FLOWS,   RUN_CAPTURE,    RUN_PREDICTION, RUN_CONFIG, RUN_RECORDING,
+	RUN_COMPARISON, RUN_VERDICT, RUN_TEXT,       RUN_PAGE,    RUN_WAITING,   RUN_PROVENANCE,
+	RUN_VOLUMES,    RUN_PATHS,   RUN_PINGMESH,   RUN_SUMMARY, RUN_TRUTH,     RUN_STEPS,
+	RUN_FLOWS,      RUN_CAPTURE, RUN_PREDICTION, RUN_CONFIG,  RUN_RECORDING,
 };
 
 #define NAMES ARRAY_LEN(names)
@@ -79,6 +80,47 @@ run_files_remove_guests(const char *dir, struct err *err)
 			ret = err_set(err, -errno, "%s/%s: cannot be removed: %s", path, entry->d_name, strerror(errno));
 	closedir(guests);
 	rmdir(path); /* where nothing else is in it */
+	return ret;
+}
+
+/* One folder; what is none, or leads elsewhere, is not ours. */
+static int
+remove_system(const char *path, struct err *err)
+{
+	struct stat status;
+	int ret;
+
+	if (lstat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+		return 0;
+	ret = run_files_remove(path, err);
+	if (ret == 0)
+		ret = run_files_remove_guests(path, err);
+	rmdir(path); /* where nothing else is in it */
+	return ret;
+}
+
+int
+run_files_remove_systems(const char *dir, struct err *err)
+{
+	char path[PATH_MAX], inside[PATH_MAX];
+	struct dirent *entry;
+	struct stat status;
+	DIR *systems;
+	int ret = 0;
+
+	if (snprintf(path, sizeof(path), "%s/" RUN_SYSTEMS, dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	if (lstat(path, &status) < 0 || !S_ISDIR(status.st_mode))
+		return 0;
+	systems = opendir(path);
+	if (systems == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	while (ret == 0 && (entry = readdir(systems)) != NULL)
+		if (entry->d_name[0] != '.' &&
+		    snprintf(inside, sizeof(inside), "%s/%s", path, entry->d_name) < (int)sizeof(inside))
+			ret = remove_system(inside, err);
+	closedir(systems);
+	rmdir(path);
 	return ret;
 }
 

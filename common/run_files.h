@@ -22,6 +22,8 @@
 #define RUN_PINGMESH "pingmesh.csv"
 #define RUN_PREDICTION "prediction.csv"
 #define RUN_PROVENANCE "provenance.dot"
+#define RUN_COMPARISON "comparison.json"
+#define RUN_SYSTEMS "systems"       /* a folder of folders: runs and reports of systems that are compared */
 #define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
@@ -40,6 +42,12 @@ bool run_files_has(const char *dir, const char *path);
  * @return 0, or negative errno with err set
  */
 int run_files_remove_guests(const char *dir, struct err *err);
+
+/*
+ * The same for folders of systems that an earlier run was compared by, and for what this program left in them.
+ * @return 0, or negative errno with err set
+ */
+int run_files_remove_systems(const char *dir, struct err *err);
 
 /* Removes what programs that were killed had not finished. When none of them runs any more. */
 void run_files_tidy(const char *dir);

@@ -29,7 +29,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
 	const char *listen, *read, *out;
-	bool print, times;
+	bool print, times, quiet;
 	int done;                /* -1: none */
 	struct diagnosis *asked; /* [nasked] */
 	uint32_t nasked;
@@ -49,6 +49,7 @@ static const struct argp_option own_options[] = {
 	  "of "
 	  "them, by bisection; with --read",
 	  0 },
+	{ "quiet", 'q', NULL, 0, "Say nothing of incomplete evidence; the verdict does", 0 },
 	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
 };
 
@@ -113,6 +114,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 't':
 		options->times = true;
+		return 0;
+	case 'q':
+		options->quiet = true;
 		return 0;
 	case 'd':
 		options->done = (int)args_number(state, "--done", arg, STDERR_FILENO + 1, INT_MAX);
@@ -247,7 +251,7 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 		close(options->done);
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
-	if (rc == 0 && !verdict_complete(verdict))
+	if (rc == 0 && !options->quiet && !verdict_complete(verdict))
 		log_warning("the evidence is incomplete: %s", facts_incomplete(verdict, missing));
 	verdict_destroy(verdict);
 	return rc;

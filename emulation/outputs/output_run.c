@@ -209,6 +209,19 @@ jobs_json(const struct emulation *emulation)
 	return jobs;
 }
 
+/* All that hosts, switches and faults made, whoever asked for it. */
+static json_t *
+made_json(const struct emulation *emulation)
+{
+	uint64_t packets = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		packets += emulation->fabric->nodes[i]->count.born_packets;
+		bytes += emulation->fabric->nodes[i]->count.born_bytes;
+	}
+	return json_pack("{s:I, s:I}", "packets", (json_int_t)packets, "bytes", (json_int_t)bytes);
+}
+
 static json_t *
 run_json(const struct emulation *emulation)
 {
@@ -233,6 +246,7 @@ run_json(const struct emulation *emulation)
 	if (emulation->error_text != NULL)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
 	json_object_set_new(root, "jobs", jobs_json(emulation));
+	json_object_set_new(root, "made", made_json(emulation));
 	json_object_set_new(root, "invariants", invariants_json(emulation));
 	json_object_set_new(root, "drops", drops_json(emulation));
 	if (emulation->scenario->nexternal < emulation->scenario->topo->nhosts)

@@ -157,7 +157,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 		err_set(err, -ENAMETOOLONG, "%s: the path is too long", options->out);
 		return NULL;
 	}
-	if (run_files_remove(options->out, err) < 0 ||
+	if (run_files_remove(options->out, err) < 0 || run_files_remove_systems(options->out, err) < 0 ||
 	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||
 	    output_config(scenario, options->out, err) < 0 || output_prediction(emulation, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)

@@ -27,6 +27,7 @@ struct scenario_root {
 	struct cfg_where where;
 	const char *name;
 	int64_t seed;
+	struct cfg_strings diagnosers; /* of `rocelab run`; emulation/scenario/systems.h */
 };
 
 enum clock_kind { CLOCK_AUTO, CLOCK_VIRTUAL, CLOCK_REAL };

@@ -14,6 +14,10 @@ static const struct cfg_field root_fields[] = {
 	{ "name", CFG_STRING, offsetof(S, name), "", 0, 0, NULL, "Name of the run; default: the file's" },
 	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, 9e18, NULL,
 	  "Seed of every random choice: ECMP, ECN marking, lossy links" },
+	{ "diagnosers", CFG_STRINGS, offsetof(S, diagnosers), "", 0, 0, NULL,
+	  "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, "
+	  "hawkeye-minr, "
+	  "hawkeye-maxr, full-polling; absent or empty: one run, of what the scenario has at work" },
 };
 #undef S
 

@@ -7,6 +7,7 @@
 
 #include "common/array.h"
 #include "common/wire/record.h"
+#include "emulation/scenario/scenario_load.h"
 #include "emulation/scenario/systems_prepare.h"
 
 #define KIND(name) (UINT64_C(1) << REC_##name)
@@ -17,8 +18,9 @@
 
 #define POLICY(policy, title_, passive_)                                                                                   \
 	{                                                                                                                  \
-		.name = policy, .title = title_, .diagnoser = "vedrfolnir", .passive = passive_, .kinds = POLLED,          \
-		.on = "detection.policy=" policy, .off = "detection.policy=off", .prepare = system_prepare_policy          \
+		.name = policy, .title = title_, .diagnoser = "vedrfolnir", .passive = passive_, .judges = true,           \
+		.kinds = POLLED, .on = "detection.policy=" policy, .off = "detection.policy=off",                          \
+		.prepare = system_prepare_policy                                                                           \
 	}
 
 const struct system_row systems[] = {
@@ -73,8 +75,34 @@ systems_names(char *buf, size_t cap)
 }
 
 int
-systems_sets(const struct scenario *scenario, const struct system_row *const *of, size_t count, struct system_sets *sets,
-	     struct err *err)
+systems_check_names(const struct cfg_strings *list, struct err *err)
+{
+	char names[256];
+
+	for (size_t i = 0; i < list->count; i++) {
+		if (system_find(list->items[i]) == NULL)
+			return err_set(err, -EINVAL, "\"%.64s\" is none of %s", list->items[i],
+				       systems_names(names, sizeof(names)));
+		for (size_t before = 0; before < i; before++)
+			if (strcmp(list->items[before], list->items[i]) == 0)
+				return err_set(err, -EINVAL, "\"%s\" is there twice: once is enough", list->items[i]);
+	}
+	return 0;
+}
+
+int
+scenario_check_systems(const struct scenario *scenario, struct err *err)
+{
+	struct err why = { "" };
+
+	if (systems_check_names(&scenario->root.diagnosers, &why) == 0)
+		return 0;
+	return cfg_fail(&scenario->root.where, "diagnosers", err, "%s", why.text);
+}
+
+int
+systems_sets(const struct scenario *scenario, const struct system_row *const *of, size_t count, uint32_t at_work,
+	     struct system_sets *sets, struct err *err)
 {
 	int ret = 0;
 
@@ -83,7 +111,8 @@ systems_sets(const struct scenario *scenario, const struct system_row *const *of
 		if (i == 0 || strcmp(systems[i].off, systems[i - 1].off) != 0)
 			ret = system_set(sets, err, "%s", systems[i].off);
 	for (size_t i = 0; ret == 0 && i < count; i++) {
-		ret = system_set(sets, err, "%s", of[i]->on);
+		if ((at_work >> i & 1) != 0)
+			ret = system_set(sets, err, "%s", of[i]->on);
 		if (ret == 0 && of[i]->prepare != NULL)
 			ret = of[i]->prepare(scenario, sets, err);
 	}
@@ -92,10 +121,10 @@ systems_sets(const struct scenario *scenario, const struct system_row *const *of
 
 struct scenario *
 systems_load(const struct scenario_options *options, const struct scenario *scenario, const struct system_row *const *of,
-	     size_t count, struct system_sets *sets, struct err *err)
+	     size_t count, uint32_t at_work, struct system_sets *sets, struct err *err)
 {
 	struct scenario_options with = *options;
-	int ret = systems_sets(scenario, of, count, sets, err);
+	int ret = systems_sets(scenario, of, count, at_work, sets, err);
 
 	for (size_t i = 0; ret == 0 && i < sets->count; i++) {
 		if (with.nsets == SCENARIO_MAX_SETS)

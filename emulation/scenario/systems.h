@@ -31,6 +31,7 @@ struct system_row {
 	 * look at, and have a run of their own, of the same seed.
 	 */
 	bool passive;
+	bool judges;          /* it has a word on the network: innocent, guilty or unknown */
 	uint64_t kinds;       /* records that come for it: bits by enum rec_type */
 	const char *on, *off; /* the key that has it at work, or not; several rows may share off */
 	/*
@@ -48,12 +49,17 @@ const struct system_row *system_find(const char *name);
 /* "vedrfolnir, flowpulse, ...": all names. @return buf */
 char *systems_names(char *buf, size_t cap);
 
+/* Known names, each once. @return 0, or -EINVAL with err */
+int systems_check_names(const struct cfg_strings *names, struct err *err);
+
 /*
- * What a run of a scenario needs in which these systems are at work, and no others.
- * @param of  [count] rows; none: nobody diagnoses
+ * What a run of a scenario needs that is one of several of the same packets: all have what each of the systems asks for, and in
+ * this one some of them are at work, and no others.
+ * @param of       [count] rows
+ * @param at_work  bit i: of[i] is; 0: nobody diagnoses
  * @return 0; -EINVAL with err: why one of them cannot be had there
  */
-int systems_sets(const struct scenario *scenario, const struct system_row *const *of, size_t count,
+int systems_sets(const struct scenario *scenario, const struct system_row *const *of, size_t count, uint32_t at_work,
 		 struct system_sets *sets, struct err *err);
 
 /*
@@ -62,4 +68,5 @@ int systems_sets(const struct scenario *scenario, const struct system_row *const
  * @return NULL with err and errno set: why they cannot be had there; else to be destroyed
  */
 struct scenario *systems_load(const struct scenario_options *options, const struct scenario *scenario,
-			      const struct system_row *const *of, size_t count, struct system_sets *sets, struct err *err);
+			      const struct system_row *const *of, size_t count, uint32_t at_work, struct system_sets *sets,
+			      struct err *err);

@@ -52,10 +52,32 @@ with(const char *text, const char *const *names, size_t count, struct system_set
 	sc = scenario_load(&options, &why);
 	if (sc == NULL)
 		fail_msg("%s", why.text);
-	made = systems_load(&options, sc, of, count, sets, err);
+	made = systems_load(&options, sc, of, count, (1u << count) - 1, sets, err);
 	scenario_destroy(sc);
 	unlink(path);
 	return made;
+}
+
+static void
+refuse(const char *text, const char *words)
+{
+	struct scenario_options options = write_scenario(text);
+	struct err err = { "" };
+
+	assert_null(scenario_load(&options, &err));
+	unlink(path);
+	if (strstr(err.text, words) == NULL)
+		fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+}
+
+static void
+lists_are_checked(void **state)
+{
+	(void)state;
+	refuse(FABRIC RING "diagnosers = [ \"vedrfolnir\", \"hawkey\" ];\n",
+	       ":3: diagnosers: \"hawkey\" is none of vedrfolnir, flowpulse, flowtracer, pingmesh, ");
+	refuse(FABRIC RING "diagnosers = [ \"flowpulse\", \"pingmesh\", \"flowpulse\" ];\n",
+	       ":3: diagnosers: \"flowpulse\" is there twice");
 }
 
 static void
@@ -77,6 +99,27 @@ passive_ones_share_a_run(void **state)
 	assert_false(sc->plan->collectives[0].measured); /* of two jobs the one that sends more */
 	assert_true(sc->plan->collectives[1].measured);
 	assert_int_equal(sc->volumes.prediction, REC_PREDICTION_SIMULATED); /* packets are not spread */
+	scenario_destroy(sc);
+}
+
+/* Runs of the same packets: what one of the systems asks of them, all runs have. */
+static void
+who_is_not_at_work_gets_its_packets_too(void **state)
+{
+	struct scenario_options options = write_scenario(FABRIC RING);
+	const struct system_row *const of[] = { system_find("flowpulse"), system_find("pingmesh") };
+	struct system_sets sets;
+	struct err err = { "" };
+	struct scenario *sc = scenario_load(&options, &err), *made = systems_load(&options, sc, of, 2, 0, &sets, &err);
+
+	(void)state;
+	unlink(path);
+	if (made == NULL)
+		fail_msg("%s", err.text);
+	assert_false(made->volumes.enabled || made->pingmesh.enabled);
+	assert_true(made->plan->collectives[1].measured);
+	assert_int_equal(made->pingmesh.duration_ps, 200 * PS_PER_MS);
+	scenario_destroy(made);
 	scenario_destroy(sc);
 }
 
@@ -160,8 +203,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(passive_ones_share_a_run), cmocka_unit_test(none_is_silence),
-		cmocka_unit_test(probing_has_its_horizon),  cmocka_unit_test(without_a_collective_there_are_no_volumes),
+		cmocka_unit_test(lists_are_checked),
+		cmocka_unit_test(passive_ones_share_a_run),
+		cmocka_unit_test(who_is_not_at_work_gets_its_packets_too),
+		cmocka_unit_test(none_is_silence),
+		cmocka_unit_test(probing_has_its_horizon),
+		cmocka_unit_test(without_a_collective_there_are_no_volumes),
 		cmocka_unit_test(every_row_stands_alone),
 	};
 

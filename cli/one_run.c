@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/one_run.h"
+
+#include <signal.h>
+
+#include "common/child.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "common/private_dir.h"
+#include "common/run_files.h"
+
+int
+one_run(const struct one_run *run, struct scenario *scenario, const struct run_dir *dir, struct launch_status *status,
+	struct err *err)
+{
+	struct launch launch = { .scenario = run->options->path, .dir = dir->path, .pass = run->pass, .print = run->print };
+	struct private_dir private_dir;
+	int ret = private_dir_create(&private_dir, err);
+
+	if (ret < 0) {
+		scenario_destroy(scenario);
+		return EXIT_FAILED;
+	}
+	launch.private_dir = private_dir.path;
+	ret = run_hosts_create(run->options, scenario, dir, private_dir.path, &launch.hosts, err);
+	if (ret < 0) {
+		private_dir_remove(&private_dir);
+		return EXIT_USAGE;
+	}
+	launch_catch_interrupts();
+	ret = launch_run(&launch, status, err);
+	run_files_tidy(dir->path);
+	run_hosts_destroy(launch.hosts);
+	private_dir_remove(&private_dir);
+	return ret < 0 ? EXIT_FAILED : 0;
+}
+
+int
+one_run_check(const struct launch_status *status, const char *dir)
+{
+	char text[64];
+
+	if (status->fabric == EXIT_USAGE)
+		return EXIT_USAGE;
+	if (launch_abandoned()) {
+		log_info("ended at once; what was recorded until then is kept: rocelab diagnose %s", dir);
+		return EXIT_FAILED;
+	}
+	if (status->fabric > EXIT_USAGE && status->fabric != EXIT_NOT_BEGUN)
+		log_error("dpswitch %s", child_text(status->fabric, text, sizeof(text)));
+	if (status->analyzer == LAUNCH_NO_STREAM)
+		return EXIT_FAILED;
+	if (status->analyzer == 128 + SIGPIPE)
+		return status->fabric; /* nobody reads what it prints; the files are complete */
+	if (status->analyzer != 0) {
+		log_error("the analyzer %s; the recorded stream is kept: rocelab diagnose %s",
+			  child_text(status->analyzer, text, sizeof(text)), dir);
+		return EXIT_FAILED;
+	}
+	return status->fabric != EXIT_DONE ? EXIT_FAILED : EXIT_DONE;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/systems_plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/run_files.h"
+#include "emulation/scenario/systems_prepare.h"
+
+/* The rows of those that can be had, in the list's order. @param at  [SYSTEMS_MAX] their places in it */
+static size_t
+able(const struct systems_plan *plan, const struct system_row **of, size_t *at)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		if (plan->systems[i].why.text[0] != '\0')
+			continue;
+		of[count] = plan->systems[i].row;
+		at[count++] = i;
+	}
+	return count;
+}
+
+/* Each by itself: why it cannot be had here. */
+static void
+try_systems(struct systems_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		struct systems_entry *entry = &plan->systems[i];
+		struct system_sets sets;
+
+		scenario_destroy(systems_load(plan->options, plan->scenario, &entry->row, 1, 1, &sets, &entry->why));
+	}
+}
+
+/* @param name  NULL: the base run. @return 0 or -EINVAL with err */
+static int
+add_run(struct systems_plan *plan, const char *name, uint32_t at_work, struct err *err)
+{
+	struct systems_run *run = &plan->runs[plan->nruns];
+	const struct system_row *of[SYSTEMS_MAX];
+	size_t at[SYSTEMS_MAX], count = able(plan, of, at);
+	struct scenario *scenario;
+	uint32_t mask = 0;
+	int used = name == NULL ? snprintf(run->dir, sizeof(run->dir), "%s", plan->dir)
+				: snprintf(run->dir, sizeof(run->dir), "%s/" RUN_SYSTEMS "/%s", plan->dir, name);
+
+	if (used >= (int)sizeof(run->dir))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", plan->dir);
+	for (size_t i = 0; i < count; i++) {
+		mask |= (at_work >> at[i] & 1) << i;
+		if ((at_work >> at[i] & 1) != 0)
+			plan->systems[at[i]].run = (uint32_t)plan->nruns;
+	}
+	run->name = name;
+	run->at_work = at_work;
+	scenario = systems_load(plan->options, plan->scenario, of, count, mask, &run->sets, err);
+	plan->nruns++;
+	if (scenario == NULL)
+		return -errno;
+	scenario_destroy(scenario);
+	return name == NULL ? 0 : system_set(&run->sets, err, "diagnosers=[]"); /* what runs there is one run */
+}
+
+static int
+add_runs(struct systems_plan *plan, struct err *err)
+{
+	uint32_t shared = 0;
+	int ret;
+
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->systems[i].row->passive && plan->systems[i].why.text[0] == '\0')
+			shared |= 1u << i;
+	ret = add_run(plan, NULL, shared, err);
+	for (size_t i = 0; ret == 0 && i < plan->count; i++)
+		if (!plan->systems[i].row->passive && plan->systems[i].why.text[0] == '\0')
+			ret = add_run(plan, plan->systems[i].row->name, 1u << i, err);
+	if (plan->scenario->timing.clock == CLOCK_REAL)
+		return ret;
+	plan->quiet = shared == 0 ? SYSTEMS_BASE : (uint32_t)plan->nruns;
+	return ret == 0 && shared != 0 ? add_run(plan, SYSTEMS_QUIET, 0, err) : ret;
+}
+
+int
+systems_plan_init(struct systems_plan *plan, const struct scenario_options *options, const struct run_dir *dir,
+		  struct err *err)
+{
+	const struct cfg_strings *list;
+
+	*plan = (struct systems_plan){ .options = options, .dir = dir->path, .lock = dir->lock, .quiet = SYSTEMS_NONE };
+	plan->scenario = scenario_load(options, err);
+	if (plan->scenario == NULL)
+		return -errno;
+	list = &plan->scenario->root.diagnosers;
+	for (size_t i = 0; i < list->count; i++) {
+		struct systems_entry *entry = &plan->systems[plan->count++];
+
+		entry->row = system_find(list->items[i]);
+		entry->run = SYSTEMS_NONE;
+		if (snprintf(entry->dir, sizeof(entry->dir), "%s/" RUN_SYSTEMS "/%s", dir->path, entry->row->name) >=
+		    (int)sizeof(entry->dir))
+			return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir->path);
+	}
+	if (plan->count == 0)
+		return 0;
+	try_systems(plan);
+	return add_runs(plan, err);
+}
+
+void
+systems_plan_fini(struct systems_plan *plan)
+{
+	scenario_destroy(plan->scenario);
+	*plan = (struct systems_plan){ 0 };
+}
+
+struct scenario *
+systems_plan_take(struct systems_plan *plan)
+{
+	struct scenario *scenario = plan->scenario;
+
+	plan->scenario = NULL;
+	return scenario;
+}

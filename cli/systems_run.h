@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The runs of systems that are to be shown side by side, one after the other. */
+#pragma once
+
+#include "cli/systems_plan.h"
+#include "common/child.h"
+
+/*
+ * Runs them; one that did not end well says why, and others follow it. After an interrupt none is begun any more.
+ * @param pass      what dpswitch gets in every run
+ * @param base_too  and in the base run alone
+ * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_USAGE or EXIT_NOT_BEGUN: not even the base run began,
+ *         with err set where nobody has been told
+ */
+int systems_run(struct systems_plan *plan, const struct child_args *pass, const struct child_args *base_too,
+		struct err *err);
