@@ -14,6 +14,7 @@
 
 #define TRIES 1000
 #define ROUND 12 /* cases, after which their sorts come again */
+#define RESTARTS 0.25
 
 static const struct {
 	const char *name, *topology;
@@ -21,6 +22,7 @@ static const struct {
 	{ "leaf-spine", "kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 4;" },
 	{ "fat-tree", "kind = \"fat-tree\"; k = 4;" },
 	{ "rail", "kind = \"rail\"; hosts = 16; nics = 2; hosts_per_group = 4; spines = 4;" },
+	{ "one-way", "kind = \"rail\"; hosts = 12; nics = 3; hosts_per_group = 4; spines = 4;" },
 	{ "two-nics", NULL }, /* both at one ToR */
 };
 
@@ -171,7 +173,6 @@ job(struct pm_case *c)
 {
 	uint32_t first = (uint32_t)prng_below(&c->prng, 5);
 
-	head(c, "host = { retry_count = 255; timeout = \"%s\"; };\n", pm_time(c, 0.4).text);
 	head(c,
 	     "jobs = ( { name = \"train\"; ranks = [ \"h[%u-%u]\" ]; iterations = 10; compute = \"%s\"; collectives = "
 	     "( { name = \"sum\"; op = \"allreduce\"; algorithm = \"ring\"; bytes = \"2MB\"; } ); } );\n",
@@ -194,8 +195,8 @@ make_fabric(struct pm_case *c, struct err *err)
 		head(c, "topology = { %s rate = \"100Gbps\"; delay = \"1us\"; };\n", fabrics[fabric].topology);
 	else
 		two_nics(c);
-	head(c, "pingmesh = { enabled = true; time_factor = %g; duration = \"%s\"; };\n", c->factor,
-	     pm_time(c, PM_DURATION_S).text);
+	head(c, "pingmesh = { enabled = true; time_factor = %g; duration = \"%s\"; rails = %s; };\n", c->factor,
+	     pm_time(c, PM_DURATION_S).text, strcmp(c->fabric, "one-way") == 0 ? "true" : "false");
 	head(c, "routing = { convergence = \"%s\"; };\n", pm_time(c, PM_CONVERGENCE_S).text);
 	head(c, "limits = { virtual_time = \"%s\"; stall = \"%s\"; };\n", pm_time(c, PM_DURATION_S + 1).text,
 	     pm_time(c, 2 * PM_DURATION_S).text);
@@ -214,6 +215,12 @@ make_fabric(struct pm_case *c, struct err *err)
 
 /* ---- problems ---- */
 
+static uint32_t
+weight_of(const struct pm_case *c, const struct pm_kind *kind, enum pm_class class)
+{
+	return kind->class == class && (!kind->has_traffic || c->factor != 1) ? kind->weight : 0;
+}
+
 static const struct pm_kind *
 draw_kind(struct pm_case *c, enum pm_class class)
 {
@@ -221,10 +228,10 @@ draw_kind(struct pm_case *c, enum pm_class class)
 	uint32_t all = 0, at;
 
 	for (; kind->name != NULL; kind++)
-		all += kind->class == class ? kind->weight : 0;
+		all += weight_of(c, kind, class);
 	at = (uint32_t)prng_below(&c->prng, all);
-	for (kind = pm_kinds; kind->class != class || at >= kind->weight; kind++)
-		at -= kind->class == class ? kind->weight : 0;
+	for (kind = pm_kinds; at >= weight_of(c, kind, class); kind++)
+		at -= weight_of(c, kind, class);
 	return kind;
 }
 
@@ -240,20 +247,35 @@ add_problem(struct pm_case *c, enum pm_class class, struct err *err)
 	return 0;
 }
 
+/* For longer it would be a host that is down. */
+static void
+restart_agent(struct pm_case *c)
+{
+	uint32_t host = pm_free_host(c);
+	struct pm_problem restart = { .start_s = pm_between(c, PM_PERIOD_S, 2.5 * PM_PERIOD_S) };
+
+	if (host == TOPO_NONE)
+		return;
+	pm_fault(c, &restart, "agent-restart", "host = \"%s\"; duration = \"%s\";", c->loaded->topo->nodes[host].name,
+		 pm_time(c, pm_log(c, 0.5, 0.7 * PM_PERIOD_S)).text);
+	c->has_restart = true;
+}
+
 static int
 draw_problems(struct pm_case *c, struct err *err)
 {
 	uint32_t sort = c->index % ROUND, count = sort < 9 ? 1 : 2 + (uint32_t)prng_below(&c->prng, 2);
 	int ret = 0;
 
-	if (sort == 8)
-		return 0; /* nothing is wrong */
+	count = sort == 8 ? 0 : count; /* nothing is wrong */
 	for (uint32_t i = 0; ret == 0 && i < count; i++) {
 		double chance = prng_unit(&c->prng);
 		enum pm_class any = chance < 0.5 ? PM_SWITCH : chance < 0.7 ? PM_RNIC : chance < 0.9 ? PM_CPU : PM_HOST;
 
 		ret = add_problem(c, sort < 6 ? PM_SWITCH : sort == 6 ? PM_RNIC : sort == 7 ? PM_CPU : any, err);
 	}
+	if (ret == 0 && prng_unit(&c->prng) < RESTARTS)
+		restart_agent(c);
 	return ret;
 }
 
@@ -277,6 +299,11 @@ pm_case_make(struct pm_case *c, uint64_t seed, uint32_t index, const char *path,
 	if (ret < 0)
 		return ret;
 	fputs(c->head, out.file);
+	if (c->has_job || c->flows_used != 0)
+		fprintf(out.file, "host = { retry_count = 255; timeout = \"%s\";%s };\n", pm_time(c, 0.4).text,
+			c->flows_used != 0 ? " cc = \"none\"; window = \"256KB\";" : "");
+	if (c->flows_used != 0)
+		fprintf(out.file, "switch = { buffer = \"32MB\"; };\nflows = (\n%s\n);\n", c->flows);
 	if (c->faults_used != 0)
 		fprintf(out.file, "faults = (\n%s\n);\n", c->faults);
 	return outfile_close(&out, 0, err);

@@ -60,6 +60,7 @@ struct pm_kind {
 	enum pm_word word; /* that is right for it */
 	bool is_directed;  /* one direction of its link is bad */
 	uint32_t weight;   /* how often it is drawn, among those of its class */
+	bool has_traffic;  /* shows by it: at the paper's times that is too much to simulate, and another kind is drawn */
 	/* Adds its fault, and sets its place. @return false: chance found no place that is free */
 	bool (*inject)(struct pm_case *c, struct pm_problem *problem);
 };
@@ -74,8 +75,9 @@ struct pm_case {
 	char path[PATH_MAX]; /* of its scenario */
 	const char *fabric;
 	bool has_job;
-	char head[PM_TEXT], faults[PM_TEXT];
-	size_t head_used, faults_used;
+	char head[PM_TEXT], faults[PM_TEXT], flows[PM_TEXT];
+	size_t head_used, faults_used, flows_used;
+	bool has_restart; /* an agent starts again within a period, which is no problem */
 	struct pm_problem problems[PM_MOST_PROBLEMS];
 	uint32_t nproblems;
 	struct scenario *loaded; /* of the head */
@@ -83,7 +85,7 @@ struct pm_case {
 
 /*
  * Draws a case and writes its scenario: of 12 in a row six have a switch problem, one each an RNIC problem, a starved CPU, and nothing,
- * and three have two or three of any. Same seed and index: same bytes.
+ * and three have two or three of any. In a quarter of all an agent starts again besides. Same seed and index: same bytes.
  * @param c  set; pm_case_fini() in any case
  * @return 0, or negative errno with err
  */

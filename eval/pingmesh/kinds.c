@@ -2,7 +2,7 @@
 /* What is put into cases. Rates and lengths are as likely in each decade; times are the protocol's. */
 #include <stdio.h>
 
-#include "eval/pingmesh/case.h"
+#include "eval/pingmesh/traffic.h"
 
 #define LEAST_RATE 0.001
 
@@ -18,8 +18,7 @@ name(const struct pm_case *c, uint32_t port, char *buf)
 static bool
 at_link(struct pm_case *c, struct pm_problem *p)
 {
-	p->port = pm_free_port(c, p->kind->class == PM_RNIC);
-	return p->port != TOPO_NONE;
+	return (p->port = pm_free_port(c, p->kind->class == PM_RNIC)) != TOPO_NONE;
 }
 
 static bool
@@ -92,6 +91,32 @@ slow(struct pm_case *c, struct pm_problem *p)
 	return true;
 }
 
+/* ---- queues ---- */
+
+/* As much for a port as two to four NICs send, from the problem's start on. */
+static bool
+congestion(struct pm_case *c, struct pm_problem *p)
+{
+	const struct topo *topo = c->loaded->topo;
+
+	if (!at_link(c, p))
+		return false;
+	if (topo->nodes[topo->ports[p->port].node].kind == TOPO_HOST)
+		p->port = topo->ports[p->port].peer_port;
+	return pm_traffic(c, p, p->port, 2, false);
+}
+
+static bool
+imbalance(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_link(c, p) || !pm_traffic(c, p, p->port, 2, true))
+		return false;
+	pm_fault(c, p, "ecmp-imbalance", "port = \"%s\"; share = %.3f;", name(c, p->port, port), pm_between(c, 0.8, 1));
+	return true;
+}
+
 /* ---- RNICs ---- */
 
 /* @return false: there is no free one. The problem's port is the RNIC's */
@@ -109,36 +134,32 @@ at_rnic(struct pm_case *c, struct pm_problem *p, char *port)
 }
 
 static bool
-hangs(struct pm_case *c, struct pm_problem *p)
+rnic_is(struct pm_case *c, struct pm_problem *p, const char *kind)
 {
 	char port[64];
 
 	if (!at_rnic(c, p, port))
 		return false;
-	pm_fault(c, p, "rnic-down", "port = \"%s\";", port);
+	pm_fault(c, p, kind, "port = \"%s\";", port);
 	return true;
+}
+
+static bool
+hangs(struct pm_case *c, struct pm_problem *p)
+{
+	return rnic_is(c, p, "rnic-down");
 }
 
 static bool
 no_routes(struct pm_case *c, struct pm_problem *p)
 {
-	char port[64];
-
-	if (!at_rnic(c, p, port))
-		return false;
-	pm_fault(c, p, "rnic-no-routes", "port = \"%s\";", port);
-	return true;
+	return rnic_is(c, p, "rnic-no-routes");
 }
 
 static bool
 no_gid(struct pm_case *c, struct pm_problem *p)
 {
-	char port[64];
-
-	if (!at_rnic(c, p, port))
-		return false;
-	pm_fault(c, p, "rnic-no-gid", "port = \"%s\";", port);
-	return true;
+	return rnic_is(c, p, "rnic-no-gid");
 }
 
 static bool
@@ -149,6 +170,19 @@ detour(struct pm_case *c, struct pm_problem *p)
 	if (!at_rnic(c, p, port))
 		return false;
 	pm_fault(c, p, "dma-detour", "port = \"%s\"; delay = \"%.0fns\";", port, pm_log(c, 10e3, 100e3));
+	return true;
+}
+
+/* 2 to 32 Gbit/s are left. */
+static bool
+downgrade(struct pm_case *c, struct pm_problem *p)
+{
+	char port[64];
+
+	if (!at_rnic(c, p, port) || !pm_traffic(c, p, c->loaded->topo->ports[p->port].peer_port, 1, false))
+		return false;
+	pm_fault(c, p, "pcie-downgrade", "port = \"%s\"; generation = %u; lanes = %u;", port,
+		 1 + (uint32_t)prng_below(&c->prng, 3), 1u << prng_below(&c->prng, 3));
 	return true;
 }
 
@@ -300,6 +334,26 @@ const struct pm_kind pm_kinds[] = {
 	  .doc = "a link has 10 to 100 us more delay, one way",
 	  LINK(PM_SWITCH, PM_SAYS_RTT, 2, true),
 	  .inject = slow },
+	{ .name = "congestion",
+	  .doc = "two to four NICs send as fast as they can by one port of a switch to another",
+	  LINK(PM_SWITCH, PM_SAYS_RTT, 2, true),
+	  .has_traffic = true,
+	  .inject = congestion },
+	{ .name = "ecmp-imbalance",
+	  .doc = "of what could leave a switch by several ports, 80 to 100 % leaves by one, and is too much",
+	  LINK(PM_SWITCH, PM_SAYS_RTT, 1, true),
+	  .has_traffic = true,
+	  .inject = imbalance },
+	{ .name = "rnic-incast",
+	  .doc = "two to four NICs send as fast as they can to one",
+	  LINK(PM_RNIC, PM_SAYS_RTT, 1, true),
+	  .has_traffic = true,
+	  .inject = congestion },
+	{ .name = "rnic-pcie",
+	  .doc = "the PCIe link of an RNIC to which one sends has 2 to 32 Gbit/s left",
+	  LINK(PM_RNIC, PM_SAYS_RTT, 1, false),
+	  .has_traffic = true,
+	  .inject = downgrade },
 	{ .name = "rnic-corruption",
 	  .doc = "0.1 to 100 % of the frames at a host's link are damaged, one way",
 	  LINK(PM_RNIC, PM_SAYS_RNIC, 3, true),

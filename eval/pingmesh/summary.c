@@ -24,6 +24,7 @@ struct sums {
 	uint32_t reported[PM_NWORDS], accurate[PM_NWORDS], unlisted;
 	uint32_t at_starved;                    /* RNICs blamed of hosts whose CPU was starved */
 	uint32_t clean, clean_wrong;            /* cases with nothing wrong; of them those with a report */
+	uint32_t restarts;                      /* cases in which an agent started again */
 	uint32_t by_several, by_delay, by_both; /* starved CPUs that were found */
 	uint32_t plain_rnics; /* that the paper's rule alone blames where a CPU is starved and all RNICs are well */
 };
@@ -76,6 +77,7 @@ count_row(struct sums *s, const struct pm_row *row)
 	}
 	s->unlisted += row->marks.unlisted;
 	s->plain_rnics += only_cpu ? row->marks.plain_rnics : 0;
+	s->restarts += row->c->has_restart;
 	s->clean += row->c->nproblems == 0;
 	s->clean_wrong += row->c->nproblems == 0 && row->marks.nreports != 0;
 }
@@ -173,9 +175,9 @@ case_json(const struct pm_row *row)
 		json_array_append_new(reports,
 				      json_pack("{s:s, s:s, s:b}", "type", words[row->marks.reports[i].word], "place",
 						row->marks.reports[i].place, "accurate", row->marks.reports[i].accurate));
-	return json_pack("{s:I, s:i, s:s, s:f, s:b, s:o, s:o}", "seed", (json_int_t)row->seed, "case", (int)row->index,
-			 "fabric", row->c->fabric, "time_factor", row->c->factor, "job", row->c->has_job, "problems",
-			 problems, "reports", reports);
+	return json_pack("{s:I, s:i, s:s, s:f, s:b, s:b, s:o, s:o}", "seed", (json_int_t)row->seed, "case", (int)row->index,
+			 "fabric", row->c->fabric, "time_factor", row->c->factor, "job", row->c->has_job, "agent_restart",
+			 row->c->has_restart, "problems", problems, "reports", reports);
 }
 
 json_t *
@@ -323,8 +325,9 @@ pm_print(const struct pm_study *study, FILE *to)
 		"theirs "
 		"that were blamed: %u; the paper's 10 %% alone blames %u (RNICs times periods) where nothing else is "
 		"wrong.\n"
-		"With nothing wrong: %u cases, of them %u with a report.\n",
-		s->by_several, s->by_delay, s->by_both, s->at_starved, s->plain_rnics, s->clean, s->clean_wrong);
+		"With nothing wrong: %u cases, of them %u with a report. An agent started again in %u cases.\n",
+		s->by_several, s->by_delay, s->by_both, s->at_starved, s->plain_rnics, s->clean, s->clean_wrong,
+		s->restarts);
 	if (study->broken != 0)
 		fprintf(to, "%u cases are not counted: their runs broke.\n", study->broken);
 	fputs("\nWhat is not as it should be:\n", to);

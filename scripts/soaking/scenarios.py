@@ -10,6 +10,10 @@ POLICIES = ('off', 'vedrfolnir', 'vedrfolnir', 'vedrfolnir-paper', 'vedrfolnir-p
 MTUS = (256, 512, 1024, 1024, 2048, 4096)
 ODD_MTUS = (1, 2, 8, 40, 64, 1000, 1300, 9000)  # with an overhead of their own only
 
+FAULTS = ('pfc-storm', 'loss', 'corruption', 'link-down', 'misroute', 'blackhole', 'fib-corruption', 'delay', 'slow-host', 'acl',
+          'missing-route', 'ecmp-imbalance', 'pfc-headroom', 'rnic-down', 'rnic-no-gid', 'rnic-no-routes', 'dma-detour',
+          'pcie-downgrade', 'host-down')
+FAULTS_OF_AGENTS = ('cpu-overload', 'agent-restart')
 # Keys that may take any of these values without asking for another key.
 PARAMETERS = {
     'switch': {
@@ -107,6 +111,8 @@ class Maker:
         self._transport(0.5 if crowd else 0.2)
         collectives = self._collectives()
         flows = self._incast() if crowd else self._flows(bool(collectives))
+        if self.rng.random() < 0.2:
+            self._agents()
         faults = [self._fault() for _ in range(self.rng.choice((0, 1, 1, 2, 4)))]
         policy = self.rng.choice(POLICIES)
         self.groups.setdefault('detection', {})['policy'] = policy
@@ -203,8 +209,7 @@ class Maker:
 
     def _fault(self):
         rng, network = self.rng, self.network
-        kind = rng.choice(('pfc-storm', 'loss', 'corruption', 'link-down', 'misroute', 'blackhole', 'fib-corruption', 'delay',
-                           'slow-host'))
+        kind = rng.choice(FAULTS + FAULTS_OF_AGENTS * ('pingmesh' in self.groups))
         own = {
             'pfc-storm': lambda: {'port': network.any_port(rng), 'interval': ns(self._step_s() / 5),
                                   'priority': self.groups.get('host', {}).get('data_prio', 3)},
@@ -220,9 +225,33 @@ class Maker:
                               'jitter': ns(rng.random() * self._step_s() / 10)},
             'slow-host': lambda: {'host': rng.choice(network.hosts), 'delay': ns(rng.random() * 5 * self._step_s()),
                                   'step': rng.randint(0, 3)},
+            'acl': lambda: {'switch': rng.choice(network.switches),
+                            **rng.choice(({'src': rng.choice(network.hosts)}, {'dst': rng.choice(network.hosts)}))},
+            'missing-route': lambda: {'switch': rng.choice(network.switches), 'dst': rng.choice(network.hosts)},
+            'ecmp-imbalance': lambda: {'port': network.switch_port(rng), 'share': rng.choice((0.0, 0.5, 1.0))},
+            'pfc-headroom': lambda: {'port': network.switch_port(rng),
+                                     **rng.choice(({'pfc': False}, {'headroom': rng.choice(('0B', '1KB', '1GB'))}))},
+            'rnic-down': lambda: {'port': network.host_port(rng)},
+            'rnic-no-gid': lambda: {'port': network.host_port(rng)},
+            'rnic-no-routes': lambda: {'port': network.host_port(rng)},
+            'dma-detour': lambda: {'port': network.host_port(rng), 'delay': ns(rng.random() * self._step_s())},
+            'pcie-downgrade': lambda: {'port': network.host_port(rng), 'generation': rng.randint(1, 6),
+                                       'lanes': rng.choice((1, 2, 4, 8, 16)), 'buffer': rng.choice(('16384B', '128KB', '1GB'))},
+            'host-down': lambda: {'host': rng.choice(network.hosts)},
+            'cpu-overload': lambda: {'host': rng.choice(network.hosts), 'delay': ns(rng.choice((0.1, 3)) * self._step_s()),
+                                     'steps': rng.random() < 0.5},
+            'agent-restart': lambda: {'host': rng.choice(network.hosts)},
         }
         when = {} if kind == 'slow-host' else self._when()
         return {'kind': kind, **own[kind](), **when}
+
+    def _agents(self):
+        """R-Pingmesh's, at times so short that a run has periods of analysis, or so long that it has none."""
+        self.groups['pingmesh'] = {
+            'enabled': True, 'time_factor': self.rng.choice((1e-05, 0.0001, 0.001)), 'duration': ns(50 * self._step_s()),
+            'cpu_delay': self.rng.choice(('0us', '1us', '10us')), 'management_delay': '1ms',
+            'service': self.rng.random() < 0.7, 'trace_rate': self.rng.choice((0, 1, 100, 1000000)),
+        }
 
     def _limits(self):
         """No case outlives so many windows, whatever happens in it."""

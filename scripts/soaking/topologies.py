@@ -34,6 +34,9 @@ class Network:
     def any_port(self, rng):
         return self.port_of(rng, self.hosts + self.switches)
 
+    def host_port(self, rng):
+        return self.port_of(rng, self.hosts)
+
     def switch_port(self, rng):
         return self.port_of(rng, self.switches)
 

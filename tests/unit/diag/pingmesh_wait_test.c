@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* R-Pingmesh's analyzer: few lost probes wait for more of their like, and losses by addresses are told from those of links. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/diag/pingmesh_rig.h"
+
+#define S PS_PER_S
+
+/* A link loses everything from a while before the end of a period on. */
+static void
+begin_at(struct rig *rig, uint64_t start_ps, uint64_t end_ps)
+{
+	rig_init(rig, end_ps);
+	rig_link(rig, 1, RIG_SPINE(1), 1);
+	rig->links[0].start_ps = start_ps;
+}
+
+/* What was lost until the period's end could have been several links': it is told with the next period, and only there. */
+static void
+what_begins_before_a_period_ends_is_placed_with_the_next(void **state)
+{
+	static const uint64_t starts_ps[] = { 36 * S, 37 * S, 38 * S, 39 * S };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(starts_ps) / sizeof(*starts_ps); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		begin_at(&rig, starts_ps[i], 100 * S);
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem l1:5");
+		assert_true(rig_own(v)->problems[0].start_ps >= starts_ps[i] &&
+			    rig_own(v)->problems[0].start_ps < starts_ps[i] + 3 * S);
+		assert_true(rig_own(v)->problems[0].first_period <= 2);
+		assert_int_equal(rig_cause(v, PINGMESH_UNDECIDED), 0);
+		verdict_destroy(v);
+	}
+}
+
+/* With nothing to wait for all places are named that would do, and the right one is among them. */
+static void
+at_the_streams_end_all_places_are_named(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+	const struct pingmesh_problem *problem;
+	bool is_named = false;
+
+	(void)state;
+	begin_at(&rig, 95 * S, 100 * S);
+	rig.links[0].loss = 0.05;
+	v = rig_diagnose(&rig);
+	assert_int_equal(v->nfindings, 1);
+	problem = &rig_own(v)->problems[0];
+	assert_int_equal(problem->kind, PINGMESH_PROBLEM_SWITCH);
+	assert_true(problem->alike > 1 && problem->confidence < 1);
+	for (uint32_t i = 0; i < problem->nports; i++)
+		is_named |= strcmp(v->run.ports[problem->ports[i]].name, "l1:5") == 0;
+	assert_true(is_named);
+	verdict_destroy(v);
+}
+
+/* So little is lost that no period alone has three probes of it: three together have. */
+static void
+little_that_is_lost_waits_for_three_periods(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 400 * S);
+	rig_link(&rig, 1, RIG_SPINE(1), 0.01);
+	v = rig_diagnose(&rig);
+	assert_true(v->nfindings >= 1);
+	for (uint32_t i = 0; i < v->nfindings; i++)
+		assert_non_null(strstr(v->findings[i].root, "l1:5"));
+	assert_true(rig_cause(v, PINGMESH_SWITCH) > 0 && rig_cause(v, PINGMESH_RNIC) == 0);
+	verdict_destroy(v);
+}
+
+/* Of the pairs that one spine loses everything, by the other nothing: beside a link of that spine which loses some of all. */
+static void
+addresses_are_told_from_links(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig.holes[0] = (struct rig_hole){ RIG_SPINE(1), 1 };
+	rig_link(&rig, 2, RIG_SPINE(0), 0.2);
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem s1", "switch-problem l2:4");
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_begins_before_a_period_ends_is_placed_with_the_next),
+		cmocka_unit_test(at_the_streams_end_all_places_are_named),
+		cmocka_unit_test(little_that_is_lost_waits_for_three_periods),
+		cmocka_unit_test(addresses_are_told_from_links),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
