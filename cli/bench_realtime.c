@@ -30,6 +30,20 @@ static const uint32_t lengths[] = { 1, 20 };        /* switches in the path */
 #define NSIZES ARRAY_LEN(sizes)
 #define NLENGTHS ARRAY_LEN(lengths)
 
+/* The drivers at both ends. */
+enum drivers { DRIVERS_FILES, DRIVERS_RINGS, NDRIVERS };
+static const char *const drivers_names[NDRIVERS] = { "pcap, null", "ring, ring" };
+
+/* What is measured: by rings one switch alone, telemetry on. */
+struct rate {
+	enum drivers drivers;
+	size_t length, size; /* of the tables above */
+	bool telemetry;
+	double packet_ns; /* median */
+};
+
+#define NRATES (NLENGTHS * NSIZES * 2 + NSIZES)
+
 struct late {
 	double p50_us, p99_us;
 	double late_windows, windows;
@@ -39,8 +53,8 @@ struct realtime {
 	const char *dir;
 	int repeats;
 	char forwarder[PATH_MAX], scenario[PATH_MAX], frames[PATH_MAX], results[PATH_MAX];
-	double packet_ns[NLENGTHS][NSIZES][2];    /* median; [telemetry on] */
-	double io_ns[NSIZES], macswap_ns[NSIZES]; /* 0: no testpmd */
+	struct rate rates[NRATES];
+	double io_ns[NDRIVERS][NSIZES], macswap_ns[NDRIVERS][NSIZES]; /* 0: no testpmd */
 	struct late late[NLENGTHS];
 	struct err *err;
 };
@@ -68,10 +82,12 @@ write_scenario(const struct realtime *bench, uint32_t switches)
 	return outfile_close(&out, 0, bench->err);
 }
 
+/* @param rate  NULL: in real time, one frame at a time */
 static int
-forward(const struct realtime *bench, uint32_t size, bool telemetry, bool paced, json_t **results)
+forward(const struct realtime *bench, uint32_t size, const struct rate *rate, json_t **results)
 {
 	struct child_args args = { .argv = { "dpswitch-forward", bench->scenario, "--out", bench->dir }, .count = 4 };
+	bool telemetry = rate == NULL || rate->telemetry;
 	char bytes[16];
 	json_error_t error;
 	pid_t pid;
@@ -82,9 +98,11 @@ forward(const struct realtime *bench, uint32_t size, bool telemetry, bool paced,
 	child_add(&args, "--set", bench->err);
 	child_add(&args, telemetry ? "telemetry.enabled=true" : "telemetry.enabled=false", bench->err);
 	child_add(&args, "--seconds", bench->err);
-	child_add(&args, paced ? "3" : "0.5", bench->err);
-	if (paced)
+	child_add(&args, rate == NULL ? "3" : "0.5", bench->err);
+	if (rate == NULL)
 		child_add(&args, "--paced", bench->err);
+	else if (rate->drivers == DRIVERS_RINGS)
+		child_add(&args, "--rings", bench->err);
 	pid = child_start(bench->forwarder, &args, false, bench->err);
 	if (pid < 0)
 		return pid;
@@ -109,13 +127,13 @@ compare(const void *a, const void *b)
 }
 
 static int
-measure_rate(const struct realtime *bench, uint32_t size, bool telemetry, double *packet_ns)
+measure_rate(const struct realtime *bench, struct rate *rate)
 {
 	double ns[MAX_REPEATS];
 
 	for (int i = 0; i < bench->repeats; i++) {
 		json_t *results = NULL;
-		int ret = forward(bench, size, telemetry, false, &results);
+		int ret = forward(bench, sizes[rate->size], rate, &results);
 
 		if (ret < 0)
 			return ret;
@@ -123,7 +141,7 @@ measure_rate(const struct realtime *bench, uint32_t size, bool telemetry, double
 		json_decref(results);
 	}
 	qsort(ns, (size_t)bench->repeats, sizeof(ns[0]), compare);
-	*packet_ns = ns[bench->repeats / 2];
+	rate->packet_ns = ns[bench->repeats / 2];
 	return 0;
 }
 
@@ -131,7 +149,7 @@ static int
 measure_late(const struct realtime *bench, struct late *late)
 {
 	json_t *results = NULL;
-	int ret = forward(bench, sizes[1], true, true, &results);
+	int ret = forward(bench, sizes[1], NULL, &results);
 
 	if (ret < 0)
 		return ret;
@@ -152,28 +170,54 @@ show(const char *what)
 		fprintf(stderr, "\r%-50s", what);
 }
 
+/* The rows, in the order in which they are shown. */
+static void
+list_rates(struct realtime *bench)
+{
+	struct rate *rate = bench->rates;
+
+	for (size_t n = 0; n < NLENGTHS; n++)
+		for (size_t i = 0; i < NSIZES * 2; i++)
+			*rate++ = (struct rate){ DRIVERS_FILES, n, i / 2, i % 2 == 0, 0 };
+	for (size_t i = 0; i < NSIZES; i++)
+		*rate++ = (struct rate){ DRIVERS_RINGS, 0, i, true, 0 };
+}
+
+/* After a rate: its frames are in the file. */
+static int
+measure_testpmd(struct realtime *bench, const struct rate *rate)
+{
+	const char *frames = rate->drivers == DRIVERS_FILES ? bench->frames : NULL;
+	double *io_ns = &bench->io_ns[rate->drivers][rate->size],
+	       *macswap_ns = &bench->macswap_ns[rate->drivers][rate->size];
+
+	show("testpmd");
+	*io_ns = testpmd_packet_ns("io", bench->dir, frames, bench->err);
+	*macswap_ns = testpmd_packet_ns("macswap", bench->dir, frames, bench->err);
+	return *io_ns < 0 || *macswap_ns < 0 ? -EIO : 0;
+}
+
 static int
 measure(struct realtime *bench)
 {
 	char what[64];
 	int ret = 0;
 
+	list_rates(bench);
+	for (size_t i = 0; ret == 0 && i < NRATES; i++) {
+		struct rate *rate = &bench->rates[i];
+
+		snprintf(what, sizeof(what), "%s: %u switches, %u B", drivers_names[rate->drivers], lengths[rate->length],
+			 sizes[rate->size]);
+		show(what);
+		ret = write_scenario(bench, lengths[rate->length]);
+		if (ret == 0)
+			ret = measure_rate(bench, rate);
+		if (ret == 0 && rate->length == 0 && rate->telemetry)
+			ret = measure_testpmd(bench, rate);
+	}
 	for (size_t n = 0; ret == 0 && n < NLENGTHS; n++) {
 		ret = write_scenario(bench, lengths[n]);
-		for (size_t s = 0; ret == 0 && s < NSIZES; s++) {
-			snprintf(what, sizeof(what), "%u switches, %u B", lengths[n], sizes[s]);
-			show(what);
-			ret = measure_rate(bench, sizes[s], true, &bench->packet_ns[n][s][1]);
-			if (ret == 0)
-				ret = measure_rate(bench, sizes[s], false, &bench->packet_ns[n][s][0]);
-			if (ret < 0 || n != 0)
-				continue;
-			show("testpmd");
-			bench->io_ns[s] = testpmd_packet_ns("io", bench->dir, bench->frames, bench->err);
-			bench->macswap_ns[s] = testpmd_packet_ns("macswap", bench->dir, bench->frames, bench->err);
-			if (bench->io_ns[s] < 0 || bench->macswap_ns[s] < 0)
-				ret = -EIO;
-		}
 		if (ret == 0)
 			ret = measure_late(bench, &bench->late[n]);
 	}
@@ -185,29 +229,29 @@ measure(struct realtime *bench)
 static void
 print_table(const struct realtime *bench)
 {
-	static const char *const columns[] = { "SWITCHES", "FRAME",      "TELEMETRY", "MPPS/CORE",
-					       "NS/FRAME", "testpmd io", "macswap",   "OF MACSWAP" };
+	static const char *const columns[] = { "PORTS",    "SWITCHES",   "FRAME",   "TELEMETRY", "MPPS/CORE",
+					       "NS/FRAME", "testpmd io", "macswap", "OF MACSWAP" };
 	const size_t ncolumns = ARRAY_LEN(columns);
 	struct libscols_table *table = scols_new_table();
 
 	for (size_t i = 0; i < ncolumns; i++)
-		scols_table_new_column(table, columns[i], 0, SCOLS_FL_RIGHT);
-	for (size_t row = 0; row < NLENGTHS * NSIZES * 2; row++) {
-		size_t n = row / (NSIZES * 2), s = row / 2 % NSIZES;
-		bool telemetry = row % 2 == 0;
-		double ns = bench->packet_ns[n][s][telemetry];
+		scols_table_new_column(table, columns[i], 0, i == 0 ? 0 : SCOLS_FL_RIGHT);
+	for (size_t row = 0; row < NRATES; row++) {
+		const struct rate *rate = &bench->rates[row];
+		double macswap_ns = bench->macswap_ns[rate->drivers][rate->size];
 		struct libscols_line *line = scols_table_new_line(table, NULL);
-		char cell[8][32] = { "", "", "", "", "", "-", "-", "-" };
+		char cell[9][32] = { "", "", "", "", "", "", "-", "-", "-" };
 
-		snprintf(cell[0], sizeof(cell[0]), "%u", lengths[n]);
-		snprintf(cell[1], sizeof(cell[1]), "%u B", sizes[s]);
-		snprintf(cell[2], sizeof(cell[2]), "%s", telemetry ? "on" : "off");
-		snprintf(cell[3], sizeof(cell[3]), "%.2f", 1e3 / ns);
-		snprintf(cell[4], sizeof(cell[4]), "%.1f", ns);
-		if (bench->macswap_ns[s] > 0) {
-			snprintf(cell[5], sizeof(cell[5]), "%.1f ns", bench->io_ns[s]);
-			snprintf(cell[6], sizeof(cell[6]), "%.1f ns", bench->macswap_ns[s]);
-			snprintf(cell[7], sizeof(cell[7]), "%.2f", bench->macswap_ns[s] / ns);
+		snprintf(cell[0], sizeof(cell[0]), "%s", drivers_names[rate->drivers]);
+		snprintf(cell[1], sizeof(cell[1]), "%u", lengths[rate->length]);
+		snprintf(cell[2], sizeof(cell[2]), "%u B", sizes[rate->size]);
+		snprintf(cell[3], sizeof(cell[3]), "%s", rate->telemetry ? "on" : "off");
+		snprintf(cell[4], sizeof(cell[4]), "%.2f", 1e3 / rate->packet_ns);
+		snprintf(cell[5], sizeof(cell[5]), "%.1f", rate->packet_ns);
+		if (macswap_ns > 0) {
+			snprintf(cell[6], sizeof(cell[6]), "%.1f ns", bench->io_ns[rate->drivers][rate->size]);
+			snprintf(cell[7], sizeof(cell[7]), "%.1f ns", macswap_ns);
+			snprintf(cell[8], sizeof(cell[8]), "%.2f", macswap_ns / rate->packet_ns);
 		}
 		for (size_t c = 0; c < ncolumns; c++)
 			scols_line_set_data(line, c, cell[c]);
@@ -226,9 +270,11 @@ added_us(const struct realtime *bench, size_t n, double us)
 static void
 print_late(const struct realtime *bench)
 {
-	printf("\nnet_pcap repeats a frame, net_null takes it; median of %d runs, processor time of one core.\n",
+	printf("\nnet_pcap repeats a frame, net_null takes it; or frames go round over net_ring, moving them back "
+	       "included. "
+	       "Median of %d runs, processor time of one core.\n",
 	       bench->repeats);
-	if (bench->macswap_ns[0] == 0)
+	if (bench->macswap_ns[0][0] == 0)
 		printf("dpdk-testpmd is not installed (Debian: dpdk-dev): nothing to compare with.\n");
 	for (size_t n = 0; n < NLENGTHS; n++)
 		printf("In real time, %2u switch%s: a frame comes out after %.1f us (p50), %.1f us (p99); cables: %.1f us; "
@@ -245,14 +291,15 @@ print_json(const struct realtime *bench)
 {
 	json_t *rates = json_array(), *late = json_array(), *root;
 
-	for (size_t row = 0; row < NLENGTHS * NSIZES * 2; row++) {
-		size_t n = row / (NSIZES * 2), s = row / 2 % NSIZES;
-		bool telemetry = row % 2 == 0;
+	for (size_t row = 0; row < NRATES; row++) {
+		const struct rate *rate = &bench->rates[row];
 
-		json_array_append_new(rates, json_pack("{s:i, s:i, s:b, s:f, s:f, s:f}", "switches", (int)lengths[n],
-						       "bytes", (int)sizes[s], "telemetry", telemetry, "packet_ns",
-						       bench->packet_ns[n][s][telemetry], "testpmd_io_ns", bench->io_ns[s],
-						       "testpmd_macswap_ns", bench->macswap_ns[s]));
+		json_array_append_new(rates,
+				      json_pack("{s:s, s:i, s:i, s:b, s:f, s:f, s:f}", "ports",
+						drivers_names[rate->drivers], "switches", (int)lengths[rate->length],
+						"bytes", (int)sizes[rate->size], "telemetry", rate->telemetry, "packet_ns",
+						rate->packet_ns, "testpmd_io_ns", bench->io_ns[rate->drivers][rate->size],
+						"testpmd_macswap_ns", bench->macswap_ns[rate->drivers][rate->size]));
 	}
 	for (size_t n = 0; n < NLENGTHS; n++)
 		json_array_append_new(late, json_pack("{s:i, s:f, s:f, s:f, s:f}", "switches", (int)lengths[n], "p50_us",

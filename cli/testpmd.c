@@ -26,10 +26,11 @@ struct testpmd_run {
 static void
 become_testpmd(const char *mode, const char *dir, const char *frames, const int in[2], const int out[2])
 {
-	char pcap[PATH_MAX + 64], forward[64], lcores[64];
+	char pcap[PATH_MAX + 64] = "net_ring0", forward[64], lcores[64];
 	long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
 
-	snprintf(pcap, sizeof(pcap), "net_pcap0,rx_pcap=%s,infinite_rx=1", frames);
+	if (frames != NULL)
+		snprintf(pcap, sizeof(pcap), "net_pcap0,rx_pcap=%s,infinite_rx=1", frames);
 	snprintf(lcores, sizeof(lcores), "0@(0-%ld),1@(0-%ld)", last, last); /* one controls, one forwards */
 	snprintf(forward, sizeof(forward), "--forward-mode=%s", mode);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -42,8 +43,8 @@ become_testpmd(const char *mode, const char *dir, const char *frames, const int 
 		close(out[i]);
 	}
 	execlp(PROGRAM, PROGRAM, "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores", lcores,
-	       "--vdev", pcap, "--vdev", "net_null0,no-rx=1", "--", forward, "--mbuf-size=10490", "--total-num-mbufs=8191",
-	       NULL);
+	       "--vdev", pcap, "--vdev", frames != NULL ? "net_null0,no-rx=1" : "net_ring1", "--", forward,
+	       "--mbuf-size=10490", "--total-num-mbufs=8191", frames != NULL ? NULL : "--tx-first", NULL);
 	_exit(127);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes of packets, for those who only see descriptors. Bytes that came in from outside wait in a table of the edge
- * while their descriptor travels: PKT_BYTES, arg = handle. Whoever ends such a packet anywhere but at the edge gives
- * them back with body_release(). Bytes that leave for the outside come from the host whose message it is.
- * Free of <rte_*>. Runs with bytes use one lcore: no locks.
+ * The bytes of packets, for those who only see descriptors. Bytes that came in from outside stay in their mbuf while their
+ * descriptor travels: PKT_BYTES, arg = handle. Whoever ends such a packet anywhere but at the edge gives them back with
+ * body_release(), on any lcore. Bytes that leave for the outside come from the host whose message it is.
+ * Free of <rte_*>.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct body {
 struct bodies;
 
 struct body_ops {
-	void (*release)(struct bodies *bodies, uint32_t handle);
+	void (*release)(struct bodies *bodies, const struct pkt *p);
 	/* @return false if the frame does not parse as RoCE */
 	bool (*read)(const struct bodies *bodies, uint32_t handle, struct body *body);
 };
@@ -43,7 +43,7 @@ static inline void
 body_release(struct bodies *bodies, const struct pkt *p)
 {
 	if (__builtin_expect((p->flags & PKT_BYTES) != 0, 0))
-		bodies->ops->release(bodies, p->arg);
+		bodies->ops->release(bodies, p);
 }
 
 /* What a descriptor has no room for: where its payload comes from and goes to. */

@@ -334,6 +334,7 @@ fail:
 void
 link_fini(struct link *link)
 {
+	release_all(link);
 	for (uint32_t lane = 0; lane < 2; lane++) {
 		free(link->lane[lane].pkts);
 		free(link->lane[lane].pauses);

@@ -13,7 +13,9 @@
 #include "emulation/forward/forward.h"
 #include "emulation/scenario/scenario_args.h"
 
-#define MEMORY_MB 128
+/* DPDK's, and for the frames of each port */
+#define MEMORY_MB 64
+#define PAIR_MEMORY_MB 32
 
 struct options {
 	struct scenario_options scenario;
@@ -24,7 +26,9 @@ static const struct argp_option option_table[] = {
 	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
 	{ "out", 'o', "DIR", 0, "Where frames.pcap and forward.json go (default .)", 0 },
 	{ "frame-bytes", 'f', "N", 0, "Size of the frames without FCS (default 60)", 0 },
-	{ "seconds", 't', "S", 0, "How long (default 1)", 0 },
+	{ "seconds", 't', "S", 0, "How long, behind 0.3 s that are not counted (default 1)", 0 },
+	{ "rings", 'r', NULL, 0, "Frames go round over net_ring, instead of from net_pcap to net_null", 0 },
+	{ "lcores", 'l', "N", 0, "DPDK lcores that share the switches (default 1)", 0 },
 	{ "paced", 'p', NULL, 0, "In real time, one frame at a time: measure how late it comes out", 0 },
 	{ 0 },
 };
@@ -48,6 +52,12 @@ parse(int key, char *arg, struct argp_state *state)
 		if (*end != '\0' || !(options->forward.seconds > 0 && options->forward.seconds < 1000))
 			argp_error(state, "--seconds %s: give a number above 0", arg);
 		return 0;
+	case 'r':
+		options->forward.rings = true;
+		return 0;
+	case 'l':
+		options->forward.lcores = (uint32_t)args_number(state, "--lcores", arg, 1, FABRIC_MAX_LCORES);
+		return 0;
 	case 'p':
 		options->forward.paced = true;
 		return 0;
@@ -60,13 +70,14 @@ static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
 	.args_doc = "SCENARIO",
-	.doc = "Forwards frames of a scenario's first flow between two external ports. `rocelab bench realtime` starts it.",
+	.doc = "Forwards frames of a scenario's flows between external ports. `rocelab bench realtime` starts it.",
 };
 
 int
 main(int argc, char **argv)
 {
-	struct options options = { .forward = { .dir = ".", .frame_bytes = ETH_MIN_BYTES, .seconds = 1 } };
+	struct options options = { .forward = { .dir = ".", .frame_bytes = ETH_MIN_BYTES, .lcores = 1, .seconds = 1 } };
+	struct lcore_config eal = { 0 };
 	struct scenario *scenario;
 	struct err err = { 0 };
 	int ret = -EINVAL;
@@ -78,7 +89,9 @@ main(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
 	scenario = scenario_load(&options.scenario, &err);
-	if (scenario != NULL && lcore_init(&(struct lcore_config){ .lcores = 1, .memory_mb = MEMORY_MB }, &err) == 0) {
+	eal.lcores = options.forward.lcores;
+	eal.memory_mb = scenario != NULL ? MEMORY_MB + PAIR_MEMORY_MB * scenario->topo->nhosts : 0;
+	if (scenario != NULL && lcore_init(&eal, &err) == 0) {
 		ret = forward_run(scenario, &options.forward, &err);
 		lcore_fini();
 	}

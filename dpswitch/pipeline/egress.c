@@ -76,10 +76,13 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 }
 
 void
-egress_fini(struct egress *egress)
+egress_fini(struct egress *egress, struct bodies *bodies)
 {
-	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++) {
+		for (uint32_t i = 0; i < fifo_count(&egress->q[c]); i++)
+			body_release(bodies, fifo_at(&egress->q[c], i));
 		fifo_fini(&egress->q[c]);
+	}
 }
 
 void

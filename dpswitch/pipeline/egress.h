@@ -37,7 +37,8 @@ struct egress {
  * @return 0 or a negative errno with err set
  */
 int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err);
-void egress_fini(struct egress *egress);
+/* @param bodies  of what is still queued */
+void egress_fini(struct egress *egress, struct bodies *bodies);
 /* Frames and bytes that wait, of all classes. */
 void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
 

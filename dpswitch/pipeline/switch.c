@@ -316,7 +316,7 @@ switch_destroy(struct node *node)
 	for (uint32_t i = 0; sw->ports != NULL && i < sw->node.nports; i++) {
 		struct switch_port *port = &sw->ports[i];
 
-		egress_fini(&port->egress);
+		egress_fini(&port->egress, node->bodies);
 		arrivals_fini(&port->arrivals, sw->node.nports);
 		telem_fini(&port->telem);
 		port_truth_fini(&port->truth);

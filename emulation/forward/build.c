@@ -21,7 +21,7 @@ make_fabric(struct forward *f, struct err *err)
 		.seed = 1,
 		.min_frame_bytes = PAUSE_WIRE_BYTES,
 		.pause_bytes = PAUSE_WIRE_BYTES,
-		.lcores = 1,
+		.lcores = f->options->lcores,
 		.bodies = edge_bodies(f->edge),
 	};
 
@@ -51,14 +51,42 @@ make_fabric(struct forward *f, struct err *err)
 	return 0;
 }
 
+/* @return the port of a host, NULL: it is none */
+static struct port *
+port_of(const struct forward *f, uint32_t node)
+{
+	for (uint32_t i = 0; i < f->npairs; i++) {
+		const struct flow *flow = &f->scenario->plan->flows.flows[i];
+
+		if (flow->src_node == node || flow->dst_node == node)
+			return f->ports[2 * i + (flow->dst_node == node)];
+	}
+	return NULL;
+}
+
+/* Every host is at one end of one flow. */
+static bool
+makes_pairs(const struct forward *f)
+{
+	const struct scenario *sc = f->scenario;
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
+		uint32_t flows = 0;
+
+		for (uint32_t k = 0; sc->topo->nodes[i].kind == TOPO_HOST && k < f->npairs; k++)
+			flows += sc->plan->flows.flows[k].src_node == i || sc->plan->flows.flows[k].dst_node == i;
+		ends += flows == 1;
+	}
+	return ends == sc->topo->nhosts && ends == 2 * f->npairs && f->npairs != 0;
+}
+
 static int
 make_nodes(struct forward *f, struct err *err)
 {
 	const struct topo *topo = f->scenario->topo;
-	uint32_t source = f->scenario->plan->flows.flows[0].src_node;
-
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
-		const struct external_nic_config nic = { .port = f->ports[i == source ? 0 : 1] };
+		const struct external_nic_config nic = { .port = port_of(f, i) };
 		const struct external_config host = {
 			.node = i,
 			.topo = topo,
@@ -103,13 +131,12 @@ forward_build(struct forward *f, struct err *err)
 	};
 	int ret;
 
-	if (sc->topo->nhosts != 2 || sc->plan->flows.count == 0)
-		return err_set(err, -EINVAL, "%s: forwarding needs two hosts and a flow between them", sc->name);
+	f->npairs = sc->plan->flows.count;
+	if (!makes_pairs(f))
+		return err_set(err, -EINVAL, "%s: forwarding needs a flow for every two hosts", sc->name);
 	if (f->switches == NULL || f->hosts == NULL || flow_table_reserve(&sc->plan->flows, SPARES) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
-	ret = forward_make_frame(f, err);
-	if (ret == 0)
-		ret = forward_open_ports(f, err);
+	ret = forward_open_ports(f, err);
 	if (ret < 0)
 		return ret;
 	f->edge = edge_create(&edge, err);
@@ -130,8 +157,7 @@ forward_unbuild(struct forward *f)
 	}
 	fabric_destroy(f->fabric);
 	edge_destroy(f->edge);
-	port_close(f->ports[0]);
-	port_close(f->ports[1]);
+	forward_close_ports(f);
 	sertables_fini(&f->sertables);
 	free(f->switches);
 	free(f->hosts);

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/outfile.h"
 #include "common/units.h"
+#include "dpswitch/lcore/launch.h"
 #include "emulation/forward/forward_state.h"
 
 #define WARM_UP_NS 300000000ULL
@@ -15,13 +16,9 @@
 static void
 take_mark(const struct forward *f, struct mark *mark)
 {
-	*mark = (struct mark){
-		.cpu_ns = clock_cpu_ns(),
-		.wall_ns = clock_now_ns(),
-		.packets = f->ports[1]->count.tx_packets,
-		.bytes = f->ports[1]->count.tx_bytes,
-		.windows = f->fabric->window.index,
-	};
+	*mark = (struct mark){ .cpu_ns = clock_cpu_ns(), .wall_ns = clock_now_ns(), .windows = f->fabric->window.index };
+	for (uint32_t i = 0; i < f->npairs; i++)
+		mark->packets += f->ports[2 * i + 1]->count.tx_packets;
 }
 
 static uint64_t
@@ -74,6 +71,13 @@ hook_pending(void *ctx)
 	return false;
 }
 
+static void
+hook_arriving(void *ctx, const struct window *window)
+{
+	(void)window;
+	port_round_turn(&((struct forward *)ctx)->round);
+}
+
 struct fabric_hooks
 forward_hooks(struct forward *f)
 {
@@ -81,6 +85,7 @@ forward_hooks(struct forward *f)
 		.ctx = f,
 		.pace = f->options->paced ? hook_pace : NULL,
 		.collect = hook_collect,
+		.arriving = f->options->rings ? hook_arriving : NULL,
 		.interrupted = hook_interrupted,
 	};
 }
@@ -137,10 +142,11 @@ forward_run(struct scenario *scenario, const struct forward_options *options, st
 		f.pacer.pending = hook_pending;
 		f.pacer.ctx = &f;
 		take_mark(&f, &f.begin);
-		fabric_run(f.fabric, 0);
+		ret = lcore_run(f.fabric, err);
 		take_mark(&f, &f.end);
-		ret = write_results(&f, err);
 	}
+	if (ret == 0)
+		ret = write_results(&f, err);
 	forward_unbuild(&f);
 	return ret;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast, and how late, frames cross a scenario's switches between two hosts on external ports. How fast: net_pcap
- * repeats a frame of the scenario's first flow, net_null takes what comes out, windows follow each other as fast as the
- * CPU allows. How late: in real time, one frame at a time.
+ * How fast, and how late, frames cross a scenario's switches between hosts on external ports: of each flow, from its source to
+ * its destination. How fast: net_pcap repeats a frame of the flow and net_null takes what comes out, or the same frames go round
+ * over net_ring; windows follow each other as fast as the CPUs allow. How late: in real time, one frame at a time.
  */
 #pragma once
 
@@ -17,11 +17,13 @@ struct forward_options {
 	const char *dir;      /* for frames.pcap and forward.json */
 	uint32_t frame_bytes; /* without FCS */
 	bool paced;           /* in real time: how late. Else as fast as can be: how fast */
-	double seconds;       /* of processor time; paced: of time */
+	bool rings;           /* frames go round over net_ring; moving them back is part of what is measured */
+	uint32_t lcores;
+	double seconds; /* of processor time; paced: of time */
 };
 
 /*
  * Runs for options->seconds and writes DIR/forward.json. EAL runs.
- * @return 0 or negative errno with err set: -EINVAL (not two hosts with a flow between them), and of ports and files
+ * @return 0 or negative errno with err set: -EINVAL (not a flow for every two hosts), and of ports and files
  */
 int forward_run(struct scenario *scenario, const struct forward_options *options, struct err *err);

@@ -6,6 +6,7 @@
 #include "dpswitch/edge/external/external.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/port/port_probe.h"
+#include "dpswitch/edge/port/port_round.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/pipeline/switch.h"
@@ -13,7 +14,7 @@
 
 /* What had happened when. */
 struct mark {
-	uint64_t cpu_ns, wall_ns, packets, bytes, windows;
+	uint64_t cpu_ns, wall_ns, packets, windows;
 };
 
 struct forward {
@@ -25,18 +26,19 @@ struct forward {
 	struct fabric *fabric;
 	struct sw **switches; /* [nnodes] */
 	struct node **hosts;  /* [nnodes] the two of them */
-	struct port *ports[2];
+	struct port **ports;  /* [2 * npairs] in and out of each flow */
+	uint32_t npairs;
+	struct port_round round; /* where frames go round: what the source is to receive, what the sink has sent */
 	struct pacer pacer;
 	struct probe *probe;
-	uint8_t frame[FRAME_MAX_BYTES];
-	uint32_t end_node; /* where frames come out */
+	uint8_t frame[FRAME_MAX_BYTES]; /* made last: the first flow's */
 	struct mark begin, end;
 	bool warm;
 };
 
-/* traffic.c: the frame, and the ports that it comes from and goes to. @return 0 or negative errno with err set */
-int forward_make_frame(struct forward *f, struct err *err);
+/* traffic.c: the ports that frames come from and go to. @return 0 or negative errno with err set */
 int forward_open_ports(struct forward *f, struct err *err);
+void forward_close_ports(struct forward *f);
 /* build.c: fabric, switches and hosts. @return as above; forward_unbuild() cleans up in any case */
 int forward_build(struct forward *f, struct err *err);
 void forward_unbuild(struct forward *f);

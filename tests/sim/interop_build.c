@@ -139,10 +139,9 @@ make_embedded(struct interop *t, struct err *err)
 }
 
 static int
-make_external(struct interop *t, const char *path, struct err *err)
+make_external(struct interop *t, struct err *err)
 {
-	const struct port_config config = { .name = "g", .mbufs = 1023 };
-	struct external_nic_config nic = { 0 };
+	const struct external_nic_config nic = { .port = t->port };
 	const struct external_config host = {
 		.node = topo_find(t->f.topo, "g"),
 		.topo = t->f.topo,
@@ -154,9 +153,6 @@ make_external(struct interop *t, const char *path, struct err *err)
 		.min_frame_bytes = t->f.config.min_frame_bytes,
 	};
 
-	nic.port = t->port = port_vhost_create(&config, path, err);
-	if (t->port == NULL)
-		return -errno;
 	t->guest = external_host_create(&host, err);
 	if (t->guest == NULL)
 		return -errno;
@@ -168,6 +164,7 @@ make_external(struct interop *t, const char *path, struct err *err)
 int
 interop_build(struct interop *t, const char *socket_path, const char *faults, struct err *err)
 {
+	const struct port_config port = { .name = "g", .mbufs = 1023 };
 	struct edge_config edge = {
 		.flows = &t->f.table,
 		.switches = t->switches,
@@ -185,6 +182,9 @@ interop_build(struct interop *t, const char *socket_path, const char *faults, st
 	t->f.config.mtu_bytes = LARGEST;
 	make_flows(t);
 	edge.topo = t->f.topo;
+	t->port = port_vhost_create(&port, socket_path, err);
+	if (t->port == NULL)
+		return -errno;
 	t->edge = edge_create(&edge, err);
 	if (t->edge == NULL)
 		return -errno;
@@ -192,7 +192,7 @@ interop_build(struct interop *t, const char *socket_path, const char *faults, st
 	if (frig_start(&t->f) < 0)
 		return err_set(err, -EINVAL, "%s", t->f.err.text);
 	memcpy(t->switches, t->f.switches, t->f.topo->nnodes * sizeof(*t->switches));
-	return make_embedded(t, err) < 0 ? -EINVAL : make_external(t, socket_path, err);
+	return make_embedded(t, err) < 0 ? -EINVAL : make_external(t, err);
 }
 
 void

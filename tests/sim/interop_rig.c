@@ -141,7 +141,6 @@ switch_main(const char *path, int line, const char *faults)
 {
 	static struct interop t;
 	struct embedded_counters sum;
-	struct edge_counters edge;
 	struct err err = { 0 };
 	bool good;
 
@@ -159,7 +158,6 @@ switch_main(const char *path, int line, const char *faults)
 	t.pacer.ctx = &t;
 	frig_run(&t.f, 1000 * PS_PER_S);
 	embedded_sum(t.host, &sum);
-	edge_sum(t.edge, &edge);
 	good = t.state == DONE && t.wrong == 0 && t.peer_wrong == 0 && frig_conserves(&t.f);
 	printf("{ \"good\": %s, \"received\": %u, \"sent\": %u, \"wrong\": %u, \"datagrams\": %u, \"retransmits\": %llu, "
 	       "\"naks_received\": %llu, \"naks_sent\": %llu, \"duplicates\": %llu, \"corrupt\": %llu, "

@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/edge/external/bodies.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
 
 #include "dpswitch/edge/frame/frame.h"
 
 static void
-release(struct bodies *bodies, uint32_t handle)
+release(struct bodies *bodies, const struct pkt *p)
 {
-	uint16_t ip_at;
-
-	rte_pktmbuf_free(body_take((struct body_table *)bodies, handle, &ip_at));
+	rte_pktmbuf_free(body_take((struct body_table *)bodies, p));
 }
 
 static bool
 read_body(const struct bodies *bodies, uint32_t handle, struct body *body)
 {
-	const struct body_table *table = (const struct body_table *)bodies;
-	const struct rte_mbuf *mbuf;
+	const struct rte_mbuf *mbuf = body_mbuf((const struct body_table *)bodies, handle);
 	struct frame f;
 
-	assert(handle < table->cap && table->slots[handle].mbuf != NULL);
-	mbuf = table->slots[handle].mbuf;
 	if (frame_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &f) != FRAME_OK ||
 	    f.kind != FRAME_ROCE)
 		return false;
@@ -47,55 +42,49 @@ read_body(const struct bodies *bodies, uint32_t handle, struct body *body)
 
 static const struct body_ops ops = { release, read_body };
 
-int
-body_table_init(struct body_table *table, uint32_t cap, uint32_t flows)
+/* Of all memory that pools have. */
+struct span {
+	uintptr_t first, end;
+};
+
+static void
+add_chunk(struct rte_mempool *pool, void *ctx, struct rte_mempool_memhdr *chunk, unsigned index)
 {
-	*table = (struct body_table){ .base.ops = &ops, .cap = cap, .nfree = cap };
-	table->slots = calloc(cap, sizeof(*table->slots));
-	table->free = calloc(cap, sizeof(*table->free));
-	table->under_way = calloc(flows, sizeof(*table->under_way));
-	if (table->slots == NULL || table->free == NULL || table->under_way == NULL) {
-		body_table_fini(table);
+	struct span *span = ctx;
+	uintptr_t first = (uintptr_t)chunk->addr, end = first + chunk->len;
+
+	(void)pool;
+	(void)index;
+	span->first = first < span->first ? first : span->first;
+	span->end = end > span->end ? end : span->end;
+}
+
+static void
+add_pool(struct rte_mempool *pool, void *ctx)
+{
+	rte_mempool_mem_iter(pool, add_chunk, ctx);
+}
+
+int
+body_table_init(struct body_table *table, const struct flow_table *flows)
+{
+	struct span span = { UINTPTR_MAX, 0 };
+
+	rte_mempool_walk(add_pool, &span);
+	*table = (struct body_table){
+		.base.ops = &ops,
+		.origin = span.first & ~(((uintptr_t)1 << BODY_ALIGN_SHIFT) - 1),
+		.flows = flows,
+		.under_way = calloc(flows->spares, sizeof(*table->under_way)),
+	};
+	if (table->under_way == NULL)
 		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < cap; i++)
-		table->free[i] = cap - 1 - i;
-	return 0;
+	return span.end == 0 || (span.end - table->origin) >> BODY_ALIGN_SHIFT <= UINT32_MAX ? 0 : -ERANGE;
 }
 
 void
 body_table_fini(struct body_table *table)
 {
-	for (uint32_t i = 0; table->slots != NULL && i < table->cap; i++)
-		rte_pktmbuf_free(table->slots[i].mbuf);
-	free(table->slots);
-	free(table->free);
 	free(table->under_way);
 	*table = (struct body_table){ 0 };
-}
-
-uint32_t
-body_put(struct body_table *table, struct rte_mbuf *mbuf, uint32_t flow, uint16_t ip_at)
-{
-	uint32_t handle;
-
-	assert(table->nfree != 0);
-	handle = table->free[--table->nfree];
-	table->slots[handle] = (struct body_slot){ mbuf, flow, ip_at };
-	table->under_way[flow]++;
-	return handle;
-}
-
-struct rte_mbuf *
-body_take(struct body_table *table, uint32_t handle, uint16_t *ip_at)
-{
-	struct body_slot *slot = &table->slots[handle];
-	struct rte_mbuf *mbuf = slot->mbuf;
-
-	assert(handle < table->cap && mbuf != NULL); /* else it was given back twice */
-	*ip_at = slot->ip_at;
-	slot->mbuf = NULL;
-	table->under_way[slot->flow]--;
-	table->free[table->nfree++] = handle;
-	return mbuf;
 }

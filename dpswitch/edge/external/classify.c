@@ -171,7 +171,7 @@ classify(const uint8_t *bytes, size_t size_bytes, struct classified *c)
 	class = classify_ipv4(bytes + at, size_bytes - at, c);
 	if (tagged)
 		c->mark = pcp;
-	c->ip_at = (uint16_t)at;
+	c->tagged = tagged;
 	c->p.wire_bytes = (uint16_t)eth_wire_bytes((uint32_t)size_bytes);
 	return class;
 }
@@ -188,11 +188,13 @@ update_checksum(uint8_t *checksum, uint16_t before, uint16_t after)
 }
 
 void
-patch_frame(uint8_t *bytes, size_t size_bytes, uint16_t ip_at, const struct pkt *p)
+patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p)
 {
+	bool tagged = get16(bytes + offsetof(struct wire_eth, type)) == ETH_TYPE_VLAN;
+	size_t ip_at = sizeof(struct wire_eth) + (tagged ? sizeof(struct wire_vlan) : 0);
 	uint8_t *ip = bytes + ip_at, *checksum = ip + offsetof(struct wire_ipv4, checksum);
 	uint8_t *ttl = ip + offsetof(struct wire_ipv4, ttl), *tos = ip + offsetof(struct wire_ipv4, tos);
-	size_t total_bytes = get16(ip + offsetof(struct wire_ipv4, total_bytes));
+	size_t total_bytes;
 	uint16_t before = get16(ttl);
 
 	*ttl = p->ttl;
@@ -202,7 +204,10 @@ patch_frame(uint8_t *bytes, size_t size_bytes, uint16_t ip_at, const struct pkt 
 		*tos |= ECN_CE;
 		update_checksum(checksum, before, get16(ip));
 	}
-	if (!(p->flags & PKT_CORRUPT) || total_bytes > size_bytes - ip_at)
+	if (!(p->flags & PKT_CORRUPT))
+		return;
+	total_bytes = get16(ip + offsetof(struct wire_ipv4, total_bytes));
+	if (total_bytes > size_bytes - ip_at)
 		return;
 	for (size_t i = total_bytes - 4; i < total_bytes; i++)
 		ip[i] = (uint8_t)~ip[i];

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,8 +31,8 @@ enum frame_class {
 struct classified {
 	struct tuple tuple;
 	struct pkt p;
+	bool tagged;  /* 802.1Q */
 	uint8_t mark; /* PCP if tagged, else the upper three bits of the DSCP, 0 if that is measured data's (common/tag.h) */
-	uint16_t ip_at; /* where the IP header starts */
 };
 
 /* @param c  filled in for CLASS_ROCE and CLASS_FOREIGN; p.prio is the caller's to decide */
@@ -41,4 +42,4 @@ enum frame_class classify(const uint8_t *bytes, size_t size_bytes, struct classi
  * Writes into a frame's bytes what changed on the way: TTL, CE where the sender is ECN capable, the IP checksum
  * (incrementally, RFC 1624). A corrupt packet's last four bytes are inverted: the ICRC of RoCE.
  */
-void patch_frame(uint8_t *bytes, size_t size_bytes, uint16_t ip_at, const struct pkt *p);
+void patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p);

@@ -11,8 +11,6 @@
 #include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/frame.h"
 
-#define EDGE_BODIES 65536
-
 const char *
 edge_drop_name(enum edge_drop reason)
 {
@@ -36,7 +34,6 @@ struct edge *
 edge_create(const struct edge_config *config, struct err *err)
 {
 	struct edge *edge = calloc(1, sizeof(*edge));
-	uint32_t max_bodies = config->max_bodies != 0 ? config->max_bodies : EDGE_BODIES;
 	int ret = -ENOMEM;
 
 	if (edge == NULL)
@@ -46,7 +43,11 @@ edge_create(const struct edge_config *config, struct err *err)
 		ret = err_set(err, -EINVAL, "external hosts need spare flow slots for what they send of their own accord");
 		goto fail;
 	}
-	ret = body_table_init(&edge->bodies, max_bodies, flow_table_slots(config->flows));
+	ret = body_table_init(&edge->bodies, config->flows);
+	if (ret == -ERANGE)
+		err_set(err, ret,
+			"the ports' frames lie too far apart in memory: let DPDK have one page size only (--eal "
+			"\"--single-file-segments -m ...\")");
 	if (ret == 0)
 		ret = lookup_init(&edge->lookup, config->topo, config->flows, config->idle_ps);
 	if (ret < 0)
@@ -69,8 +70,7 @@ edge_destroy(struct edge *edge)
 {
 	if (edge == NULL)
 		return;
-	if (edge->bodies.slots != NULL)
-		body_table_fini(&edge->bodies);
+	body_table_fini(&edge->bodies);
 	lookup_fini(&edge->lookup);
 	rte_mempool_free(edge->pool);
 	free(edge);
@@ -100,17 +100,17 @@ build(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_b
 size_t
 edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
-	const struct body_slot *slot;
+	const struct rte_mbuf *mbuf;
 	size_t size_bytes;
 
 	if (!(p->flags & PKT_BYTES))
 		return build(edge, p, bytes, cap_bytes);
-	slot = &edge->bodies.slots[p->arg];
-	size_bytes = rte_pktmbuf_data_len(slot->mbuf);
+	mbuf = body_mbuf(&edge->bodies, p->arg);
+	size_bytes = rte_pktmbuf_data_len(mbuf);
 	if (size_bytes > cap_bytes)
 		return 0;
-	memcpy(bytes, rte_pktmbuf_mtod(slot->mbuf, const uint8_t *), size_bytes);
-	patch_frame(bytes, size_bytes, slot->ip_at, p);
+	memcpy(bytes, rte_pktmbuf_mtod(mbuf, const uint8_t *), size_bytes);
+	patch_frame(bytes, size_bytes, p);
 	return size_bytes;
 }
 
@@ -118,8 +118,6 @@ void
 edge_sum(const struct edge *edge, struct edge_counters *sum)
 {
 	*sum = (struct edge_counters){
-		.bodies = edge->bodies.cap - edge->bodies.nfree,
-		.bodies_starved = edge->bodies_starved,
 		.foreign_flows = edge->lookup.taken,
 		.foreign_recycled = edge->lookup.recycled,
 	};

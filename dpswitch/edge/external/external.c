@@ -18,7 +18,7 @@ run_nic(struct external *host, struct external_nic *nic, const struct window *wi
 	const struct pause_frame *pauses = NULL;
 	uint32_t npkts = 0, npauses = 0;
 	uint64_t now_ps = window->start_ps;
-	struct pkt *pkts;
+	struct pkt *pkts = NULL;
 
 	port_tend(nic->port);
 	nic->up = port_up(nic->port);
@@ -27,8 +27,7 @@ run_nic(struct external *host, struct external_nic *nic, const struct window *wi
 		npkts = link_arrivals(rx, window->end_ps, &pkts);
 		npauses = link_pauses(rx, window->end_ps, &pauses);
 	}
-	for (uint32_t i = 0; i < npkts; i++)
-		external_arrived(host, nic, &pkts[i]);
+	external_arrived(host, nic, pkts, npkts);
 	external_offer(host, nic, window->start_ps);
 	external_pause_timers(host, nic, window);
 	for (uint32_t i = 0; i < npauses; i++) {
@@ -130,6 +129,14 @@ expect_work(struct node *node, bool expected)
 }
 
 static void
+drop_queue(struct bodies *bodies, struct fifo *queue)
+{
+	while (!fifo_empty(queue))
+		body_release(bodies, fifo_pop(queue));
+	fifo_fini(queue);
+}
+
+static void
 destroy(struct node *node)
 {
 	struct external *host = external_of(node);
@@ -139,9 +146,9 @@ destroy(struct node *node)
 
 		rte_pktmbuf_free_bulk(nic->ready, nic->nready);
 		rte_pktmbuf_free_bulk(nic->own, nic->nown);
-		fifo_fini(&nic->hold); /* bodies are the edge's to give back */
+		drop_queue(node->bodies, &nic->hold);
 		for (uint32_t c = 0; c < EXTERNAL_CLASSES; c++)
-			fifo_fini(&nic->stage[c]);
+			drop_queue(node->bodies, &nic->stage[c]);
 		telem_fini(&nic->telem);
 		port_flows_fini(&nic->flows);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * External hosts: a fabric node that models the NIC of a host whose frames come and go by ports. A frame is parsed once,
- * when it enters, and leaves as exact bytes: only TTL, ECN and the IP checksum change on the way.
+ * External hosts: a fabric node that models the NIC of a host whose frames come and go by ports. A frame's headers are read
+ * once, when it enters, and it leaves in the same mbuf: only TTL, ECN and the IP checksum change on the way.
  *
  * Toward the host: what it does not take is held and offered again; past a threshold the node sends PAUSE for the
  * lossless classes, as a NIC with a slow host does, and RESUME below it.
@@ -26,7 +26,7 @@ struct sw;
 
 #define EDGE_FOREIGN_FLOWS 1024 /* a default for flow_table_reserve() */
 
-/* What all external hosts of a fabric share: the table of bytes under way, and the flows that nobody planned. */
+/* What all external hosts of a fabric share: the bytes under way, and the flows that nobody planned. */
 struct edge;
 
 struct edge_config {
@@ -34,7 +34,6 @@ struct edge_config {
 	struct flow_table *flows;     /* after flow_table_reserve(); the spare slots are the edge's to fill */
 	struct sw *const *switches;   /* [topo->nnodes], NULL for hosts; filled by the time the fabric runs */
 	struct message_source source; /* of embedded hosts in the same run; describe NULL: there are none */
-	uint32_t max_bodies;          /* frames with bytes under way at once, all ports together; 0: 65536 */
 	uint64_t idle_ps;             /* a spare slot idle for so long may be given away: more than the kept epochs */
 	uint8_t data_prio;            /* RoCEv2 without a mark */
 	uint8_t measured_prio;        /* measured data without an 802.1Q tag */
@@ -42,9 +41,9 @@ struct edge_config {
 	uint8_t lossless;             /* bit p: class p is lossless */
 };
 
-/* @return NULL with err set: -EINVAL (no spare slots), -ENOMEM */
+/* When all ports are there. @return NULL with err set: -EINVAL (no spare slots), -ENOMEM, -ERANGE */
 struct edge *edge_create(const struct edge_config *config, struct err *err);
-/* After the fabric and its nodes. Gives back what is left. */
+/* After the fabric and its nodes, which give back what they hold. */
 void edge_destroy(struct edge *edge);
 /* For struct fabric_config. */
 struct bodies *edge_bodies(struct edge *edge);
@@ -57,9 +56,7 @@ struct bodies *edge_bodies(struct edge *edge);
 size_t edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 
 struct edge_counters {
-	uint64_t bodies;         /* in the table now */
-	uint64_t bodies_starved; /* frames left with the peer because the table was full */
-	uint64_t foreign_flows;  /* slots in use */
+	uint64_t foreign_flows; /* slots in use */
 	uint64_t foreign_recycled;
 };
 void edge_sum(const struct edge *edge, struct edge_counters *sum);

@@ -7,12 +7,15 @@
 #include "dpswitch/edge/external/bodies.h"
 #include "dpswitch/edge/external/external.h"
 #include "dpswitch/edge/external/lookup.h"
+#include "dpswitch/edge/external/memo.h"
 #include "dpswitch/queue/fifo.h"
 #include "telemetry/host_poll.h"
 
 #define EXTERNAL_CLASSES 8
 /* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
 #define EXTERNAL_STAGE 256
+/* So many frames ahead of the one that is looked at are fetched into the cache. */
+#define EXTERNAL_AHEAD 4
 /* ARP replies and PFC frames that wait for the host's ring. */
 #define EXTERNAL_OWN 64
 /* Held toward a host before PAUSE, by default. */
@@ -25,7 +28,6 @@ struct edge {
 	struct body_table bodies;
 	struct lookup lookup;
 	struct rte_mempool *pool; /* frames that are built here: ports' own stay free for what comes in */
-	uint64_t bodies_starved;
 };
 
 struct external_nic {
@@ -45,6 +47,9 @@ struct external_nic {
 	uint64_t xoff_bytes, xon_bytes, limit_bytes;
 	bool xoff; /* the switch was told to stop because of them */
 	/* from the host */
+	struct memo memo;
+	struct telem_batch rows; /* of the last frames of one flow: packets 0: none */
+	uint32_t rows_flow;
 	struct fifo stage[EXTERNAL_CLASSES];
 	uint32_t staged;           /* frames in all of them */
 	uint64_t free_ps;          /* the link has sent the last frame */
@@ -83,10 +88,8 @@ external_of(struct node *node)
 }
 
 /* external_out.c: toward the host */
-/* A frame has arrived over the link. */
-/* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
-void external_stage(struct external *host, struct external_nic *nic, struct pkt *p);
-void external_arrived(struct external *host, struct external_nic *nic, const struct pkt *p);
+/* Frames have arrived over the link, in this order: what can be goes to the port at once. */
+void external_arrived(struct external *host, struct external_nic *nic, const struct pkt *pkts, uint32_t count);
 /* Offers the host what is held for it; then PAUSE or RESUME for the switch. */
 void external_offer(struct external *host, struct external_nic *nic, uint64_t now_ps);
 /* Queues a frame of the edge's own. @return false if there is no room */
@@ -95,6 +98,8 @@ bool external_own(struct external *host, struct external_nic *nic, const uint8_t
 void external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason);
 
 /* external_in.c: from the host */
+/* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
+void external_stage(struct external *host, struct external_nic *nic, struct pkt *p);
 /* Sends what starts before limit_ps. */
 void external_send(struct external *host, struct external_nic *nic, uint64_t now_ps, uint64_t limit_ps);
 
@@ -119,7 +124,27 @@ void external_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64
 uint8_t external_pauses(const struct external *host, const struct external_nic *nic);
 
 /* external_rows.c: telemetry of the NIC */
-void external_row(struct external *host, struct external_nic *nic, const struct pkt *p);
+/* Rows of one flow are counted together until external_rows_end(). */
+void external_row_first(struct external_nic *nic, const struct pkt *p);
+void external_rows_count(struct external_nic *nic);
+/* A frame comes in. */
+static inline void
+external_row(struct external_nic *nic, const struct pkt *p)
+{
+	if (nic->rows.packets == 0 || nic->rows_flow != p->flow || (nic->staged | nic->paused) != 0 || p->prio == 0) {
+		external_row_first(nic, p);
+		return;
+	}
+	nic->rows.packets++;
+	nic->rows.bytes += p->wire_bytes;
+}
+
+static inline void
+external_rows_end(struct external_nic *nic)
+{
+	if (nic->rows.packets != 0)
+		external_rows_count(nic);
+}
 void external_roll(struct external *host, uint64_t now_ps);
 /* What a NIC does with control packets (common/control.h) of a kind. */
 struct external_control {

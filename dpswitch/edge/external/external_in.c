@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the host: frames are dequeued as fast as the link lets them out, judged once, and sent class by class. */
+/*
+ * From the host: frames are dequeued in bursts as fast as the link lets them out, judged once, and sent class by class. Of a
+ * frame's bytes its headers alone are looked at, and where it is like the one before it (memo.h), not even its flow is looked up.
+ */
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
 
 #include "common/minmax.h"
 #include "common/tag.h"
@@ -19,7 +23,7 @@ refuse(struct external_nic *nic, struct rte_mbuf *mbuf, enum edge_drop reason)
 }
 
 /* Puts a frame on the wire at start_ps. */
-static void
+static inline void
 send(struct external *host, struct external_nic *nic, const struct pkt *p, uint64_t start_ps)
 {
 	nic->turn = p->prio;
@@ -31,17 +35,15 @@ send(struct external *host, struct external_nic *nic, const struct pkt *p, uint6
 	link_send(nic->tx, host->window.parity, p, nic->free_ps);
 }
 
-void
-external_stage(struct external *host, struct external_nic *nic, struct pkt *p)
+static inline void
+stage(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
 	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
 
-	if (p->wire_bytes < host->config.min_frame_bytes)
-		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
 	nic->count.in_packets++;
 	nic->count.in_bytes += p->wire_bytes;
 	if (host->has_telemetry)
-		external_row(host, nic, p);
+		external_row(nic, p);
 	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
 		send(host, nic, p, start_ps);
 		return;
@@ -51,6 +53,22 @@ external_stage(struct external *host, struct external_nic *nic, struct pkt *p)
 		return;
 	}
 	nic->staged++;
+}
+
+/* What a frame takes on the wire at least. */
+static void
+pad(const struct external *host, struct pkt *p)
+{
+	if (p->wire_bytes < host->config.min_frame_bytes)
+		p->wire_bytes = (uint16_t)host->config.min_frame_bytes;
+}
+
+void
+external_stage(struct external *host, struct external_nic *nic, struct pkt *p)
+{
+	pad(host, p);
+	stage(host, nic, p);
+	external_rows_end(nic);
 }
 
 static bool
@@ -104,6 +122,16 @@ class_of(const struct edge_config *config, const struct classified *c, bool roce
 	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
 }
 
+/* A frame whose descriptor is complete enters the fabric with its bytes. */
+static inline void
+enter(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct pkt *p)
+{
+	lookup_touch(&host->edge->lookup, p->flow, nic->free_ps);
+	p->flags |= PKT_BYTES;
+	p->arg = body_put(&host->edge->bodies, mbuf, p->flow);
+	stage(host, nic, p);
+}
+
 static void
 admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct classified *c, bool roce)
 {
@@ -117,10 +145,11 @@ admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *m
 		refuse(nic, mbuf, why);
 		return;
 	}
-	lookup_touch(&host->edge->lookup, p->flow, now_ps);
-	p->flags |= PKT_BYTES;
-	p->arg = body_put(&host->edge->bodies, mbuf, p->flow, c->ip_at);
-	external_stage(host, nic, p);
+	pad(host, p);
+	if (roce && !c->tagged)
+		memo_keep(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), p,
+			  host->edge->lookup.recycled);
+	enter(host, nic, mbuf, p);
 }
 
 /* The flow that a control packet concerns, as the edge looks it up. */
@@ -188,14 +217,15 @@ reply_to_arp(struct external *host, struct external_nic *nic, struct rte_mbuf *m
 		nic->count.dropped[EDGE_DROP_REPLY]++;
 }
 
-static void
-admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
+/* A frame that is not like the last. */
+static __attribute__((noinline)) void
+judge(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 {
 	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 	struct classified c;
 	enum frame_class class;
 
-	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
+	external_rows_end(nic); /* whoever polls is to find them */
 	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
 		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
 		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
@@ -231,6 +261,19 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	}
 }
 
+static inline void
+admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
+{
+	struct pkt p;
+
+	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
+	if (mbuf->nb_segs == 1 && memo_knows(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *),
+					     rte_pktmbuf_data_len(mbuf), host->edge->lookup.recycled, &p))
+		enter(host, nic, mbuf, &p);
+	else
+		judge(host, nic, mbuf);
+}
+
 /* One burst, ahead of what the link can take, so that answers overtake data here. @return frames taken from the port */
 static uint16_t
 dequeue(struct external *host, struct external_nic *nic)
@@ -243,13 +286,15 @@ dequeue(struct external *host, struct external_nic *nic)
 		room = PORT_BURST;
 	if (room == 0)
 		return 0;
-	if (host->edge->bodies.nfree < room) {
-		host->edge->bodies_starved++;
-		return 0;
-	}
 	n = port_receive(nic->port, mbufs, (uint16_t)room);
-	for (uint16_t i = 0; i < n; i++)
+	for (uint16_t i = 0; i < n && i < EXTERNAL_AHEAD; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], const uint8_t *));
+	for (uint16_t i = 0; i < n; i++) {
+		if (i + EXTERNAL_AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + EXTERNAL_AHEAD], const uint8_t *));
 		admit(host, nic, mbufs[i]);
+	}
+	external_rows_end(nic);
 	return n;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Toward the host: arrivals become bytes again and are offered to the port until it takes them. */
+/* Toward the host: arrivals become bytes again, and go to the port at once, or are offered to it until it takes them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,25 +43,31 @@ has_room(struct external *host, struct external_nic *nic, const struct pkt *p)
 	return false;
 }
 
-void
-external_arrived(struct external *host, struct external_nic *nic, const struct pkt *p)
+/* Whether a packet is not for this host's port: it ends here then. */
+static bool
+ends(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
 	const struct flow *flow = &host->node.flows->flows[p->flow];
 	struct node_counters *count = &host->node.count;
 
-	count->rx_packets++;
-	count->rx_bytes += p->wire_bytes;
 	if (external_control[p->type].arrived != NULL) {
 		external_control[p->type].arrived(host, nic, p);
 		count->consumed_packets++;
 		count->consumed_bytes += p->wire_bytes;
-		return;
-	}
-	if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id)
+	} else if ((p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) != host->node.id) {
 		external_drop(host, nic, p, REC_DROP_NO_ROUTE);
-	else if (!nic->up)
+	} else if (!nic->up) {
 		external_drop(host, nic, p, REC_DROP_LINK_DOWN);
-	else if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void
+hold(struct external *host, struct external_nic *nic, const struct pkt *p)
+{
+	if (!has_room(host, nic, p) || !fifo_push(&nic->hold, p))
 		external_drop(host, nic, p, is_lossless(host, p->prio) ? REC_DROP_NO_BUFFER : REC_DROP_QUEUE_FULL);
 	else if (p->flags & PKT_CORRUPT)
 		telem_drop(&nic->telem, p, REC_DROP_CORRUPT, p->time_ps);
@@ -88,17 +94,16 @@ build(struct external *host, const struct pkt *p, bool *retry)
 	return NULL;
 }
 
-/* The bytes of a held packet; it has no body afterwards. */
+/* The bytes of a held packet, as they are to leave; it has no body afterwards. */
 static struct rte_mbuf *
 bytes_of(struct external *host, struct pkt *p, bool *retry)
 {
 	struct rte_mbuf *mbuf;
-	uint16_t ip_at;
 
 	if (!(p->flags & PKT_BYTES))
 		return build(host, p, retry);
-	mbuf = body_take(&host->edge->bodies, p->arg, &ip_at);
-	patch_frame(rte_pktmbuf_mtod(mbuf, uint8_t *), rte_pktmbuf_data_len(mbuf), ip_at, p);
+	mbuf = body_take(&host->edge->bodies, p);
+	patch_frame(rte_pktmbuf_mtod(mbuf, uint8_t *), rte_pktmbuf_data_len(mbuf), p);
 	p->flags &= (uint8_t)~PKT_BYTES;
 	return mbuf;
 }
@@ -107,20 +112,20 @@ bytes_of(struct external *host, struct pkt *p, bool *retry)
 static void
 prefetch(const struct external *host, const struct external_nic *nic)
 {
-	const struct body_slot *slots = host->edge->bodies.slots;
+	const struct body_table *bodies = &host->edge->bodies;
 	uint32_t count = fifo_count(&nic->hold) < PORT_BURST ? fifo_count(&nic->hold) : PORT_BURST;
 
 	for (uint32_t i = nic->nready; i < count; i++) {
 		const struct pkt *p = fifo_at(&nic->hold, i);
 
 		if (p->flags & PKT_BYTES)
-			rte_prefetch0(slots[p->arg].mbuf);
+			rte_prefetch0(body_mbuf(bodies, p->arg));
 	}
 	for (uint32_t i = nic->nready; i < count; i++) {
 		const struct pkt *p = fifo_at(&nic->hold, i);
 
 		if (p->flags & PKT_BYTES)
-			rte_prefetch0(rte_pktmbuf_mtod(slots[p->arg].mbuf, const uint8_t *));
+			rte_prefetch0(rte_pktmbuf_mtod(body_mbuf(bodies, p->arg), const uint8_t *));
 	}
 }
 
@@ -144,21 +149,84 @@ prepare(struct external *host, struct external_nic *nic)
 	}
 }
 
+/* The host has these. */
+static void
+count_taken(struct external *host, struct external_nic *nic, const struct pkt *p)
+{
+	host->node.count.consumed_packets++;
+	host->node.count.consumed_bytes += p->wire_bytes;
+	if (p->type == PKT_DATA)
+		host->node.count.progress += p->payload_bytes;
+	nic->count.out_packets++;
+	nic->count.out_bytes += p->wire_bytes;
+}
+
 static void
 taken(struct external *host, struct external_nic *nic, uint16_t n)
 {
-	for (uint16_t i = 0; i < n; i++) {
-		const struct pkt *p = fifo_pop(&nic->hold);
-
-		host->node.count.consumed_packets++;
-		host->node.count.consumed_bytes += p->wire_bytes;
-		if (p->type == PKT_DATA)
-			host->node.count.progress += p->payload_bytes;
-		nic->count.out_packets++;
-		nic->count.out_bytes += p->wire_bytes;
-	}
+	for (uint16_t i = 0; i < n; i++)
+		count_taken(host, nic, fifo_pop(&nic->hold));
 	nic->nready -= n;
 	memmove(nic->ready, nic->ready + n, nic->nready * sizeof(*nic->ready));
+}
+
+/* Is a frame ready to leave by this port as it is? */
+static inline bool
+passes(const struct external *host, const struct pkt *p)
+{
+	const struct flow *flow = &host->node.flows->flows[p->flow];
+
+	return (p->flags & (PKT_BYTES | PKT_CORRUPT)) == PKT_BYTES &&
+	       (p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) == host->node.id;
+}
+
+/*
+ * Frames for a host that has taken all before go to the port in a burst, without standing in line; what it does not take stands
+ * in line, and is patched again to no effect.
+ * @return of how many something has become; the first of the others is to be looked at by itself
+ */
+static uint32_t
+pass_through(struct external *host, struct external_nic *nic, const struct pkt *pkts, uint32_t count)
+{
+	struct body_table *bodies = &host->edge->bodies;
+	struct rte_mbuf *mbufs[PORT_BURST];
+	uint32_t n = 0;
+	uint16_t done;
+
+	for (; n < count && n < PORT_BURST && passes(host, &pkts[n]); n++) {
+		mbufs[n] = body_mbuf(bodies, pkts[n].arg);
+		rte_prefetch0(mbufs[n]);
+	}
+	if (n == 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], const uint8_t *));
+	for (uint32_t i = 0; i < n; i++)
+		patch_frame(rte_pktmbuf_mtod(mbufs[i], uint8_t *), rte_pktmbuf_data_len(mbufs[i]), &pkts[i]);
+	done = port_transmit(nic->port, mbufs, (uint16_t)n);
+	for (uint32_t i = 0; i < done; i++) {
+		body_count(bodies, pkts[i].flow, UINT32_MAX);
+		count_taken(host, nic, &pkts[i]);
+	}
+	for (uint32_t i = done; i < n; i++)
+		hold(host, nic, &pkts[i]);
+	return n;
+}
+
+void
+external_arrived(struct external *host, struct external_nic *nic, const struct pkt *pkts, uint32_t count)
+{
+	host->node.count.rx_packets += count;
+	for (uint32_t i = 0; i < count; i++)
+		host->node.count.rx_bytes += pkts[i].wire_bytes;
+	for (uint32_t i = 0; i < count;) {
+		bool free_way = nic->up && nic->nown == 0 && fifo_empty(&nic->hold);
+		uint32_t n = free_way ? pass_through(host, nic, &pkts[i], count - i) : 0;
+
+		if (n == 0 && !ends(host, nic, &pkts[i]))
+			hold(host, nic, &pkts[i]);
+		i += n != 0 ? n : 1;
+	}
 }
 
 /* @return true if nothing of the edge's own is left */

@@ -9,20 +9,31 @@
 #include "dpswitch/edge/external/external_host.h"
 
 void
-external_row(struct external *host, struct external_nic *nic, const struct pkt *p)
+external_rows_count(struct external_nic *nic)
+{
+	telem_add(&nic->telem, &nic->rows);
+	nic->rows.packets = 0;
+}
+
+void
+external_row_first(struct external_nic *nic, const struct pkt *p)
 {
 	uint32_t depth = nic->staged - fifo_count(&nic->stage[0]);
+	struct telem_batch *rows = &nic->rows;
 
-	if (p->prio != 0)
-		telem_add(&nic->telem, &(struct telem_batch){
-					       .slot = port_flows_slot(&nic->flows, p->flow),
-					       .in_port = REC_NO_PORT,
-					       .packets = 1,
-					       .paused_packets = nic->paused >> p->prio & 1,
-					       .depth_max = depth,
-					       .bytes = p->wire_bytes,
-					       .depth_sum = depth,
-				       });
+	if (p->prio == 0)
+		return;
+	if (rows->packets != 0 && nic->rows_flow != p->flow)
+		external_rows_count(nic);
+	if (rows->packets == 0) {
+		*rows = (struct telem_batch){ .slot = port_flows_slot(&nic->flows, p->flow), .in_port = REC_NO_PORT };
+		nic->rows_flow = p->flow;
+	}
+	rows->packets++;
+	rows->paused_packets += nic->paused >> p->prio & 1;
+	rows->depth_max = rows->depth_max > depth ? rows->depth_max : depth;
+	rows->bytes += p->wire_bytes;
+	rows->depth_sum += depth;
 }
 
 void

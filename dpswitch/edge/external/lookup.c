@@ -56,7 +56,6 @@ erase(struct lookup *lookup, uint32_t flow)
 	while (*at != flow)
 		at = &lookup->next[*at];
 	*at = lookup->next[flow];
-	lookup->last_flow = LOOKUP_NONE;
 }
 
 int
@@ -66,9 +65,7 @@ lookup_init(struct lookup *lookup, const struct topo *topo, struct flow_table *f
 
 	while (buckets < 2 * slots)
 		buckets *= 2;
-	*lookup = (struct lookup){
-		.topo = topo, .flows = flows, .mask = buckets - 1, .idle_ps = idle_ps, .last_flow = LOOKUP_NONE
-	};
+	*lookup = (struct lookup){ .topo = topo, .flows = flows, .mask = buckets - 1, .idle_ps = idle_ps };
 	lookup->tuples = calloc(slots, sizeof(*lookup->tuples));
 	lookup->next = calloc(slots, sizeof(*lookup->next));
 	lookup->buckets = malloc(buckets * sizeof(*lookup->buckets));
@@ -98,40 +95,40 @@ lookup_fini(struct lookup *lookup)
 }
 
 uint32_t
-lookup_find(struct lookup *lookup, const struct tuple *tuple)
+lookup_find(const struct lookup *lookup, const struct tuple *tuple)
 {
-	uint32_t flow;
+	uint32_t flow = lookup->buckets[bucket_of(lookup, tuple)];
 
-	if (lookup->last_flow != LOOKUP_NONE && same(&lookup->last, tuple))
-		return lookup->last_flow;
-	flow = lookup->buckets[bucket_of(lookup, tuple)];
 	while (flow != LOOKUP_NONE && !same(&lookup->tuples[flow], tuple))
 		flow = lookup->next[flow];
-	lookup->last = *tuple;
-	lookup->last_flow = flow;
 	return flow;
 }
 
 /* @return a spare slot for a new flow: never used, else idle for longest */
 static uint32_t
-free_slot(const struct lookup *lookup, uint64_t now_ps, const uint32_t *under_way)
+free_slot(const struct lookup *lookup, uint64_t now_ps, const _Atomic uint32_t *under_way)
 {
 	uint32_t first = lookup->flows->count, best = LOOKUP_NONE;
+	uint64_t best_ps = now_ps;
 
 	if (lookup->taken < lookup->flows->spares)
 		return first + lookup->taken;
 	for (uint32_t i = 0; i < lookup->flows->spares; i++) {
-		if (under_way[first + i] != 0 || now_ps - lookup->used_ps[i] < lookup->idle_ps)
+		uint64_t used_ps = atomic_load_explicit(&lookup->used_ps[i], memory_order_relaxed);
+
+		if (atomic_load_explicit(&under_way[i], memory_order_relaxed) != 0 || now_ps - used_ps < lookup->idle_ps)
 			continue;
-		if (best == LOOKUP_NONE || lookup->used_ps[i] < lookup->used_ps[best - first])
+		if (best == LOOKUP_NONE || used_ps < best_ps) {
 			best = first + i;
+			best_ps = used_ps;
+		}
 	}
 	return best;
 }
 
 uint32_t
-lookup_add(struct lookup *lookup, const struct tuple *tuple, uint8_t prio, uint64_t now_ps, const uint32_t *under_way,
-	   bool *recycled)
+lookup_add(struct lookup *lookup, const struct tuple *tuple, uint8_t prio, uint64_t now_ps,
+	   const _Atomic uint32_t *under_way, bool *recycled)
 {
 	struct flow flow = {
 		.src_ip = tuple->src_ip,

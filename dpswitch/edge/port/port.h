@@ -65,7 +65,7 @@ struct port_config {
 struct port *port_vhost_create(const struct port_config *config, const char *path, struct err *err);
 
 /*
- * Opens a device by DPDK device arguments, for example "net_af_packet0,iface=veth0", "net_tap0,iface=tap0",
+ * Opens a device by its name, if DPDK has it already (--eal "--vdev ..."), else by DPDK device arguments, for example "net_af_packet0,iface=veth0", "net_tap0,iface=tap0",
  * "net_memif0,role=server,socket=/run/memif", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap", "net_null0,size=64",
  * "0000:03:00.0". Promiscuous. A tap carries an MTU of 1500 at most. With all mbufs in use nothing is received: what does not fit the device's own ring
  * meanwhile is lost before it enters the fabric (rte_eth_stats.imissed).

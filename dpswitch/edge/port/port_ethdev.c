@@ -165,11 +165,31 @@ start(struct port_ethdev *dev, uint16_t mtu, const char **what)
 	return ret;
 }
 
+/* @return 0 with dev->id, or negative with err set */
+static int
+find_device(struct port_ethdev *dev, const char *devargs, struct err *err)
+{
+	char name[RTE_ETH_NAME_MAX_LEN];
+	int ret;
+
+	if (rte_eth_dev_get_port_by_name(devargs, &dev->id) == 0)
+		return 0;
+	ret = rte_dev_probe(devargs);
+	if (ret < 0)
+		return err_set(err, ret,
+			       "port of %s: \"%s\": %s; give DPDK device arguments, as \"net_af_packet0,iface=veth0\"",
+			       dev->port.name, devargs, strerror(-ret));
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(devargs, ","), devargs);
+	ret = rte_eth_dev_get_port_by_name(name, &dev->id);
+	if (ret < 0)
+		return err_set(err, ret, "port of %s: \"%s\" is no ethernet device", dev->port.name, devargs);
+	return 0;
+}
+
 struct port *
 port_ethdev_create(const struct port_config *config, const char *devargs, struct err *err)
 {
 	struct port_ethdev *dev = calloc(1, sizeof(*dev));
-	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *what = NULL;
 	int ret;
 
@@ -181,18 +201,9 @@ port_ethdev_create(const struct port_config *config, const char *devargs, struct
 	ret = port_init(&dev->port, &ops, config, err);
 	if (ret < 0)
 		goto fail;
-	ret = rte_dev_probe(devargs);
-	if (ret < 0) {
-		err_set(err, ret, "port of %s: \"%s\": %s; give DPDK device arguments, as \"net_af_packet0,iface=veth0\"",
-			config->name, devargs, strerror(-ret));
+	ret = find_device(dev, devargs, err);
+	if (ret < 0)
 		goto fail;
-	}
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(devargs, ","), devargs);
-	ret = rte_eth_dev_get_port_by_name(name, &dev->id);
-	if (ret < 0) {
-		err_set(err, ret, "port of %s: \"%s\" is no ethernet device", config->name, devargs);
-		goto fail;
-	}
 	ret = start(dev, config->mtu, &what);
 	if (ret == 0)
 		return &dev->port;

@@ -93,7 +93,7 @@ an_egress_knows_what_may_go(void **state)
 	egress.paused = 0;
 	assert_int_equal(egress_pop(&egress, 3)->wire_bytes, 1000);
 	assert_int_equal(egress.backlog + egress.data_packets, 0);
-	egress_fini(&egress);
+	egress_fini(&egress, NULL);
 }
 
 /* A strict class finds its own frames ahead, and those of higher ones; the others all that wait. */
@@ -129,7 +129,7 @@ strict_classes_go_before_those_that_share(void **state)
 		egress_pop(&egress, prio);
 	}
 	assert_int_equal(egress.backlog, 0);
-	egress_fini(&egress);
+	egress_fini(&egress, NULL);
 }
 
 /* Keys order by time, arrivals before departures; an egress that sent nothing makes no run. */

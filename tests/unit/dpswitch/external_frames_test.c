@@ -57,7 +57,7 @@ other_traffic_crosses_in_a_lossy_class_of_its_own_flow(void **state)
 	pair_expect_all(&x, PAIR_A, 10);
 	edge_sum(x.edge, &sum);
 	assert_int_equal(sum.foreign_flows, 5);
-	assert_int_equal(sum.bodies, 0);
+	assert_int_equal(xrig_in_use(&x), 0);
 	assert_int_equal(x.f.flows[PAIR_FLOWS + 1].protocol, 6);
 	assert_int_equal(x.f.flows[PAIR_FLOWS + 1].prio, 1);
 	assert_true(frig_conserves(&x.f));

@@ -17,7 +17,6 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 		.flows = &x->f.table,
 		.switches = x->switches,
 		.source = x->source,
-		.max_bodies = x->max_bodies,
 		.idle_ps = x->idle_ps,
 		.data_prio = 3,
 		.lossy_prio = 1,
@@ -31,6 +30,8 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 		x->f.flows[x->f.table.count + i].kind = FLOW_FOREIGN;
 	x->f.config.mtu_bytes = XRIG_FRAME_BYTES;
 	x->f.ecn.enabled = x->ecn;
+	for (uint32_t i = 0; i < count; i++)
+		x->ports[i] = port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
 	x->edge = edge_create(&config, &err);
 	if (x->edge == NULL)
 		fail_msg("%s", err.text);
@@ -53,7 +54,6 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 			.hold_bytes = x->hold_bytes,
 		};
 
-		x->ports[i] = port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
 		x->ports[i]->clock_ps = &x->f.fabric->window.start_ps;
 		nic.port = &x->ports[i]->port;
 		x->nodes[i] = external_host_create(&host, &err);
@@ -72,10 +72,19 @@ xrig_stop(struct xrig *x)
 		node_destroy(x->nodes[i]);
 	frig_stop(&x->f);
 	edge_destroy(x->edge);
-	for (uint32_t i = 0; i < x->count; i++) {
-		assert_int_equal(port_rig_in_use(x->ports[i]), 0);
+	assert_int_equal(xrig_in_use(x), 0);
+	for (uint32_t i = 0; i < x->count; i++)
 		port_rig_destroy(x->ports[i]);
-	}
+}
+
+uint32_t
+xrig_in_use(const struct xrig *x)
+{
+	uint32_t mbufs = 0;
+
+	for (uint32_t i = 0; i < x->count; i++)
+		mbufs += port_rig_in_use(x->ports[i]);
+	return mbufs;
 }
 
 void

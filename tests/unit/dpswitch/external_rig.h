@@ -25,11 +25,13 @@ struct xrig {
 	struct message_source source;
 	uint64_t hold_bytes;
 	uint64_t idle_ps;
-	uint32_t max_bodies, mbufs;
+	uint32_t mbufs;
 };
 
 /* After frig_init() of x->f, planned flows made. @param spares  spare flow slots */
 void xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t spares);
 void xrig_stop(struct xrig *x);
+/* Frames from outside that are still somewhere: mbufs of the ports. */
+uint32_t xrig_in_use(const struct xrig *x);
 /* Runs to end_ps: until then somebody has work. */
 void xrig_run(struct xrig *x, uint64_t end_ps);

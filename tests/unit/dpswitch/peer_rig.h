@@ -134,10 +134,7 @@ begin(struct talk *t)
 static inline void
 finish(struct talk *t)
 {
-	struct edge_counters sum;
-
-	edge_sum(t->x.edge, &sum);
-	assert_int_equal(sum.bodies, 0);
+	assert_int_equal(xrig_in_use(&t->x), 0);
 	assert_true(frig_conserves(&t->x.f));
 	node_destroy(t->e);
 	xrig_stop(&t->x);

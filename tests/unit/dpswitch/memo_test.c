@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a NIC remembers of a frame, beside what judging the next one says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/prng.h"
+#include "dpswitch/edge/external/classify.h"
+#include "dpswitch/edge/external/memo.h"
+#include "tests/unit/dpswitch/frame_bytes.h"
+
+#define ROUNDS 200000
+
+static const struct flow flows[] = {
+	{ .src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50001, .dst_qpn = 0xabcdef },
+	{ .src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50002, .dst_qpn = 0xabcdef },
+};
+
+/* A frame of a kind that hosts send, with a random PSN. */
+static size_t
+draw(struct prng *prng, uint8_t *bytes)
+{
+	static const struct {
+		uint8_t type, opcode;
+	} kinds[] = {
+		{ PKT_DATA, ROCE_RC_SEND_ONLY }, { PKT_DATA, ROCE_RC_WRITE_MIDDLE }, { PKT_DATA, ROCE_RC_WRITE_LAST_IMM },
+		{ PKT_ACK, ROCE_RC_ACK },        { PKT_NAK, ROCE_RC_ACK },           { PKT_CNP, ROCE_CNP },
+	};
+	const struct pkt_message message = { 0 };
+	size_t kind = (size_t)prng_below(prng, ARRAY_LEN(kinds));
+	struct pkt p = {
+		.type = kinds[kind].type,
+		.opcode = kinds[kind].opcode,
+		.psn = (uint32_t)prng_below(prng, 1 << 24) & ROCE_24BIT_MASK,
+		.syndrome = kinds[kind].type == PKT_NAK ? 0x60 : 0,
+		.prio = (uint8_t)(2 + prng_below(prng, 2)),
+		.flags = prng_below(prng, 2) != 0 ? PKT_ACKREQ : 0,
+		.ttl = PKT_TTL_INIT,
+		.payload_bytes = kinds[kind].type == PKT_DATA ? 256 : 0,
+	};
+	struct frame f;
+
+	frame_from_pkt(&f, &p, &flows[prng_below(prng, ARRAY_LEN(flows))], &message, false);
+	return frame_build(&f, bytes, FRAME_MAX_BYTES);
+}
+
+/* Changes a byte or two of what is looked at, and mends the header's checksum most of the time. */
+static void
+damage(struct prng *prng, uint8_t *bytes)
+{
+	for (uint64_t n = prng_below(prng, 3); n > 0; n--)
+		bytes[prng_below(prng, MEMO_BYTES)] ^= (uint8_t)(1u << prng_below(prng, 8));
+	if (prng_below(prng, 4) != 0)
+		fix_ip_checksum(bytes);
+}
+
+static void
+expect_same(const struct pkt *known, const struct pkt *judged)
+{
+	assert_int_equal(known->type, judged->type);
+	assert_int_equal(known->psn, judged->psn);
+	assert_int_equal(known->tag, judged->tag);
+	assert_int_equal(known->opcode, judged->opcode);
+	assert_int_equal(known->syndrome, judged->syndrome);
+	assert_int_equal(known->flags, judged->flags);
+	assert_int_equal(known->ttl, judged->ttl);
+	assert_int_equal(known->wire_bytes, judged->wire_bytes);
+	assert_int_equal(known->payload_bytes, judged->payload_bytes);
+}
+
+/* Whatever differs: a frame that is said to be known is judged in the same way, flow and class included. */
+static void
+what_is_known_is_judged_alike(void **state)
+{
+	struct memo memo = { 0 };
+	struct classified last = { 0 };
+	uint64_t known = 0;
+	struct prng prng;
+
+	(void)state;
+	prng_init(&prng, 1, 0);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		uint8_t bytes[FRAME_MAX_BYTES];
+		size_t size = draw(&prng, bytes);
+		enum frame_class class;
+		struct classified c;
+		struct pkt p;
+
+		assert_int_not_equal(size, 0);
+		damage(&prng, bytes);
+		class = classify(bytes, size, &c);
+		if (memo_knows(&memo, bytes, (uint32_t)size, 0, &p)) {
+			known++;
+			assert_int_equal(class, CLASS_ROCE);
+			expect_same(&p, &c.p);
+			assert_memory_equal(&c.tuple, &last.tuple, sizeof(c.tuple));
+			assert_int_equal(c.mark, last.mark);
+		} else if (class == CLASS_ROCE && !c.tagged) {
+			memo_keep(&memo, bytes, (uint32_t)size, &c.p, 0);
+			if (memo_knows(&memo, bytes, (uint32_t)size, 0, &p))
+				last = c;
+		}
+	}
+	assert_in_range(known, ROUNDS / 1000, ROUNDS);
+}
+
+/* A stream's next packet is known, whatever its PSN and identification; not so when flows have been given away since. */
+static void
+a_stream_is_known(void **state)
+{
+	const struct pkt_message message = { 0 };
+	uint8_t bytes[FRAME_MAX_BYTES];
+	struct memo memo = { 0 };
+
+	(void)state;
+	for (uint32_t psn = 0; psn < 1000; psn++) {
+		struct pkt p = { .type = PKT_DATA,
+				 .opcode = ROCE_RC_WRITE_MIDDLE,
+				 .psn = psn * 7919 & ROCE_24BIT_MASK,
+				 .prio = 3,
+				 .ttl = PKT_TTL_INIT,
+				 .payload_bytes = 256 };
+		struct classified c;
+		struct frame f;
+		uint32_t size;
+
+		frame_from_pkt(&f, &p, &flows[0], &message, false);
+		size = (uint32_t)frame_build(&f, bytes, sizeof(bytes));
+		assert_int_equal(classify(bytes, size, &c), CLASS_ROCE);
+		assert_int_equal(memo_knows(&memo, bytes, size, 5, &p), psn != 0);
+		assert_false(memo_knows(&memo, bytes, size, 6, &p));
+		if (psn == 0)
+			memo_keep(&memo, bytes, size, &c.p, 5);
+		else
+			expect_same(&p, &c.p);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_known_is_judged_alike),
+		cmocka_unit_test(a_stream_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
