@@ -127,14 +127,14 @@ struct rec_upload {
 	uint32_t probes;   /* that ended */
 	uint32_t timeouts; /* of them: all but REC_PROBE_OK */
 	uint32_t dropped;  /* results that the agent had no room for */
-	uint32_t reserved;
+	uint32_t late_us;  /* that it was late at most for a timer of its own, be it not handled yet */
 };
 
 #define REC_UPLOAD_FIELDS(F, T)                                                                                            \
 	F(T, 24, probes, ANY)                                                                                              \
 	F(T, 28, timeouts, ANY)                                                                                            \
 	F(T, 32, dropped, ANY)                                                                                             \
-	F(T, 36, reserved, ZERO)
+	F(T, 36, late_us, ANY)
 #define REC_UPLOAD_KEY(K, T)
 
 REC_UPLOAD_FIELDS(WIRE_AT, rec_upload)

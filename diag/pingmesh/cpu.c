@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "common/units.h"
+#include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
 
 /* A processing delay of a host. */
@@ -109,6 +111,8 @@ cpu_prepare(struct judging *j)
 
 struct suspicion {
 	bool several, slow, refuted;
+	uint64_t
+		late_ps; /* that its agent was for a timer of its own, by its own word, if that is long enough for any answer to be too late */
 	bool causes_timeouts;
 	bool lingers;      /* slow by what the period before has left, */
 	uint64_t until_ps; /* for probes sent until then; else UINT64_MAX */
@@ -139,6 +143,25 @@ lingers_until(const struct judging *j, uint32_t host)
 	return answered ? max_u64(last_ps, silent_ps) : last_ps;
 }
 
+/* @return how late the host's agent was in the period for its own timers; 0: below the timeout */
+static uint64_t
+agent_late(const struct judging *j, uint32_t host)
+{
+	const struct pingmesh_period *period = &j->own->periods[j->period];
+	uint64_t most_ps = 0;
+
+	for (uint32_t i = net_first_upload(&j->net, host, period->start_ps);
+	     i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
+		const struct rec_upload *upload = &j->net.uploads[i];
+		uint64_t late_ps = upload->late_us * PS_PER_US;
+
+		if (late_ps >= j->net.config.timeout_ps &&
+		    upload->hdr.time_ps - min_u64(late_ps, upload->hdr.time_ps) < period->end_ps)
+			most_ps = max_u64(most_ps, late_ps);
+	}
+	return most_ps;
+}
+
 static bool
 suspect(const struct judging *j, uint32_t host, const struct host_delays *delays, struct suspicion *s)
 {
@@ -150,16 +173,17 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
 	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps,
 				 .until_ps = UINT64_MAX };
-	s->lingers = !s->slow && j->overloaded[host] && lingers_until(j, host) != 0;
+	s->late_ps = agent_late(j, host);
+	s->lingers = !s->slow && s->late_ps == 0 && j->overloaded[host] && lingers_until(j, host) != 0;
 	if (s->lingers) {
 		s->slow = true;
 		s->until_ps =
 			lingers_until(j, host) + j->net.config.timeout_ps; /* those after it may be timeouts, all of them */
 	}
 	s->several = anomalous >= 2;
-	s->causes_timeouts = s->slow && (long_enough || s->lingers);
-	s->refuted = s->several && known && !s->slow;
-	return s->slow || (s->several && !s->refuted);
+	s->causes_timeouts = (s->slow && (long_enough || s->lingers)) || s->late_ps != 0;
+	s->refuted = s->several && known && !s->slow && s->late_ps == 0;
+	return s->slow || s->late_ps != 0 || (s->several && !s->refuted);
 }
 
 /* By ToR-mesh timeouts that the end of an overload does not explain. */
@@ -222,15 +246,19 @@ judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
 	j->own->cpu.delay += s.slow;
 	j->own->cpu.both += s.several && s.slow;
 	j->own->cpu.several_refuted += s.refuted;
+	j->own->cpu.agent += s.late_ps != 0;
 	if (!overloaded)
 		return 0;
 	attribute(j, host, &s, &seen);
-	seen.ways = (s.several ? 1u << PINGMESH_BY_SEVERAL : 0) | (s.slow ? 1u << PINGMESH_BY_DELAY : 0);
+	seen.ways = (s.several ? 1u << PINGMESH_BY_SEVERAL : 0) | (s.slow ? 1u << PINGMESH_BY_DELAY : 0) |
+		    (s.late_ps != 0 ? 1u << PINGMESH_BY_AGENT : 0);
 	seen.probes = s.probes;
 	seen.bad = s.bad;
 	seen.base_ps = j->usual_delay_ps;
-	seen.high_ps = (double)delays->p99_ps;
-	seen.confidence = s.several && s.slow ? 1 : s.slow ? 0.9 : 0.5; /* an ordering, no probability: see docs */
+	seen.high_ps = (double)(s.slow ? delays->p99_ps : s.late_ps);
+	seen.confidence = s.several && s.slow        ? 1
+			  : s.slow || s.late_ps != 0 ? 0.9
+						     : 0.5; /* an ordering, no probability: see docs */
 	return problem_add(j, &seen);
 }
 

@@ -18,7 +18,17 @@
 
 /* ---- types of findings ---- */
 
-enum { SAYS_MESH, SAYS_VOTES, SAYS_NOWHERE, SAYS_SILENT, SAYS_SEVERAL, SAYS_DELAY, SAYS_SEVERAL_DELAY, SAYS_RTT };
+enum {
+	SAYS_MESH,
+	SAYS_VOTES,
+	SAYS_NOWHERE,
+	SAYS_SILENT,
+	SAYS_SEVERAL,
+	SAYS_DELAY,
+	SAYS_SEVERAL_DELAY,
+	SAYS_LATE,
+	SAYS_RTT
+};
 static const char *const clauses[] = {
 	[SAYS_MESH] = "{percent} % of {count} ToR-mesh probes to and from it had no ACKs",
 	[SAYS_VOTES] = "{percent} % of {count} probes over it had no ACKs, more than over any other place",
@@ -28,6 +38,7 @@ static const char *const clauses[] = {
 	[SAYS_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; {count} probes had no ACKs",
 	[SAYS_SEVERAL_DELAY] =
 		"processing (P99) took {ms} ms where {of ms} ms is usual; several RNICs lost {count} probes at once",
+	[SAYS_LATE] = "its agent was {ms} ms late for its own timers; {count} probes had no ACKs",
 	[SAYS_RTT] = "{percent} % of {count} probes over it had an RTT of about {ms} ms where {of ms} ms is usual",
 };
 
@@ -66,6 +77,8 @@ clause_of(const struct pingmesh_problem *p)
 	case PINGMESH_PROBLEM_HOST:
 		return SAYS_SILENT;
 	case PINGMESH_PROBLEM_CPU:
+		if (!slow && (p->ways & 1u << PINGMESH_BY_AGENT) != 0)
+			return SAYS_LATE;
 		return several && slow ? SAYS_SEVERAL_DELAY : several ? SAYS_SEVERAL : SAYS_DELAY;
 	case PINGMESH_PROBLEM_RTT:
 		return SAYS_RTT;

@@ -37,7 +37,8 @@ enum pingmesh_problem_kind { PINGMESH_PROBLEMS(ENUM_VALUE) };
 	ROW(PINGMESH_BY_MESH, 1, "tor-mesh")         /* more than 10 % of ToR-mesh probes */                               \
 	ROW(PINGMESH_BY_VOTES, 2, "votes")           /* Algorithm 1 */                                                     \
 	ROW(PINGMESH_BY_SEVERAL, 3, "several-rnics") /* of one host at once */                                             \
-	ROW(PINGMESH_BY_DELAY, 4, "delay")           /* of processing */
+	ROW(PINGMESH_BY_DELAY, 4, "delay")           /* of processing */                                                   \
+	ROW(PINGMESH_BY_AGENT, 5, "agent")           /* which was late for its own timers */
 
 enum pingmesh_way { PINGMESH_WAYS(ENUM_VALUE) };
 #define PINGMESH_NWAYS ENUM_COUNT(PINGMESH_WAYS)
@@ -96,6 +97,7 @@ struct pingmesh_server {
 /* The two ways to tell an overloaded CPU from RNICs that drop (6), by hosts and periods. */
 struct pingmesh_cpu_ways {
 	uint32_t several, delay, both;
+	uint32_t agent;           /* by its agent's word: not the paper's */
 	uint32_t several_refuted; /* several RNICs at once, but processing was as fast as ever */
 };
 

@@ -110,6 +110,7 @@ mark_found(const struct pm_case *c, const struct pm_problem *problem, const json
 	found->way |= alone && has_way(c->loaded->topo, problem, report);
 	found->several |= has_text(by, "several-rnics");
 	found->delay |= has_text(by, "delay");
+	found->agent |= has_text(by, "agent");
 }
 
 static bool

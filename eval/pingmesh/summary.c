@@ -25,7 +25,8 @@ struct sums {
 	uint32_t at_starved;                    /* RNICs blamed of hosts whose CPU was starved */
 	uint32_t clean, clean_wrong;            /* cases with nothing wrong; of them those with a report */
 	uint32_t restarts;                      /* cases in which an agent started again */
-	uint32_t by_several, by_delay, by_both; /* starved CPUs that were found */
+	uint32_t by_several, by_delay, by_both; /* starved CPUs that were found by the paper's ways, */
+	uint32_t by_agent;                      /* and by their agents' word alone */
 	uint32_t plain_rnics; /* that the paper's rule alone blames where a CPU is starved and all RNICs are well */
 };
 
@@ -68,6 +69,7 @@ count_row(struct sums *s, const struct pm_row *row)
 		s->by_several += found->several && !found->delay;
 		s->by_delay += found->delay && !found->several;
 		s->by_both += found->several && found->delay;
+		s->by_agent += found->agent && !found->several && !found->delay;
 		only_cpu &= kind->class == PM_CPU;
 	}
 	for (uint32_t i = 0; i < row->marks.nreports; i++) {
@@ -197,11 +199,12 @@ pm_json(const struct pm_study *study)
 		json_array_append_new(said, said_json(words[i], s->reported[i], s->accurate[i]));
 	for (uint32_t i = 0; i < study->nrows; i++)
 		json_array_append_new(cases, case_json(&study->rows[i]));
-	root = json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i}, s:{s:i, s:i}, s:o}", "all",
+	root = json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:{s:i, s:i}, s:o}", "all",
 			 found_json("all", &s->all), "classes", by_class, "kinds", kinds, "reports", said, "cpu",
 			 "by_several_rnics", (int)s->by_several, "by_delay", (int)s->by_delay, "by_both", (int)s->by_both,
-			 "rnics_falsely_blamed", (int)s->at_starved, "rnic_periods_over_10_percent", (int)s->plain_rnics,
-			 "clean", "cases", (int)s->clean, "with_reports", (int)s->clean_wrong, "cases", cases);
+			 "by_agent_alone", (int)s->by_agent, "rnics_falsely_blamed", (int)s->at_starved,
+			 "rnic_periods_over_10_percent", (int)s->plain_rnics, "clean", "cases", (int)s->clean,
+			 "with_reports", (int)s->clean_wrong, "cases", cases);
 	sums_fini(s);
 	return root;
 }
@@ -321,13 +324,14 @@ pm_print(const struct pm_study *study, FILE *to)
 	fputc('\n', to);
 	print_said(s, to);
 	fprintf(to,
-		"\nStarved CPUs that were found: %u by several RNICs at once, %u by processing delay, %u by both. RNICs of "
+		"\nStarved CPUs that were found: %u by several RNICs at once, %u by processing delay, %u by both, %u by "
+		"their agents' word alone. RNICs of "
 		"theirs "
 		"that were blamed: %u; the paper's 10 %% alone blames %u (RNICs times periods) where nothing else is "
 		"wrong.\n"
 		"With nothing wrong: %u cases, of them %u with a report. An agent started again in %u cases.\n",
-		s->by_several, s->by_delay, s->by_both, s->at_starved, s->plain_rnics, s->clean, s->clean_wrong,
-		s->restarts);
+		s->by_several, s->by_delay, s->by_both, s->by_agent, s->at_starved, s->plain_rnics, s->clean,
+		s->clean_wrong, s->restarts);
 	if (study->broken != 0)
 		fprintf(to, "%u cases are not counted: their runs broke.\n", study->broken);
 	fputs("\nWhat is not as it should be:\n", to);

@@ -155,6 +155,7 @@ struct probe_agent {
 	struct rec_probe_hop *hops; /* [PROBE_HOP_RESULTS] */
 	uint32_t nhops;
 	uint64_t told_dropped; /* of counts.dropped, by the last upload */
+	uint64_t late_ps;      /* by how much a timer was handled late, at most */
 	struct probe_agent_counts counts;
 };
 
@@ -166,6 +167,8 @@ probe_earlier(uint64_t a, uint64_t b)
 
 /* queue.c. The application will handle it. @return false: without room it is lost and counted */
 bool probe_queue_push(struct probe_agent *agent, struct probe_queue *queue, struct probe_completion completion);
+/* @return since when the oldest timer that has run out waits to be handled; TIME_NEVER: none does */
+uint64_t probe_queue_timer_ps(const struct probe_queue *queue);
 /* @return the oldest if it is ready, which is taken; NULL. Valid until the next is put in */
 const struct probe_completion *probe_queue_pop(struct probe_queue *queue, uint64_t now_ps);
 static inline uint64_t

@@ -88,6 +88,8 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 {
 	struct probe_open *open = &agent->nics[nic].open[c->seq % PROBE_OPEN];
 
+	if (c->event == PROBE_TIMED && c->ready_ps - c->stamp_ps > agent->late_ps)
+		agent->late_ps = c->ready_ps - c->stamp_ps;
 	if (c->event == PROBE_CAME && c->part == PROBE_TRACED) {
 		probe_trace_arrived(agent, nic, c->seq);
 		return;

@@ -16,6 +16,15 @@ probe_queue_push(struct probe_agent *agent, struct probe_queue *queue, struct pr
 	return true;
 }
 
+uint64_t
+probe_queue_timer_ps(const struct probe_queue *queue)
+{
+	for (uint32_t i = queue->head; i != queue->tail; i++)
+		if (queue->ring[i % PROBE_COMPLETIONS].event == PROBE_TIMED)
+			return queue->ring[i % PROBE_COMPLETIONS].stamp_ps;
+	return TIME_NEVER;
+}
+
 const struct probe_completion *
 probe_queue_pop(struct probe_queue *queue, uint64_t now_ps)
 {

@@ -41,6 +41,7 @@ probe_agent_stop(struct probe_agent *agent)
 	agent->service_ps = agent->pinglist_ps = 0;
 	agent->nresults = agent->nended = agent->ntimeouts = agent->nhops = 0;
 	agent->told_dropped = agent->counts.dropped;
+	agent->late_ps = 0;
 	for (uint32_t i = 0; i < agent->nnics; i++)
 		forget_nic(&agent->nics[i]);
 }

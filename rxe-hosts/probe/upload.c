@@ -74,13 +74,30 @@ tell_heard(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uin
 	back->count = back->first_seq = back->last_seq = 0;
 }
 
+/* Of timers alone, which the agent's own clock tells, whoever is at fault for what comes from outside. */
+static uint32_t
+late_us(struct probe_agent *agent, uint64_t now_ps)
+{
+	uint64_t late_ps = agent->late_ps;
+
+	for (uint32_t nic = 0; nic < agent->nnics; nic++) {
+		uint64_t since_ps = probe_queue_timer_ps(&agent->nics[nic].prober);
+
+		if (since_ps < now_ps && now_ps - since_ps > late_ps)
+			late_ps = now_ps - since_ps;
+	}
+	agent->late_ps = 0;
+	return late_ps / PS_PER_US < UINT32_MAX ? (uint32_t)(late_ps / PS_PER_US) : UINT32_MAX;
+}
+
 void
 probe_upload(struct probe_agent *agent, uint64_t now_ps)
 {
 	struct recbuf *records = agent->config.device->ops->records(agent->config.device);
 	struct rec_upload upload = { .probes = agent->nended,
 				     .timeouts = agent->ntimeouts,
-				     .dropped = (uint32_t)(agent->counts.dropped - agent->told_dropped) };
+				     .dropped = (uint32_t)(agent->counts.dropped - agent->told_dropped),
+				     .late_us = late_us(agent, now_ps) };
 
 	for (uint32_t i = 0; i < agent->nresults; i++)
 		recbuf_put(records, &agent->results[i], REC_PROBE, sizeof(agent->results[i]), now_ps);

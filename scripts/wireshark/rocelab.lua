@@ -51,7 +51,7 @@ local RECORDS = {
            "rtt_ps:ps prober_ps:ps responder_ps:ps" },
   [20] = { "probe_hop", 64, "tuple:tuple hop:u16 back:u16 at:u32 port:u16 last:u16 trace:u32 sent_ps:ps" },
   [21] = { "rnic", 40, "nic:u16 reserved:u16 ip:ip qpn:u32 tor:u32" },
-  [22] = { "upload", 40, "probes:u32 timeouts:u32 dropped:u32 reserved:u32" },
+  [22] = { "upload", 40, "probes:u32 timeouts:u32 dropped:u32 late_us:u32" },
   [23] = { "connection", 48, "nic:u16 open:u16 collective:u32 tuple:tuple" },
   [24] = { "traced", 80, "tuple:tuple set_low:u64 set_high:u64 told_ps:ps messages:u64 round:u32 nic:u16 result:u16" },
   [25] = { "heard", 64, "tuple:tuple nic:u16 chained:u16 first_seq:u32 last_seq:u32 after_seq:u32 count:u32 qpn:u32" },

@@ -48,6 +48,17 @@ for title, what, kind, place in FAULTS:
     check([f["type"] for f in verdict["findings"]] == [kind] and verdict["network"]["word"] != "guilty",
           f"{title}: a finding, and no word on the network", verdict["network"])
 
+# Nobody is left to witness: all agents are starved from the first moment on, or for a while. And two hosts alone, at a ToR each.
+SMALL = NET.replace("leaves = 4; spines = 4; hosts_per_leaf = 4", "leaves = 2; spines = 2; hosts_per_leaf = {hosts}")
+for title, when in (("from the beginning", ""), ("for two periods", ' start = "200ms"; duration = "400ms";')):
+    faults = ", ".join(f'{{ kind = "cpu-overload"; host = "h{host}"; delay = "20ms";{when} }}' for host in range(4))
+    problems = rocelab(scenario_file(SMALL.replace("{hosts}", "2") + f"faults = ( {faults} );\n")).verdict["pingmesh"]["problems"]
+    check(sorted((p["type"], p["node"]) for p in problems) == [("cpu-overload", f"h{host}") for host in range(4)],
+          f"all hosts starved {title}: each of them, and nothing else", problems)
+lonely = rocelab(scenario_file(SMALL.replace("{hosts}", "1"))).verdict["pingmesh"]
+check(not lonely["problems"] and lonely["cluster"]["rpingmesh.probe_total"] == lonely["cluster"]["rpingmesh.probe_success_total"] > 1000,
+      "two hosts alone probe each other", lonely["cluster"])
+
 # The ready-made scenario: what is wrong, where, and how much it matters; and the page and report have the same.
 run = rocelab(SCENARIOS / "pingmesh.cfg")
 said = [(p["type"], p["node"] or p["ports"], p["priority"]) for p in run.verdict["pingmesh"]["problems"]]

@@ -21,6 +21,7 @@ export const BY = {
   "votes": "votes of lost or slow probes over their ways",
   "several-rnics": "several RNICs of a host at once",
   "delay": "processing delay",
+  "agent": "its agent, late for its own timers",
 };
 
 /* "by votes of ... and ...": how a problem was blamed on its place. */

@@ -228,7 +228,9 @@ put_agent(struct rig *rig, uint32_t rnic)
 	if (restart_ps != 0)
 		RECORDS_PUT(&rig->r, rec, REC_RNIC, RIG_HOST(host), restart_ps + PS_PER_S);
 	for (uint64_t time_ps = UPLOAD_PS; rnic < RIG_HOSTS && time_ps <= rig->end_ps; time_ps += UPLOAD_PS) {
-		struct rec_upload upload = { .probes = 1 };
+		const struct rig_host *h = &rig->hosts[host];
+		struct rec_upload upload = { .probes = 1,
+					     .late_us = is_within(time_ps, h->slow_ps, h->fast_ps) ? h->late_us : 0 };
 
 		if (!is_down(rig, host, time_ps))
 			RECORDS_PUT(&rig->r, upload, REC_UPLOAD, RIG_HOST(host), time_ps);

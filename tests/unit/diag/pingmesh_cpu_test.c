@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* R-Pingmesh's analyzer: hosts that are starved all at once, so that nobody is left who could witness. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/diag/pingmesh_rig.h"
+
+#define S PS_PER_S
+
+/* Nothing is answered in time for two periods. @param late_us  what agents tell of their own timers */
+static struct verdict *
+starve_all(struct rig *rig, uint32_t hosts, uint32_t late_us)
+{
+	rig_init(rig, 100 * S);
+	for (uint32_t i = 0; i < hosts; i++)
+		rig->hosts[i] =
+			(struct rig_host){ .slow_ps = 22 * S, .fast_ps = 60 * S, .delay_ps = 1000 * S, .late_us = late_us };
+	return rig_diagnose(rig);
+}
+
+static void
+agents_tell_that_all_hosts_are_starved(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	v = starve_all(&rig, RIG_HOSTS, 2000000);
+	assert_int_equal(v->nfindings, RIG_HOSTS);
+	for (uint32_t i = 0; i < RIG_HOSTS; i++) {
+		const struct pingmesh_problem *problem = &rig_own(v)->problems[i];
+
+		assert_int_equal(problem->kind, PINGMESH_PROBLEM_CPU);
+		assert_true((problem->ways & 1u << PINGMESH_BY_AGENT) != 0);
+		assert_true(problem->start_ps >= 22 * S && problem->end_ps < 61 * S);
+		assert_int_equal(problem->first_period, 1);
+	}
+	assert_int_equal(rig_cause(v, PINGMESH_RNIC), 0);
+	assert_int_equal(rig_cause(v, PINGMESH_SWITCH), 0);
+	verdict_destroy(v);
+}
+
+/* An agent that is late by less than a timeout has not made any. */
+static void
+an_agent_that_is_a_little_late_is_not_blamed(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig_link(&rig, 1, RIG_SPINE(1), 0.2);
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 1, .fast_ps = 100 * S, .late_us = 499999 };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem l1:5");
+	verdict_destroy(v);
+
+	rig_init(&rig, 100 * S);
+	rig_link(&rig, 1, RIG_SPINE(1), 0.2);
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 1, .fast_ps = 100 * S, .late_us = 500000 };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem l1:5", "cpu-overload h4");
+	verdict_destroy(v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(agents_tell_that_all_hosts_are_starved),
+		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
