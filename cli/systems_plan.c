@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/run_files.h"
 #include "emulation/scenario/systems_prepare.h"
@@ -22,6 +23,16 @@ able(const struct systems_plan *plan, const struct system_row **of, size_t *at)
 	return count;
 }
 
+/* The keys are not the user's: where they stand tells nobody anything. */
+static void
+leave_place_out(struct err *why)
+{
+	const char *rest = strncmp(why->text, "--set:", 6) == 0 ? strstr(why->text, ": ") : NULL;
+
+	if (rest != NULL)
+		memmove(why->text, rest + 2, strlen(rest + 2) + 1);
+}
+
 /* Each by itself: why it cannot be had here. */
 static void
 try_systems(struct systems_plan *plan)
@@ -31,6 +42,7 @@ try_systems(struct systems_plan *plan)
 		struct system_sets sets;
 
 		scenario_destroy(systems_load(plan->options, plan->scenario, &entry->row, 1, 1, &sets, &entry->why));
+		leave_place_out(&entry->why);
 	}
 }
 

@@ -226,11 +226,12 @@ add_run(struct libscols_table *table, const json_t *run)
 	if (json_is_true(json_object_get(run, "quiet")))
 		strcpy(change, "-");
 	snprintf(cpu, sizeof(cpu), "%.2f", json_number_value(json_object_get(run, "cpu_s")));
+	if (json_is_object(steps))
+		snprintf(most, sizeof(most), "%.3f", json_number_value(json_object_get(steps, "most_ns")) / NS_PER_US);
 	if (!json_is_object(json_object_get(run, "made")))
 		return table_row(table, names, "no results", NULL);
 	return table_row(table, names, text(run, "end_reason"), count(run, "more_packets", packets),
-			 count(run, "more_bytes", bytes), count(steps, "changed", changed), ms(steps, "most_ns", most),
-			 took, change, cpu, NULL);
+			 count(run, "more_bytes", bytes), count(steps, "changed", changed), most, took, change, cpu, NULL);
 }
 
 static int

@@ -7,6 +7,7 @@
 
 #include "common/units.h"
 #include "rxe-hosts/controller/times.h"
+#include "topo/tiers.h"
 
 /* Periods of R-Pingmesh's analysis in a run: findings need two, and more tell of what comes and goes. */
 #define PINGMESH_PERIODS 5
@@ -41,55 +42,96 @@ system_prepare_policy(const struct scenario *scenario, struct system_sets *sets,
 	return scenario->telemetry.enabled ? 0 : system_set(sets, err, "telemetry.enabled=true");
 }
 
-/* What a job's collectives send in all its iterations. */
-static uint64_t
-job_bytes(const struct scenario *scenario, uint32_t job)
-{
-	const struct plan *plan = scenario->plan;
-	uint64_t bytes = 0;
-
-	for (uint32_t c = 0; c < plan->ncollectives; c++) {
-		const struct plan_collective *collective = &plan->collectives[c];
-
-		if (collective->job != job || !collective->enabled)
-			continue;
-		for (uint32_t rank = 0; rank < collective->schedule->ranks; rank++)
-			for (uint32_t step = 1; step <= coll_steps(collective->schedule, rank); step++)
-				if (collective->steps[plan_at(collective, rank, step)].flow != PLAN_NONE)
-					bytes += plan_step_bytes(collective, rank, step) * collective->iterations;
-	}
-	return bytes;
-}
-
+/* Does what it brings come down to the receiver's switch by one above that, where it can be counted? */
 static bool
-any_measured(const struct plan *plan)
+comes_down(const struct scenario *scenario, const struct tiers *tiers, uint32_t flow_id)
 {
-	for (uint32_t c = 0; c < plan->ncollectives; c++)
-		if (plan->collectives[c].measured && plan->collectives[c].enabled)
+	const struct flow *flow = &scenario->plan->flows.flows[flow_id];
+	const struct topo *topo = scenario->topo;
+	const struct topo_node *leaf = &topo->nodes[topo_port_of(topo, flow->dst_node, flow->dst_nic)->peer];
+
+	if (topo_port_of(topo, flow->src_node, flow->src_nic)->peer ==
+	    topo_port_of(topo, flow->dst_node, flow->dst_nic)->peer)
+		return false;
+	for (uint32_t port = 0; port < leaf->nports; port++)
+		if (tiers_is_uplink(tiers, &topo->ports[leaf->first_port + port]))
 			return true;
 	return false;
 }
 
-/* Of the job that sends most: no leaf may receive those of two. */
-static int
-measure(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+/* What a collective sends that can be counted, in all its iterations. */
+static uint64_t
+collective_bytes(const struct scenario *scenario, const struct tiers *tiers, uint32_t index)
 {
-	const struct workload *workload = scenario->workload;
+	const struct plan_collective *collective = &scenario->plan->collectives[index];
+	uint64_t bytes = 0;
+
+	for (uint32_t rank = 0; rank < collective->schedule->ranks; rank++)
+		for (uint32_t step = 1; step <= coll_steps(collective->schedule, rank); step++) {
+			uint32_t flow = collective->steps[plan_at(collective, rank, step)].flow;
+
+			if (flow != PLAN_NONE && comes_down(scenario, tiers, flow))
+				bytes += plan_step_bytes(collective, rank, step) * collective->iterations;
+		}
+	return bytes;
+}
+
+/* @param measured  of collectives that are measured already, alone */
+static uint64_t
+job_bytes(const struct scenario *scenario, const struct tiers *tiers, uint32_t job, bool measured)
+{
+	const struct plan *plan = scenario->plan;
+	uint64_t bytes = 0;
+
+	for (uint32_t c = 0; c < plan->ncollectives; c++)
+		if (plan->collectives[c].job == job && plan->collectives[c].enabled &&
+		    (plan->collectives[c].measured || !measured))
+			bytes += collective_bytes(scenario, tiers, c);
+	return bytes;
+}
+
+/* @return the job that sends most; UINT32_MAX: none sends anything */
+static uint32_t
+largest_job(const struct scenario *scenario, const struct tiers *tiers, bool measured)
+{
 	uint64_t most_bytes = 0;
 	uint32_t best = UINT32_MAX;
-	char path[CFG_WHERE_PATH];
 
-	for (uint32_t j = 0; j < workload->njobs; j++) {
-		uint64_t bytes = workload->jobs[j].enabled ? job_bytes(scenario, j) : 0;
+	for (uint32_t j = 0; j < scenario->workload->njobs; j++) {
+		uint64_t bytes = job_bytes(scenario, tiers, j, measured);
 
 		if (bytes > most_bytes) {
 			most_bytes = bytes;
 			best = j;
 		}
 	}
-	if (best == UINT32_MAX)
-		return err_set(err, -EINVAL, "it goes by volumes of a collective's iterations, and there is no collective");
-	return system_set(sets, err, "%s.measured=true", cfg_where_path(&workload->jobs[best].where, path));
+	return best;
+}
+
+/* Of one job, where none is measured yet: no leaf may receive those of two. */
+static int
+measure(const struct scenario *scenario, struct system_sets *sets, struct err *err)
+{
+	char path[CFG_WHERE_PATH];
+	struct tiers tiers;
+	uint32_t job;
+	int ret = tiers_init(&tiers, scenario->topo);
+
+	if (ret < 0)
+		return err_set(err, ret, "out of memory for tiers of switches");
+	job = largest_job(scenario, &tiers, true);
+	if (job == UINT32_MAX) {
+		job = largest_job(scenario, &tiers, false);
+		if (job != UINT32_MAX)
+			ret = system_set(sets, err, "%s.measured=true",
+					 cfg_where_path(&scenario->workload->jobs[job].where, path));
+	}
+	tiers_fini(&tiers);
+	return job != UINT32_MAX
+		       ? ret
+		       : err_set(err, -EINVAL,
+				 "it goes by volumes of a collective's iterations that come down from switches above, and "
+				 "there are none");
 }
 
 /* Where packets are not spread, hashes tell a simulation by which port they come; a flowlet's port is chance. */
@@ -105,7 +147,7 @@ predict(const struct scenario *scenario, struct system_sets *sets, struct err *e
 int
 system_prepare_flowpulse(const struct scenario *scenario, struct system_sets *sets, struct err *err)
 {
-	int ret = any_measured(scenario->plan) ? 0 : measure(scenario, sets, err);
+	int ret = measure(scenario, sets, err);
 
 	return ret == 0 ? predict(scenario, sets, err) : ret;
 }
@@ -160,6 +202,8 @@ system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *set
 	uint64_t least = scenario->nexternal != 0 ? PINGMESH_LEAST_REAL_PPM : PINGMESH_LEAST_PPM;
 	int ret = 0;
 
+	if (scenario->pingmesh.enabled) /* its times are what it wants */
+		return 0;
 	if (cfg_has(where, "time_factor"))
 		ppm = pingmesh_factor_ppm(&scenario->pingmesh);
 	else {

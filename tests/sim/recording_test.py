@@ -132,6 +132,8 @@ recording = records.standing_alone(sent)
 packed, alone = (json.loads((diagnose(data, expect=0)[1] / "verdict.json").read_text()) for data in (sent, recording))
 check(packed["findings"] == alone["findings"] != [], "packed or not, it is the same verdict", packed["findings"])
 check(0 < packed["overhead"].pop("row_bytes") < alone["overhead"].pop("row_bytes") / 3, "in a third of the bytes")
+sizes = [[kind.pop("bytes") for kind in verdict["overhead"]["kinds"]] for verdict in (packed, alone)]
+check([16 + sum(of) for of in sizes] == [len(sent), len(recording)], "every byte is of a kind", sizes)
 check(packed["overhead"] == alone["overhead"], "from the same records", packed["overhead"])
 any_byte_of_a_frame(sent)
 steps_of_nothing(recording)

@@ -318,6 +318,24 @@ def shows_ways(browser):
     browser.quiet("ways")
 
 
+def shows_systems(browser):
+    """What stands side by side in comparison.json; a finding of the page's own run lights up with what belongs to it."""
+    run = rocelab(SCENARIOS / "five-systems.cfg", "--diagnosers", "vedrfolnir,flowpulse,hawkeye-minr")
+    systems = run.json("comparison.json")["systems"]
+    browser.open(run.dir / "report.html", "systems")
+    rows = browser.all("#systems > .scroll:first-of-type tbody tr")
+    check([row.text.split()[0] for row in rows] == ["VEDRFOLNIR", "FlowPulse", "Hawkeye-MinR"], "a row each system", rows)
+    said, truths = len(browser.all("#systems svg .said")), len(browser.all("#systems svg .truth"))
+    check((said, truths) == (sum(len(s["findings"]) for s in systems), 8), "when each was said, beside what was injected", said)
+    for summary in browser.all("#systems summary"):
+        summary.click()
+    silent = next(b for b in browser.all("#systems details button") if b.text.startswith("silent-fault"))
+    silent.click()
+    check(browser.one("#flowpulse button.finding").get_attribute("aria-pressed") == "true", "a finding is the page's own")
+    fits_all(browser, "systems")
+    browser.quiet("systems")
+
+
 def names_do_no_harm(browser, run):
     """A recording whose names try to be markup: they are shown, and nothing more."""
     records = (run.dir / "records.bin").read_bytes()
@@ -365,6 +383,7 @@ def main():
         shows_silent_faults(browser)
         shows_probes(browser)
         shows_ways(browser)
+        shows_systems(browser)
         all_is_reachable(browser)
 
 

@@ -14,6 +14,7 @@ import {drawProblems} from "./probes.js";
 import {drawSlas} from "./probes_sla.js";
 import {drawProvenance} from "./provenance.js";
 import {listenForChoices, storeOf} from "./store.js";
+import {drawSystems} from "./systems.js";
 import {drawTimelineSection} from "./timeline.js";
 import {showTips} from "./tip.js";
 import {drawWaiting} from "./waiting.js";
@@ -21,11 +22,13 @@ import {arrowHeads} from "./waiting_draw.js";
 import {drawCollisions, drawWays} from "./ways.js";
 
 const store = storeOf(modelOf(JSON.parse(document.getElementById("data").textContent)));
+const beside = document.getElementById("comparison"); /* of several systems, `rocelab run` puts it there */
 const page = document.getElementById("page"), causes = el("div", {id: "causes"}), drawings = el("div", {id: "drawings"});
 
 document.body.append(arrowHeads());
 page.replaceChildren();
 drawHead(page, store);
+drawSystems(page, store, beside ? JSON.parse(beside.textContent) : null);
 page.append(el("div", {id: "body"}, causes, drawings));
 drawFindings(causes, store);
 drawFlowpulse(causes, store);

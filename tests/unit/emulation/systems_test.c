@@ -160,6 +160,11 @@ probing_has_its_horizon(void **state)
 	assert_true(sc->pingmesh.time_factor > 0.0099 && sc->pingmesh.time_factor < 0.0101);
 	assert_int_equal(sc->pingmesh.duration_ps, PS_PER_S);
 	scenario_destroy(sc);
+	sc = with(FABRIC RING "pingmesh = { enabled = true; duration = \"3s\"; };\n", names, 1, &sets, &err);
+	assert_non_null(sc);
+	assert_true(sc->pingmesh.time_factor > 0.99 && sc->pingmesh.time_factor < 1.01);
+	assert_int_equal(sc->pingmesh.duration_ps, 3 * PS_PER_S);
+	scenario_destroy(sc);
 }
 
 static void
@@ -171,7 +176,12 @@ without_a_collective_there_are_no_volumes(void **state)
 
 	(void)state;
 	assert_null(with(FABRIC FLOW, names, 1, &sets, &err));
-	assert_non_null(strstr(err.text, "there is no collective"));
+	assert_non_null(strstr(err.text, "there are none"));
+	err.text[0] = '\0';
+	assert_null(with("topology = { kind = \"explicit\"; switches = [ \"a\", \"b\" ]; hosts = [ \"h\", \"i\" ]; rate = "
+			 "\"100Gbps\"; delay = \"1us\"; links = ( \"h a\", \"i b\", \"a b\" ); };\n" RING,
+			 names, 1, &sets, &err)); /* no switch is above another */
+	assert_non_null(strstr(err.text, "there are none"));
 	err.text[0] = '\0';
 	assert_null(with(FABRIC RING
 			 "load_balancing = { kind = \"flowlet\"; }; flowpulse = { prediction = \"simulated\"; };\n",
