@@ -210,8 +210,8 @@ odd_make(struct odd_case *c, const struct odd_group *group, uint64_t seed, uint3
 	prng_init(&c->prng, seed, stream);
 	odd_head(c, "// Case %u of group %s, seed %" PRIu64 ", scale %g: %s.\n", index, group->name, seed, scale,
 		 group->doc);
-	odd_head(c, "name = \"%s-%03u\";\nseed = %u;\nlimits = { stall = \"300ms\"; };\n", group->name, index,
-		 odd_pick(c, 1, 1000000));
+	odd_head(c, "name = \"%s-%03u\";\nseed = %u;\nlimits = { %s; };\n", group->name, index, odd_pick(c, 1, 1000000),
+		 group->limits != NULL ? group->limits : "stall = \"300ms\"");
 	odd_head(c, "telemetry = { epoch = \"%s\"; };\n", odd_chance(c, 0.5) ? "100us" : "1ms");
 	ret = group->make(c, err);
 	if (ret == 0)

@@ -39,7 +39,7 @@ check(const void *params, const struct fault_work *work, struct err *err)
 {
 	const struct cpu_overload *fault = params;
 
-	if (work->has_agents)
+	if (work->has_agents || !fault->at.common.enabled)
 		return fault_of_embedded(&fault->at.common, work, fault->at.node, "host", fault->at.host, err);
 	return cfg_fail(&fault->at.common.where, "host", err,
 			"\"%s\" has no agent that could be late: say pingmesh = { enabled = true; }", fault->at.host);
