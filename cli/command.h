@@ -23,6 +23,7 @@ int command_eval_counterfactual(int argc, char **argv);
 int command_eval_flowpulse(int argc, char **argv);
 int command_eval_flowtracer(int argc, char **argv);
 int command_eval_odd(int argc, char **argv);
+int command_eval_compare(int argc, char **argv);
 int command_eval_pingmesh(int argc, char **argv);
 int command_blame(int argc, char **argv);
 int command_import(int argc, char **argv);

@@ -110,6 +110,7 @@ static const struct command studies[] = {
 	{ "flowtracer", "", "how uneven hashes leave a fabric, and what a static placement makes of it",
 	  command_eval_flowtracer },
 	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd },
+	{ "compare", "", "the same faults under every system that diagnoses: one table", command_eval_compare },
 	{ "pingmesh", "", "problems of switches, RNICs and CPUs, and what R-Pingmesh says of them", command_eval_pingmesh },
 };
 

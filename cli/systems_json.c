@@ -5,8 +5,8 @@
 
 #include "cli/systems_runs_json.h"
 #include "common/array.h"
-#include "common/record/kinds.h"
 #include "common/wire/record.h"
+#include "eval/telemetry_bytes.h"
 
 /* Of a finding in verdict.json, what stands in the table. */
 static json_t *
@@ -47,26 +47,6 @@ first_detected(const json_t *verdict)
 			first = at;
 	}
 	return first != NULL ? json_incref(first) : json_null();
-}
-
-/* Of the records that crossed the socket, those of some kinds: bits by enum rec_type. */
-static json_int_t
-bytes_of(const json_t *verdict, uint64_t kinds)
-{
-	json_int_t bytes = 0;
-	json_t *of;
-	size_t i;
-
-	json_array_foreach(json_object_get(json_object_get(verdict, "overhead"), "kinds"), i, of)
-	{
-		const char *name = json_string_value(json_object_get(of, "kind"));
-
-		for (uint32_t kind = 0; name != NULL && kind < RECORD_KINDS; kind++)
-			if ((kinds >> kind & 1) != 0 && record_kinds[kind].title != NULL &&
-			    strcmp(record_kinds[kind].title, name) == 0)
-				bytes += json_integer_value(json_object_get(of, "bytes"));
-	}
-	return bytes;
 }
 
 static json_int_t
@@ -118,8 +98,8 @@ add_verdict(const struct systems_entry *entry, const struct systems_verdict *ver
 	json_object_set_new(to, "findings", findings(root));
 	json_object_set_new(to, "first_detected_ns", first_detected(root));
 	json_object_set(to, "detection_prefixes", json_object_get(root, "detection_prefixes"));
-	json_object_set_new(to, "telemetry_bytes", json_integer(bytes_of(root, entry->row->kinds)));
-	json_object_set_new(to, "step_bytes", json_integer(bytes_of(root, UINT64_C(1) << REC_STEP)));
+	json_object_set_new(to, "telemetry_bytes", json_integer(telemetry_bytes(root, entry->row->kinds)));
+	json_object_set_new(to, "step_bytes", json_integer(telemetry_bytes(root, UINT64_C(1) << REC_STEP)));
 	json_object_set_new(to, "own_packets", own_packets(entry->row, root));
 	json_object_set_new(to, "diagnosis_cpu_ns", json_integer((json_int_t)verdict->cpu_ns));
 }

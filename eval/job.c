@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/child.h"
@@ -15,6 +16,7 @@
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/run_dir.h"
+#include "emulation/outputs/outputs.h"
 #include "eval/variant.h"
 
 /* The program under way, for end_program(). */
@@ -91,14 +93,60 @@ run_fabric(const struct job_config *config, struct err *err)
 	return ret < 0 ? ret : run_program("dpswitch", &args, err);
 }
 
+/* @return its exit status, or negative errno with err */
 static int
-run_analyzer(const struct job_config *config, struct err *err)
+run_analyzer(const struct job_config *config, const char *out, const char *diagnoser, bool times, struct err *err)
 {
 	char records[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", config->out }, .count = 5 };
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", out }, .count = 5 };
+	int ret = 0;
 
 	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
-	return run_program("diag", &args, err);
+	if (diagnoser != NULL)
+		ret = child_add(&args, "--diagnoser", err);
+	if (ret == 0 && diagnoser != NULL)
+		ret = child_add(&args, diagnoser, err);
+	if (ret == 0 && times)
+		ret = child_add(&args, "--detection-times", err);
+	return ret < 0 ? ret : run_program("diag", &args, err);
+}
+
+/* Of this process' children so far. */
+static double
+children_cpu_s(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static int
+run_diagnoser(const struct job_config *config, const char *diagnoser, struct err *err)
+{
+	char out[PATH_MAX];
+	double before_s = children_cpu_s();
+	int ret;
+
+	snprintf(out, sizeof(out), "%s/%s", config->out, diagnoser);
+	ret = run_dir_make(out, err);
+	if (ret >= 0)
+		ret = run_analyzer(config, out, diagnoser, false, err);
+	if (ret == 0)
+		ret = output_json(json_pack("{s:f}", "cpu_s", children_cpu_s() - before_s), out, JOB_ANALYSIS, err);
+	return ret == 0 && config->detection_times ? run_analyzer(config, out, diagnoser, true, err) : ret;
+}
+
+/* @return 0, the exit status of one that failed, or negative errno with err */
+static int
+run_analyzers(const struct job_config *config, struct err *err)
+{
+	int ret = config->ndiagnosers == 0 ? run_analyzer(config, config->out, NULL, false, err) : 0;
+
+	for (size_t i = 0; ret == 0 && i < config->ndiagnosers && !interrupt_asked(); i++)
+		ret = run_diagnoser(config, config->diagnosers[i], err);
+	return ret;
 }
 
 static enum job_status
@@ -106,7 +154,7 @@ run(const struct job_config *config)
 {
 	struct err err = { 0 };
 	int fabric = config->policy != NULL ? run_fabric(config, &err) : 0;
-	int analyzer = fabric == 0 && config->diagnose && !interrupt_asked() ? run_analyzer(config, &err) : 0;
+	int analyzer = fabric == 0 && config->diagnose && !interrupt_asked() ? run_analyzers(config, &err) : 0;
 
 	if (fabric < 0 || analyzer < 0) {
 		log_error("%s", err.text);

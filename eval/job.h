@@ -12,14 +12,22 @@
 /* What a job's process says by its exit status. */
 enum job_status { JOB_DONE = 0, JOB_FABRIC_FAILED = 1, JOB_NO_VERDICT = 2, JOB_NOT_STARTED = 3 };
 
-#define JOB_RECORDS "records.bin" /* of the fabric's folder: the stream that is diagnosed */
+#define JOB_RECORDS "records.bin"    /* of the fabric's folder: the stream that is diagnosed */
+#define JOB_ANALYSIS "analysis.json" /* { "cpu_s": of an analyzer with one diagnoser } */
 
 struct job_config {
 	const char *scenario;
-	const char *fabric;      /* folder of the fabric's run */
-	const char *out;         /* folder of the diagnosis and of log.txt; made. Often the same */
-	const char *policy;      /* the fabric runs under it; NULL: it has run */
-	bool diagnose;           /* what the fabric recorded */
+	const char *fabric; /* folder of the fabric's run */
+	const char *out;    /* folder of the diagnosis and of log.txt; made. Often the same */
+	const char *policy; /* the fabric runs under it; NULL: it has run */
+	bool diagnose;      /* what the fabric recorded */
+	/*
+	 * Of the analyzer: each alone, its verdict in OUT/NAME, and the CPU time that it took in JOB_ANALYSIS beside it; none: all
+	 * together, in OUT.
+	 */
+	const char *const *diagnosers; /* [ndiagnosers] */
+	size_t ndiagnosers;
+	bool detection_times;    /* each tells of its findings when they could have been said, besides */
 	const char *const *sets; /* [nsets] keys of the scenario that every run is given */
 	size_t nsets;
 	int cpu; /* it and its children run there; -1: anywhere */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval compare: the same faults, every system that diagnoses, one table. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/eval_args.h"
+#include "common/args.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "eval/compare/summary.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+
+#define RESULTS "compare.json"
+#define CPU "cpu.json"
+#define MAX_SHARDS 1024
+
+enum { KEY_MERGE = 256, KEY_SHARD, KEY_RULES, KEY_TIMES };
+
+struct options {
+	struct compare_study study;
+	const char *out;
+	bool json, merge, rules;
+};
+
+static const struct argp_option options[] = {
+	{ "cases", 'n', "N", 0, "The first N of the corpus, in which all faults are about as often (default: all)", 0 },
+	{ "seed", 'S', "N", 0, "Seed of places and strengths (default 1)", 0 },
+	{ "scale", 's', "X", 0, "Multiplies bytes of the job and of other flows, 0.1 to 10 (default 1)", 0 },
+	{ "shard", KEY_SHARD, "I/N", 0, "Every Nth case alone, from the Ith on, I from 1 to N", 0 },
+	{ "merge", KEY_MERGE, NULL, 0, "Runs nothing: tells what is in folders DIR... of shards", 0 },
+	{ "no-times", KEY_TIMES, NULL, 0, "Does not look for when each finding could first have been said", 0 },
+	{ "rules", KEY_RULES, NULL, 0, "Prints faults, and what findings are right for each, and ends", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where cases and verdicts are kept (default out/compare); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	{ 0 },
+};
+
+static void
+set_shard(const struct argp_state *state, char *text, struct compare_study *study)
+{
+	char *slash = strchr(text, '/');
+
+	if (slash == NULL)
+		argp_error(state, "--shard %s: say which of how many, as in 2/8", text);
+	*slash = '\0';
+	study->shards = (uint32_t)args_number(state, "--shard", slash + 1, 1, MAX_SHARDS);
+	study->shard = (uint32_t)args_number(state, "--shard", text, 1, study->shards) - 1;
+}
+
+static void
+add_folder(const struct argp_state *state, char *text, struct compare_study *study)
+{
+	if (study->ndirs == COMPARE_MAX_DIRS)
+		argp_error(state, "more than %d folders", COMPARE_MAX_DIRS);
+	study->dirs[study->ndirs++] = text;
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case 'n':
+		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, compare_most_cases());
+		return 0;
+	case 'S':
+		opts->study.seed = args_number(state, "--seed", arg, 0, INT64_MAX);
+		return 0;
+	case 's':
+		opts->study.scale = eval_args_scale(state, arg, 0.1, 10);
+		return 0;
+	case KEY_SHARD:
+		set_shard(state, arg, &opts->study);
+		return 0;
+	case KEY_MERGE:
+		opts->merge = true;
+		return 0;
+	case KEY_TIMES:
+		opts->study.times = false;
+		return 0;
+	case KEY_RULES:
+		opts->rules = true;
+		return 0;
+	case 'j':
+		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		opts->out = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_folder(state, arg, &opts->study);
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->merge != (opts->study.ndirs != 0))
+			argp_error(state,
+				   opts->merge ? "--merge: name the folders of shards"
+					       : "it takes no \"%s\" without --merge",
+				   opts->study.dirs[0]);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "[--merge DIR...]",
+	.doc = "Runs a corpus of faults on fabrics that hash and that spray under VEDRFOLNIR, FlowPulse, R-Pingmesh, "
+	       "FlowTracer, "
+	       "Hawkeye and full polling, and holds what each says against what leaving the fault out regains.\v"
+	       "DIR/NNNN/case.cfg is a case, DIR/NNNN/RUN/SYSTEM/report.txt what is said of it. DIR/" RESULTS
+	       " has all of them, DIR/" CPU " the CPU time of analyses. What was interrupted goes on where it was.",
+};
+
+/* @return how many runs broke, or negative errno with err set */
+static int
+run(void *options_of, struct err *err)
+{
+	struct options *opts = options_of;
+	struct compare_study *study = &opts->study;
+	int ret = compare_study_run(study, err);
+
+	if (ret == 0)
+		ret = eval_args_tell(compare_cpu_json(study), opts->out, CPU, false, err);
+	if (ret == 0)
+		ret = eval_args_tell(compare_json(study), opts->out, RESULTS, opts->json, err);
+	if (ret == 0 && !opts->json)
+		ret = compare_print(study, stdout, err);
+	if (ret == 0)
+		ret = (int)study->broken;
+	compare_study_fini(study);
+	return ret;
+}
+
+int
+command_eval_compare(int argc, char **argv)
+{
+	int cpus[POOL_MAX_JOBS];
+	struct options *opts = calloc(1, sizeof(*opts));
+	int ret;
+
+	if (opts == NULL) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
+	opts->out = "out/compare";
+	opts->study = (struct compare_study){ .seed = 1,
+					      .cases = compare_most_cases(),
+					      .scale = 1,
+					      .times = true,
+					      .shards = 1,
+					      .jobs = job_cpus(cpus, POOL_MAX_JOBS) };
+	argv[0] = "rocelab eval compare";
+	if (argp_parse(&argp, argc, argv, 0, NULL, opts) != 0) {
+		free(opts);
+		return EXIT_USAGE;
+	}
+	if (opts->merge)
+		opts->study.jobs = 0;
+	else
+		opts->study.dirs[opts->study.ndirs++] = opts->out;
+	if (opts->rules)
+		compare_print_rules(stdout);
+	ret = opts->rules ? EXIT_DONE : eval_args_run(opts->out, run, opts);
+	free(opts);
+	return ret;
+}

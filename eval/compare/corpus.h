@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The corpus of rocelab eval compare: every fault on every fabric with every workload, at places and with strengths that a seed
+ * draws. A fault is a row of the table in faults.c: how to put it in, and what findings are right for it (rule.h). Cases are
+ * numbered so that any first N of them have all faults about as often: number k has fault k % compare_nfaults().
+ */
+#pragma once
+
+#include "eval/compare/rule.h"
+#include "eval/odd/build.h"
+
+#define COMPARE_VERSION 1 /* of the corpus: another where the same seed makes another case, or a rule changes */
+#define COMPARE_ROUNDS 20 /* cases of a fault: all fabrics x all workloads */
+#define COMPARE_RULES 12
+/* Of the job: R-Pingmesh's first period, of 200 ms, is over, and was a healthy one. */
+#define COMPARE_START_NS 210000000ull
+
+/* Where packets go, and whether each has a way of its own. */
+struct compare_fabric {
+	const char *name;     /* "leaf-spine" */
+	const char *routing;  /* "ecmp" */
+	const char *topology; /* of the scenario */
+	const char *keys;     /* what else it says: load balancing, transport */
+	const char *ranks;    /* hosts of every edge switch that may be ranks: so many, so many of them are */
+	bool is_sprayed;
+};
+
+struct compare_workload {
+	const char *name;
+	const char *collective; /* of the scenario, with its size still open */
+	double bytes;           /* of the vector, at scale 1 */
+};
+
+struct compare_fault {
+	struct odd_group group; /* first: what makes it finds its row by it */
+	bool ecmp_only;         /* nothing is chosen once for a flow where each packet has a way of its own */
+	bool is_clean;          /* nothing is put in */
+	bool is_busy;       /* small flows of others are there in all cases; else in a third, and in none that is clean */
+	const char *probed; /* a key that the run with R-Pingmesh's agents has besides, as --set takes it; NULL: none */
+	struct compare_rule rules[COMPARE_RULES]; /* a NULL type ends them */
+};
+
+extern const struct compare_fault compare_faults[]; /* a NULL name ends it */
+uint32_t compare_nfaults(void);
+/* @return the whole corpus */
+uint32_t compare_most_cases(void);
+
+/* What a case is, by its number alone. */
+struct compare_cell {
+	const struct compare_fault *fault;
+	uint32_t round;
+	const struct compare_fabric *fabric;
+	const struct compare_workload *workload;
+	bool has_background; /* small flows of others, everywhere */
+};
+
+struct compare_cell compare_cell(uint32_t number);
+
+/*
+ * Writes a case's scenario: the same for the same seed, number and scale.
+ * @return 0 or negative errno with err
+ */
+int compare_make(uint32_t number, uint64_t seed, double scale, const char *path, struct err *err);
+
+/* ---- for faults ---- */
+
+#define COMPARE_BACKGROUND "background" /* the name of the generator of small flows */
+
+/* Network and job: the first thing that a fault's make() does. */
+int compare_begin(struct odd_case *c, struct err *err);
+/* Some time while the job runs, as parts of the time that it should take. */
+uint64_t compare_when_ns(struct odd_case *c, double min, double max);
+/* When most faults begin: some iterations after the job, most before its end. */
+uint64_t compare_start_ns(struct odd_case *c);
+/* The way of a random data flow that leaves its leaf: at least three switches. @return false: chance found none */
+bool compare_far(struct odd_case *c, struct route_path *path);
+/* @return the NIC of a random rank, a port */
+uint32_t compare_rank_nic(struct odd_case *c);
+bool compare_is_rank(const struct odd_case *c, uint32_t host);
+
+/* Those of faults.c, each in the file that its part is in. */
+int compare_clean(struct odd_case *c, struct err *err);
+int compare_contention(struct odd_case *c, struct err *err);
+int compare_incast(struct odd_case *c, struct err *err);
+int compare_backpressure(struct odd_case *c, struct err *err);
+int compare_imbalance(struct odd_case *c, struct err *err);
+int compare_storm(struct odd_case *c, struct err *err);
+int compare_loop(struct odd_case *c, struct err *err);
+int compare_silent(struct odd_case *c, struct err *err);
+int compare_loss(struct odd_case *c, struct err *err);
+int compare_corruption(struct odd_case *c, struct err *err);
+int compare_delay(struct odd_case *c, struct err *err);
+int compare_flap(struct odd_case *c, struct err *err);
+int compare_down(struct odd_case *c, struct err *err);
+int compare_switch_loss(struct odd_case *c, struct err *err);
+int compare_fib(struct odd_case *c, struct err *err);
+int compare_blackhole(struct odd_case *c, struct err *err);
+int compare_missing_route(struct odd_case *c, struct err *err);
+int compare_acl(struct odd_case *c, struct err *err);
+int compare_rnic_down(struct odd_case *c, struct err *err);
+int compare_rnic_flap(struct odd_case *c, struct err *err);
+int compare_rnic_loss(struct odd_case *c, struct err *err);
+int compare_rnic_setup(struct odd_case *c, struct err *err);
+int compare_pcie(struct odd_case *c, struct err *err);
+int compare_detour(struct odd_case *c, struct err *err);
+int compare_host_down(struct odd_case *c, struct err *err);
+int compare_slow_host(struct odd_case *c, struct err *err);
+int compare_starved(struct odd_case *c, struct err *err);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/compare/score.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/run_files.h"
+#include "common/units.h"
+#include "eval/job.h"
+#include "eval/rerun.h"
+#include "eval/truth.h"
+
+/* What flows of the job can do to each other. */
+static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",  "pfc-backpressure",
+					 "load-imbalance",  "path-imbalance",  "high-rtt" };
+
+/* A case, loaded: what is in it, and where. */
+struct facts {
+	struct scenario *scenario;
+	struct suspects suspects;
+	struct compare_place place;
+	json_t *background;       /* its flows */
+	uint64_t start_ns;        /* of the job */
+	double fault_ns;          /* when what was put in begins; not before the job */
+	struct rerun_case effect; /* for rerun_is_effect() */
+	bool is_slow;             /* without what was put in the job is slower than planned */
+};
+
+static json_t *
+load(const char *dir, const char *run, const char *folder, const char *name, struct err *err)
+{
+	char path[PATH_MAX + 64];
+	json_t *root;
+
+	snprintf(path, sizeof(path), "%s/%s%s%s/%s", dir, run, folder != NULL ? "/" : "", folder != NULL ? folder : "",
+		 name);
+	root = json_load_file(path, 0, NULL);
+	if (root == NULL)
+		err_set(err, -ENODATA, "%s cannot be read; remove its folder, and the same command makes it again", path);
+	return root;
+}
+
+/* ---- the truth ---- */
+
+/* When the job was done, since its start; until the end of the run where it was not. @return 0 or -ENODATA with err */
+static int
+job_time(const char *dir, const char *run, uint64_t start_ns, double *time_ns, bool *complete, struct err *err)
+{
+	json_t *summary = load(dir, run, NULL, RUN_SUMMARY, err);
+	const json_t *end = json_object_get(json_array_get(json_object_get(summary, "jobs"), 0), "end_ns");
+
+	*complete = json_is_integer(end);
+	*time_ns = json_number_value(*complete ? end : json_object_get(summary, "virtual_ns")) - (double)start_ns;
+	json_decref(summary);
+	return summary != NULL ? 0 : -ENODATA;
+}
+
+/* When it begins, if it is put in and not the background. */
+static double
+fault_start_ns(const struct scenario *scenario)
+{
+	uint64_t first_ps = TIME_NEVER;
+
+	for (uint32_t i = 0; i < scenario->faults.count; i++) {
+		const struct fault_common *common = scenario->faults.faults[i].params;
+
+		if (common->enabled && common->start_ps < first_ps)
+			first_ps = common->start_ps;
+	}
+	for (uint32_t i = 0; i < scenario->plan->nbackgrounds; i++)
+		if (scenario->plan->backgrounds[i].start_ps < first_ps)
+			first_ps = scenario->plan->backgrounds[i].start_ps;
+	return first_ps == TIME_NEVER ? 0 : (double)first_ps / PS_PER_NS;
+}
+
+static int
+place_parts(struct facts *facts, struct err *err)
+{
+	const struct suspect *of[SUSPECT_MAX];
+	size_t count = 0;
+
+	for (size_t s = 0; s < facts->suspects.count && count < SUSPECT_MAX; s++) {
+		const struct suspect *suspect = &facts->suspects.at[s];
+
+		if (compare_is_background(suspect))
+			json_array_extend(facts->background, suspect->flows);
+		else
+			of[count++] = suspect;
+	}
+	return compare_place_init(&facts->place, facts->scenario, of, count, err);
+}
+
+static int
+facts_load(struct facts *facts, const char *dir, struct compare_row *row, struct err *err)
+{
+	char path[PATH_MAX + 16];
+	struct scenario_options from = { .path = path };
+	const struct work_job *job;
+	const struct plan_collective *of;
+	int ret;
+
+	*facts = (struct facts){ .background = json_array() };
+	snprintf(path, sizeof(path), "%s/case.cfg", dir);
+	facts->scenario = scenario_load(&from, err);
+	if (facts->scenario == NULL)
+		return -EINVAL;
+	job = &facts->scenario->workload->jobs[0];
+	of = &facts->scenario->plan->collectives[0];
+	facts->start_ns = job->start_ps / PS_PER_NS;
+	facts->fault_ns = fault_start_ns(facts->scenario);
+	if (facts->fault_ns < (double)facts->start_ns)
+		facts->fault_ns = (double)facts->start_ns;
+	facts->effect.rtt_ns = of->most_rtt_ps / PS_PER_NS;
+	row->expected_ns = (double)of->expect_ps / PS_PER_NS * of->iterations;
+	ret = suspects_list(facts->scenario, 0, &facts->suspects, err);
+	return ret == 0 ? place_parts(facts, err) : ret;
+}
+
+static void
+facts_fini(struct facts *facts)
+{
+	suspects_fini(&facts->suspects);
+	compare_place_fini(&facts->place);
+	json_decref(facts->background);
+	scenario_destroy(facts->scenario);
+}
+
+/* Has to be found: by what is less, half a percent or a round trip, a fault may be told and need not be. */
+static bool
+has_cost(const struct facts *facts, double base_ns, double regained_ns)
+{
+	return regained_ns >= RERUN_MIN_SHARE * base_ns && regained_ns >= (double)facts->effect.rtt_ns;
+}
+
+static int
+find_truth(struct facts *facts, const char *dir, struct compare_row *row, struct err *err)
+{
+	double quiet_ns;
+	bool complete;
+	int ret = job_time(dir, "shared", facts->start_ns, &row->base_ns, &row->base_complete, err);
+
+	row->without_ns = row->base_ns;
+	row->without_complete = row->base_complete;
+	if (ret == 0 && !row->cell.fault->is_clean)
+		ret = job_time(dir, "without", facts->start_ns, &row->without_ns, &row->without_complete, err);
+	if (ret == 0 && row->cell.has_background) {
+		ret = job_time(dir, "quiet", facts->start_ns, &quiet_ns, &complete, err);
+		row->background_costs = rerun_is_effect(&facts->effect, row->base_ns, row->base_ns - quiet_ns);
+	}
+	row->costs = !row->cell.fault->is_clean && has_cost(facts, row->base_ns, row->base_ns - row->without_ns);
+	facts->is_slow = rerun_is_effect(&facts->effect, row->expected_ns, row->without_ns - row->expected_ns);
+	return ret;
+}
+
+/* ---- findings ---- */
+
+/* Of flows of the job alone, or of none. */
+static bool
+is_own(const struct facts *facts, const struct compare_row *row, const json_t *finding)
+{
+	if (compare_names(finding, facts->background) || compare_names(finding, facts->place.flows) ||
+	    !(facts->is_slow || row->costs))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(own_types); i++)
+		if (strcmp(own_types[i], truth_text(finding, "type")) == 0)
+			return true;
+	return false;
+}
+
+static enum compare_grade
+grade_of(const struct facts *facts, const struct compare_row *row, bool acted, const json_t *finding)
+{
+	enum compare_grade grade = acted ? compare_grade(row->cell.fault, &facts->place, finding) : COMPARE_FALSE;
+
+	if (grade >= COMPARE_PARTLY)
+		return grade;
+	if (row->background_costs && compare_names(finding, facts->background))
+		return COMPARE_OWN;
+	return is_own(facts, row, finding) ? COMPARE_OWN : grade;
+}
+
+static void
+note_time(const struct facts *facts, const json_t *finding, struct compare_marks *marks)
+{
+	const json_t *detected = json_object_get(finding, "detected_ns");
+	double after_ns = json_number_value(detected) - facts->fault_ns;
+
+	if (!json_is_number(detected))
+		return;
+	after_ns = after_ns > 0 ? after_ns : 0;
+	if (marks->after_ns < 0 || after_ns < marks->after_ns)
+		marks->after_ns = after_ns;
+}
+
+static void
+mark_findings(const struct facts *facts, const struct compare_row *row, const struct compare_system *system,
+	      const json_t *findings, struct compare_marks *marks)
+{
+	const json_t *finding;
+	size_t i;
+
+	json_array_foreach(findings, i, finding)
+	{
+		enum compare_grade grade = grade_of(facts, row, marks->acted, finding);
+		bool counts = !system->prices || !json_is_true(json_object_get(finding, "without_effect"));
+
+		if (!compare_is_its(system, truth_text(finding, "type")))
+			continue;
+		marks->seen = grade > marks->seen ? grade : marks->seen;
+		if (!counts)
+			continue;
+		marks->findings[grade]++;
+		if (grade >= COMPARE_PARTLY)
+			note_time(facts, finding, marks);
+		if (grade <= marks->best)
+			continue;
+		marks->best = grade;
+		snprintf(marks->first, sizeof(marks->first), "%s at %s", truth_text(finding, "type"),
+			 truth_text(finding, "root"));
+	}
+}
+
+/* Did what was put in do something in this run? Flows always do. */
+static bool
+has_acted(const json_t *summary, const struct compare_row *row, const struct facts *facts)
+{
+	size_t faults = 0;
+
+	for (uint32_t i = 0; i < facts->scenario->faults.count; i++)
+		faults += ((const struct fault_common *)facts->scenario->faults.faults[i].params)->enabled;
+	return !row->cell.fault->is_clean &&
+	       (faults == 0 || json_array_size(json_object_get(summary, "idle_faults")) < faults);
+}
+
+static int
+mark(const struct facts *facts, const char *dir, const struct compare_system *system, struct compare_row *row,
+     struct err *err)
+{
+	struct compare_marks *marks = &row->marks[system - compare_systems];
+	const char *diagnoser = compare_row_of(system)->diagnoser;
+	json_t *summary = load(dir, system->run, NULL, RUN_SUMMARY, err),
+	       *verdict = load(dir, system->run, diagnoser, RUN_VERDICT, err),
+	       *analysis = load(dir, system->run, diagnoser, JOB_ANALYSIS, err);
+	int ret = summary != NULL && verdict != NULL && analysis != NULL ? 0 : -ENODATA;
+
+	*marks = (struct compare_marks){ .sees = compare_sees(system, &row->cell), .after_ns = -1 };
+	if (ret == 0) {
+		marks->acted = has_acted(summary, row, facts);
+		marks->bytes = compare_bytes(system, verdict);
+		marks->cpu_s = json_number_value(json_object_get(analysis, "cpu_s"));
+		mark_findings(facts, row, system, json_object_get(verdict, "findings"), marks);
+		ret = job_time(dir, system->run, facts->start_ns, &marks->job_ns, &marks->complete, err);
+	}
+	json_decref(summary);
+	json_decref(verdict);
+	json_decref(analysis);
+	return ret;
+}
+
+int
+compare_score(const char *dir, struct compare_row *row, struct err *err)
+{
+	struct facts facts;
+	int ret;
+
+	row->cell = compare_cell(row->number);
+	ret = facts_load(&facts, dir, row, err);
+	if (ret == 0)
+		ret = find_truth(&facts, dir, row, err);
+	for (uint32_t s = 0; ret == 0 && s < compare_nsystems; s++)
+		ret = mark(&facts, dir, &compare_systems[s], row, err);
+	facts_fini(&facts);
+	return ret;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/compare/study.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/array.h"
+#include "common/log.h"
+#include "common/progress_line.h"
+#include "common/run_dir.h"
+#include "common/run_files.h"
+#include "emulation/outputs/outputs.h"
+#include "eval/case_file.h"
+#include "eval/case_result.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+
+#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define CORPUS "corpus.json"
+#define CASE_FILE "case.cfg"
+
+struct todo {
+	uint32_t number;
+	const struct compare_run *run;
+};
+
+struct work {
+	struct compare_study *study;
+	struct todo *todo; /* [ntodo] in order of cases */
+	uint32_t ntodo, started, done;
+	struct todo slots[POOL_MAX_JOBS];
+};
+
+char *
+compare_case_dir(const char *root, uint32_t number, char *dir)
+{
+	snprintf(dir, PATH_MAX, "%s/%04u", root, number);
+	return dir;
+}
+
+static char *
+run_dir_of(const char *root, const struct todo *todo, char *dir)
+{
+	snprintf(dir, PATH_MAX, "%s/%04u/%s", root, todo->number, todo->run->name);
+	return dir;
+}
+
+static bool
+is_there(const char *dir, const char *name)
+{
+	char path[PATH_MAX + 32];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return access(path, R_OK) == 0;
+}
+
+/* A run's recording goes last: where there is a summary and no recording, all of it is done. */
+static bool
+is_done(const char *root, const struct todo *todo)
+{
+	char dir[PATH_MAX];
+
+	run_dir_of(root, todo, dir);
+	return is_there(dir, RUN_SUMMARY) && !is_there(dir, RUN_RECORDING);
+}
+
+static bool
+is_ours(const struct compare_study *study, uint32_t number)
+{
+	return number % study->shards == study->shard;
+}
+
+/* ---- what a folder is of ---- */
+
+/* @return 0; -EEXIST with err: it is of another corpus, or of other runs; -ENOENT: nothing says */
+static int
+check_corpus(const struct compare_study *study, const char *root, struct err *err)
+{
+	char path[PATH_MAX];
+	json_t *was;
+	int ret = 0;
+
+	snprintf(path, sizeof(path), "%s/" CORPUS, root);
+	was = json_load_file(path, 0, NULL);
+	if (was == NULL)
+		return access(path, F_OK) == 0
+			       ? err_set(err, -EINVAL, "%s is no JSON; remove it with the cases beside it", path)
+			       : -ENOENT;
+	if (json_integer_value(json_object_get(was, "version")) != COMPARE_VERSION ||
+	    json_integer_value(json_object_get(was, "seed")) != (json_int_t)study->seed ||
+	    json_number_value(json_object_get(was, "scale")) != study->scale ||
+	    json_is_true(json_object_get(was, "detection_times")) != study->times)
+		ret = err_set(
+			err, -EINVAL,
+			"%s: the cases there are of version %lld, seed %lld, scale %g, %s times to detection; ask for the "
+			"same, or give another folder",
+			root, (long long)json_integer_value(json_object_get(was, "version")),
+			(long long)json_integer_value(json_object_get(was, "seed")),
+			json_number_value(json_object_get(was, "scale")),
+			json_is_true(json_object_get(was, "detection_times")) ? "with" : "without");
+	json_decref(was);
+	return ret;
+}
+
+static int
+begin_folder(const struct compare_study *study, const char *root, struct err *err)
+{
+	int ret = check_corpus(study, root, err);
+
+	if (ret != -ENOENT)
+		return ret;
+	return output_json(json_pack("{s:i, s:I, s:f, s:b}", "version", COMPARE_VERSION, "seed", (json_int_t)study->seed,
+				     "scale", study->scale, "detection_times", study->times),
+			   root, CORPUS, err);
+}
+
+/* Writes a case. What is beside it is of the case that is there: it must be the same. */
+static int
+make_case(const struct compare_study *study, uint32_t number, struct err *err)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 32];
+	uint64_t before;
+	int ret;
+
+	compare_case_dir(study->dirs[0], number, dir);
+	ret = run_dir_make(dir, err);
+	if (ret < 0)
+		return ret;
+	snprintf(path, sizeof(path), "%s/" CASE_FILE, dir);
+	before = case_file_digest(path);
+	ret = compare_make(number, study->seed, study->scale, path, err);
+	return ret == 0 ? case_file_check(path, before, err) : ret;
+}
+
+/* ---- runs ---- */
+
+/* Cases are written, and those runs listed that are not done. */
+static int
+list_todo(struct work *work, struct err *err)
+{
+	struct compare_study *study = work->study;
+	int ret = begin_folder(study, study->dirs[0], err);
+
+	for (uint32_t number = 0; ret == 0 && number < study->cases; number++) {
+		const struct compare_cell cell = compare_cell(number);
+
+		if (!is_ours(study, number))
+			continue;
+		ret = make_case(study, number, err);
+		for (uint32_t r = 0; r < compare_nruns; r++) {
+			struct todo todo = { number, &compare_runs[r] };
+
+			if (compare_has_run(&cell, todo.run) && !is_done(study->dirs[0], &todo))
+				work->todo[work->ntodo++] = todo;
+		}
+	}
+	return ret;
+}
+
+/* The keys that a run has besides its policy. @param sets  [COMPARE_MAX_SETS] @return how many */
+static size_t
+keys_of(const struct todo *todo, const struct scenario *scenario, char texts[COMPARE_MAX_SETS][SUSPECT_SET],
+	struct err *err)
+{
+	const struct compare_cell cell = compare_cell(todo->number);
+	const struct compare_run *run = todo->run;
+	struct suspects suspects = { 0 };
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(run->keys) && run->keys[i] != NULL; i++)
+		snprintf(texts[count++], SUSPECT_SET, "%s", run->keys[i]);
+	if (run->volumes && cell.fabric->is_sprayed)
+		snprintf(texts[count++], SUSPECT_SET, "flowpulse.enabled=true");
+	if (run->probes && cell.fault->probed != NULL)
+		snprintf(texts[count++], SUSPECT_SET, "%s", cell.fault->probed);
+	if ((run->without_fault || run->without_background) && suspects_list(scenario, 0, &suspects, err) < 0)
+		log_warning("%s", err->text);
+	for (size_t s = 0; s < suspects.count && count < COMPARE_MAX_SETS; s++)
+		if (compare_is_background(&suspects.at[s]) ? run->without_background : run->without_fault)
+			snprintf(texts[count++], SUSPECT_SET, "%s", suspects.at[s].set);
+	suspects_fini(&suspects);
+	return count;
+}
+
+static pid_t
+start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 32], texts[COMPARE_MAX_SETS][SUSPECT_SET];
+	const char *sets[COMPARE_MAX_SETS], *diagnosers[COMPARE_MAX_SYSTEMS];
+	struct scenario_options from = { .path = path };
+	struct scenario *scenario;
+	struct job_config config = { .scenario = path,
+				     .fabric = run_dir_of(work->study->dirs[0], todo, dir),
+				     .out = dir,
+				     .policy = todo->run->policy,
+				     .diagnose = todo->run->diagnosed,
+				     .diagnosers = diagnosers,
+				     .detection_times = work->study->times,
+				     .sets = sets,
+				     .cpu = cpu };
+
+	snprintf(path, sizeof(path), "%s/%04u/" CASE_FILE, work->study->dirs[0], todo->number);
+	scenario = scenario_load(&from, err);
+	if (scenario == NULL)
+		return -EINVAL;
+	config.nsets = keys_of(todo, scenario, texts, err);
+	scenario_destroy(scenario);
+	for (size_t i = 0; i < config.nsets; i++)
+		sets[i] = texts[i];
+	config.ndiagnosers = compare_diagnosers(todo->run, diagnosers);
+	return job_start(&config, err);
+}
+
+static pid_t
+start(void *ctx, uint32_t slot, int cpu, struct err *err)
+{
+	struct work *work = ctx;
+
+	if (work->started == work->ntodo)
+		return 0;
+	work->slots[slot] = work->todo[work->started++];
+	return start_run(work, &work->slots[slot], cpu, err);
+}
+
+static void
+show(const struct work *work)
+{
+	progress_line("%u of %u runs", work->done, work->ntodo);
+}
+
+static void
+remove_all(const char *dir, const char *const *files, size_t count)
+{
+	char path[PATH_MAX + 128];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		unlink(path);
+	}
+}
+
+/* What nobody asks for any more: all but the summary, and the verdicts with what people read of them. */
+static void
+tidy(const char *dir, const struct compare_run *run)
+{
+	static const char *const drawn[] = { RUN_PAGE,    RUN_STEPS, RUN_WAITING, RUN_PROVENANCE,
+					     RUN_VOLUMES, RUN_PATHS, RUN_PINGMESH };
+	static const char *const run_files[] = { RUN_CONFIG, RUN_STEPS, RUN_FLOWS, RUN_TRUTH, RUN_RECORDING };
+	const char *diagnosers[COMPARE_MAX_SYSTEMS];
+	size_t count = compare_diagnosers(run, diagnosers);
+	char path[PATH_MAX + 64];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, diagnosers[i]);
+		remove_all(path, drawn, ARRAY_LEN(drawn));
+	}
+	remove_all(dir, run_files, ARRAY_LEN(run_files));
+}
+
+static int
+ended(void *ctx, uint32_t slot, int status, struct err *err)
+{
+	struct work *work = ctx;
+	const struct todo *todo = &work->slots[slot];
+	char dir[PATH_MAX], case_dir[PATH_MAX];
+	struct err why = { 0 };
+
+	run_dir_of(work->study->dirs[0], todo, dir);
+	compare_case_dir(work->study->dirs[0], todo->number, case_dir);
+	if (case_result_check(case_dir, todo->run->name, status, &why) == 0) {
+		tidy(dir, todo->run);
+		work->done++;
+		show(work);
+		return 0;
+	}
+	progress_line("%s", "");
+	log_warning("%s failed: %s; log.txt there says more", dir, why.text);
+	if (++work->study->broken < MAX_BROKEN)
+		return 0;
+	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->study->broken);
+}
+
+static int
+run_todo(struct compare_study *study, struct err *err)
+{
+	const struct pool_ops ops = { start, ended };
+	struct work work = { .study = study, .todo = calloc((size_t)study->cases * compare_nruns, sizeof(*work.todo)) };
+	int ret = work.todo != NULL ? list_todo(&work, err) : err_set(err, -ENOMEM, "out of memory");
+
+	if (ret == 0) {
+		show(&work);
+		ret = pool_run(study->jobs, &ops, &work, err);
+		progress_line("%s", "");
+	}
+	free(work.todo);
+	return ret;
+}
+
+/* ---- scores ---- */
+
+/* @return the folder in which all runs of a case are done, NULL: none has that */
+static const char *
+root_of(const struct compare_study *study, uint32_t number)
+{
+	const struct compare_cell cell = compare_cell(number);
+
+	for (uint32_t d = 0; d < study->ndirs; d++) {
+		bool all = true;
+
+		for (uint32_t r = 0; r < compare_nruns; r++)
+			all &= !compare_has_run(&cell, &compare_runs[r]) ||
+			       is_done(study->dirs[d], &(struct todo){ number, &compare_runs[r] });
+		if (all)
+			return study->dirs[d];
+	}
+	return NULL;
+}
+
+static int
+score_all(struct compare_study *study, struct err *err)
+{
+	int ret = 0;
+
+	for (uint32_t d = 0; ret == 0 && d < study->ndirs; d++) {
+		ret = check_corpus(study, study->dirs[d], err);
+		if (ret == -ENOENT)
+			ret = err_set(err, -EINVAL, "%s has no " CORPUS ": rocelab eval compare --out makes one",
+				      study->dirs[d]);
+	}
+	for (uint32_t number = 0; ret == 0 && number < study->cases; number++) {
+		const char *root = is_ours(study, number) ? root_of(study, number) : NULL;
+		struct compare_row *row = &study->rows[study->nrows];
+		char dir[PATH_MAX];
+
+		if (root == NULL)
+			continue;
+		row->number = number;
+		ret = compare_score(compare_case_dir(root, number, dir), row, err);
+		study->nrows += ret == 0;
+	}
+	return ret;
+}
+
+int
+compare_study_run(struct compare_study *study, struct err *err)
+{
+	int ret = 0;
+
+	study->rows = calloc(study->cases, sizeof(*study->rows));
+	if (study->rows == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u cases", study->cases);
+	if (study->jobs != 0)
+		ret = run_todo(study, err);
+	return ret == 0 ? score_all(study, err) : ret;
+}
+
+void
+compare_study_fini(struct compare_study *study)
+{
+	free(study->rows);
+	study->rows = NULL;
+	study->nrows = 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rocelab eval compare: makes the cases of the corpus, or a shard of them, runs what is not done yet, and says what every
+ * system's verdicts are worth. DIR/NNNN is a case; a run of it that has ended stays as its run.json and verdict.json, and is not
+ * made again.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "eval/compare/score.h"
+
+#define COMPARE_MAX_DIRS 1024
+
+struct compare_study {
+	uint64_t seed;
+	uint32_t cases; /* of the corpus: numbers below it */
+	double scale;
+	bool times;             /* to detection are looked for */
+	uint32_t shard, shards; /* those numbers alone of which the remainder by shards is shard */
+	uint32_t jobs;          /* runs side by side; 0: none is made, what is there is told */
+	const char *dirs[COMPARE_MAX_DIRS];
+	uint32_t ndirs;           /* where cases are; with jobs, one */
+	struct compare_row *rows; /* [nrows] by number: those of which all runs are there */
+	uint32_t nrows, broken;   /* broken: runs that failed in this process */
+};
+
+/*
+ * @return 0; -EINTR: interrupted, what is done stays; other negative errno with err. compare_study_fini() in any case
+ */
+int compare_study_run(struct compare_study *study, struct err *err);
+void compare_study_fini(struct compare_study *study);
+
+/* The folder of a case, in one of the study's. @param dir  PATH_MAX @return it */
+char *compare_case_dir(const char *root, uint32_t number, char *dir);
