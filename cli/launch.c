@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/analyzer.h"
+#include "cli/launch_parts.h"
 #include "cli/verdict_file.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
@@ -22,8 +23,9 @@
 /* How long the analyzer may take to notice a fabric that has died. */
 #define ANALYZER_NOTICE_NS 10000000000ULL
 
-/* The fabric under way, 0: none, for ask_fabric(). */
+/* The fabric under way, 0: none, for ask_fabric(), and the parts that others of it run. */
 static volatile sig_atomic_t fabric_pid;
+static struct launch_parts fabric_parts;
 
 /* @param socket  of the analyzer, NULL: there is none */
 static pid_t
@@ -40,6 +42,8 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 		return -E2BIG;
 	if (launch->hosts != NULL &&
 	    (child_add(&args, "--hosts", err) < 0 || child_add(&args, launch->private_dir, err) < 0))
+		return -E2BIG;
+	if (launch_parts_add(&fabric_parts, 0, &args, err) < 0)
 		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)
@@ -61,10 +65,18 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
+		if (!ending && launch_parts_tend(&fabric_parts, err) < 0) {
+			log_error("%s", err->text);
+			kill(fabric, SIGTERM);
+			ending = true;
+		}
+		ending |= launch_parts_ended(&fabric_parts); /* it hears of it */
 		if (launch_abandoned() || ((ending || interrupt_asked()) && child_idle_ns(&watch) >= FABRIC_IDLE_NS))
 			kill(fabric, SIGKILL);
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
+	if (launch_parts_wait(&fabric_parts) != EXIT_DONE && status == EXIT_DONE)
+		status = EXIT_FAILED;
 	if (launch->hosts == NULL)
 		return status;
 	run_hosts_stop(launch->hosts);
@@ -151,6 +163,8 @@ launch_run(const struct launch *launch, struct launch_status *status, struct err
 
 	*status = (struct launch_status){ 0 };
 	snprintf(socket, sizeof(socket), "%s/records.sock", launch->private_dir);
+	if (launch_parts_init(&fabric_parts, launch, err) < 0)
+		return -ENAMETOOLONG;
 	return run_programs(launch, socket, status, err);
 }
 
@@ -160,6 +174,7 @@ ask_fabric(void)
 {
 	if (fabric_pid > 0)
 		interrupt_pass_on((pid_t)fabric_pid);
+	launch_parts_ask(&fabric_parts);
 }
 
 void

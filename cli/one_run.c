@@ -13,7 +13,13 @@ int
 one_run(const struct one_run *run, struct scenario *scenario, const struct run_dir *dir, struct launch_status *status,
 	struct err *err)
 {
-	struct launch launch = { .scenario = run->options->path, .dir = dir->path, .pass = run->pass, .print = run->print };
+	struct launch launch = {
+		.scenario = run->options->path,
+		.dir = dir->path,
+		.pass = run->pass,
+		.parts = run->parts,
+		.print = run->print,
+	};
 	struct private_dir private_dir;
 	int ret = private_dir_create(&private_dir, err);
 

@@ -13,9 +13,11 @@
 #include "cli/systems_run.h"
 #include "cli/systems_show.h"
 #include "cli/verdict_file.h"
+#include "common/args.h"
 #include "common/child.h"
 #include "common/log.h"
 #include "common/run_dir.h"
+#include "common/wire/parts.h"
 #include "emulation/scenario/scenario_args.h"
 
 struct run_options {
@@ -25,6 +27,7 @@ struct run_options {
 	struct child_args capture; /* more of them, for the run in the folder itself */
 	char hold[64], poll[64];   /* as --set has them */
 	char diagnosers[512];
+	uint32_t parts;
 	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
 };
@@ -40,6 +43,7 @@ static const struct argp_option options[] = {
 	  "--set timing.idle=busy",
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
+	{ "parts", 'P', "N", 0, "Real time: N programs run the fabric, each a part of it (default: one runs all)", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
 	{ "diagnosers", 'd', "NAME[,NAME...]", 0,
 	  "Show findings of these systems side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, hawkeye-minr, "
@@ -123,6 +127,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return pass_on(state, &run->pass, "--seed", arg);
 	case 'l':
 		return pass_on(state, &run->pass, "--lcores", arg);
+	case 'P':
+		run->parts = (uint32_t)args_number(state, "--parts", arg, 2, PARTS_MAX);
+		return 0;
 	case 'c':
 		return pass_on(state, &run->capture, "--capture", arg);
 	case 'B':
@@ -232,10 +239,14 @@ run_systems(const struct run_options *run, struct systems_plan *plan)
 static int
 run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *plan)
 {
-	struct one_run one = { .options = &run->scenario, .pass = &run->pass, .print = !run->json };
+	struct one_run one = { .options = &run->scenario, .pass = &run->pass, .print = !run->json, .parts = run->parts };
 	struct launch_status status;
 	int ret;
 
+	if (plan->count != 0 && run->parts != 0) {
+		log_error("--parts: systems side by side are runs of a fabric that is whole: leave either out");
+		return EXIT_USAGE;
+	}
 	if (plan->count != 0)
 		return run_systems(run, plan);
 	for (size_t i = 0; i < run->capture.count; i++)

@@ -12,6 +12,7 @@
 
 #include "common/array.h"
 #include "common/outfile.h"
+#include "common/wire/parts.h"
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
 static const char *const names[] = {
@@ -122,6 +123,29 @@ run_files_remove_systems(const char *dir, struct err *err)
 	closedir(systems);
 	rmdir(path);
 	return ret;
+}
+
+int
+run_files_remove_parts(const char *dir, uint32_t first, struct err *err)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	for (uint32_t part = first; part < PARTS_MAX; part++) {
+		int ret;
+
+		if (snprintf(path, sizeof(path), "%s/" RUN_PARTS "/%u", dir, part) >= (int)sizeof(path))
+			return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+		if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+			continue;
+		ret = run_files_remove(path, err);
+		if (ret < 0)
+			return ret;
+		rmdir(path); /* where nothing else is in it */
+	}
+	snprintf(path, sizeof(path), "%s/" RUN_PARTS, dir);
+	rmdir(path);
+	return 0;
 }
 
 void

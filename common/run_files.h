@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/err.h"
 
@@ -25,6 +26,7 @@
 #define RUN_COMPARISON "comparison.json"
 #define RUN_SYSTEMS "systems"       /* a folder of folders: runs and reports of systems that are compared */
 #define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
+#define RUN_PARTS "parts"           /* a folder: K/ has the files of part K, where several programs ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
 /*
@@ -48,6 +50,12 @@ int run_files_remove_guests(const char *dir, struct err *err);
  * @return 0, or negative errno with err set
  */
 int run_files_remove_systems(const char *dir, struct err *err);
+
+/*
+ * The same for what parts of an earlier run left in folders of their own, from one on.
+ * @return 0, or negative errno with err set
+ */
+int run_files_remove_parts(const char *dir, uint32_t first, struct err *err);
 
 /* Removes what programs that were killed had not finished. When none of them runs any more. */
 void run_files_tidy(const char *dir);

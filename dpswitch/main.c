@@ -36,6 +36,11 @@ static const struct argp_option option_table[] = {
 	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
+	{ "part", 'P', "I/N", 0,
+	  "Run the I-th of N parts of the fabric, from 0; all of it by default. Part 0 exports records", 0 },
+	{ "parts-at", 'A', "ADDRESS,...", 0,
+	  "Where the parts listen, in their order: paths of unix sockets, with a '/', or HOST:PORT", 0 },
+	{ "token", 'T', "FILE", 0, "Its first line is what parts know each other by, where others could come, too", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
 	{ "brief", 'b', NULL, 0, "Results only where elements were verified: the analyzer shows the rest", 0 },
 	{ "yardstick", 'y', "DIR", 0, "Time a plain mac-swap hop instead, into DIR/yardstick.json", 0 },
@@ -60,6 +65,7 @@ static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
+	struct err err = { 0 };
 
 	switch (key) {
 	case 'l':
@@ -83,6 +89,16 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'L':
 		options->run.capture.limit_bytes = parse_size(state, "--capture-limit", arg, 1000, UINT64_MAX);
 		return 0;
+	case 'P':
+		if (parts_number(arg, &options->run.parts, &err) < 0)
+			argp_error(state, "--part %s", err.text);
+		return 0;
+	case 'A':
+		options->run.parts.addresses = arg;
+		return 0;
+	case 'T':
+		options->run.parts.token = arg;
+		return 0;
 	case 'q':
 		options->run.quiet = true;
 		return 0;
@@ -91,6 +107,10 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'y':
 		options->yardstick = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if ((options->run.parts.count != 0) != (options->run.parts.addresses != NULL))
+			argp_error(state, "--part and --parts-at go together");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		return options->yardstick != NULL ? 0 : scenario_args_parse(&options->scenario, key, arg, state);

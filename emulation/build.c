@@ -30,6 +30,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.lcores = lcores,
 		.inband = sc->roce.cc.rates != NULL,
+		.foreign = emulation->part != NULL ? emulation->part->foreign : NULL,
 	};
 
 	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
@@ -40,6 +41,8 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			return ret;
 		emulation->nbegun++;
 	}
+	if (emulation->part != NULL && config.bodies == NULL)
+		config.bodies = emulation->part->ops->bodies(emulation->part->ctx);
 	emulation->fabric = fabric_create(&config, err);
 	if (emulation->fabric == NULL)
 		return -errno;
@@ -93,7 +96,8 @@ static int
 make_host(struct emulation *emulation, uint32_t id, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
-	const struct host_driver *driver = &emulation->drivers[sc->hosts[id] != NULL ? 1 : 0];
+	const struct host_driver *driver =
+		part_is_foreign(emulation, id) ? &emulation->part->hosts : &emulation->drivers[sc->hosts[id] != NULL];
 
 	emulation->driver_of[id] = driver;
 	emulation->hosts[id] = driver->ops->node_create(driver->ctx, id, err);
@@ -169,6 +173,8 @@ emulation_build(struct emulation *emulation, const struct emulation_options *opt
 		emulation->drivers[emulation->ndrivers++] = *options->external;
 	if (ret == 0)
 		ret = allocate(emulation, err);
+	if (ret == 0 && emulation->part != NULL)
+		emulation->part->ops->join(emulation->part->ctx, emulation);
 	if (ret == 0)
 		ret = make_fabric(emulation, options->lcores, err);
 	if (ret < 0)

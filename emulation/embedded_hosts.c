@@ -129,16 +129,27 @@ embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *
 	}
 }
 
-/* Made of descriptor, flow and message. */
+/* Made of descriptor, flow and message; of one from another part of the fabric, the message came along. */
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
 	const struct emulation *emulation = ctx;
+	const struct bodies *bodies = emulation->fabric->config.bodies;
 	struct pkt_message message;
+	struct pkt plain = *p;
+	struct body body;
 	struct frame f;
 
-	embedded_hosts_describe(ctx, p, &message);
-	frame_from_pkt(&f, p, &emulation->scenario->plan->flows.flows[p->flow], &message, false);
+	if (!(p->flags & PKT_BYTES)) {
+		embedded_hosts_describe(ctx, p, &message);
+	} else if (bodies->ops->read(bodies, p->arg, &body)) {
+		message = (struct pkt_message){ .va = body.va, .dma_bytes = body.dma_bytes, .payload = body.payload };
+		plain.arg = body.imm;
+		plain.flags &= (uint8_t)~PKT_BYTES;
+	} else {
+		return 0;
+	}
+	frame_from_pkt(&f, &plain, &emulation->scenario->plan->flows.flows[p->flow], &message, false);
 	return frame_build(&f, bytes, cap_bytes);
 }
 

@@ -23,6 +23,7 @@ emulation_create(struct scenario *scenario, const struct emulation_options *opti
 		emulation->sertables.quantum_ps = scenario->timing.quantum_ps;
 		emulation->phase = options->phase;
 		emulation->foretold = options->foretold;
+		emulation->part = options->part;
 		ret = emulation_build(emulation, options, err);
 	}
 	if (ret == 0)
@@ -89,6 +90,8 @@ finish_stream(struct emulation *emulation)
 		if (node->status != NODE_RUNNING && node->status != NODE_PASSIVE)
 			emulation->error_text = node->error;
 	}
+	if (emulation->part != NULL && emulation->part->ops->why(emulation->part->ctx) != NULL)
+		emulation->error_text = emulation->part->ops->why(emulation->part->ctx);
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_finish(emulation->exporter, &end);
 	exporter_stats(emulation->exporter, &emulation->export);
@@ -112,9 +115,12 @@ emulation_end(struct emulation *emulation)
 		emulation->capture_errno = -capture_close(emulation->capture, emulation->fabric->window.end_ps);
 	faults_close(emulation->faults, &emulation->fault_env);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
-		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL)
+		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL &&
+		    !part_is_foreign(emulation, i))
 			switch_volumes_end(emulation->switches[i], emulation->fabric->window.end_ps);
 	flow_tracing_end(emulation, emulation->fabric->window.end_ps);
+	if (emulation->part != NULL)
+		emulation->part->ops->finish(emulation->part->ctx);
 	finish_stream(emulation);
 }
 

@@ -8,6 +8,7 @@
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/pipeline/switch.h"
 #include "emulation/hosts.h"
+#include "emulation/part.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/volumes.h"
@@ -27,6 +28,7 @@ struct emulation {
 	struct scenario *scenario;
 	struct host_driver drivers[2]; /* [ndrivers] of embedded hosts; of external ones, if there may be any */
 	uint32_t ndrivers, nbegun;     /* nbegun: of these have begun with the fabric */
+	const struct part *part;       /* of a fabric that several programs run; NULL: all of it is here */
 	enum emulation_phase phase;
 	struct pacer pacer;    /* real time */
 	uint64_t collected_ps; /* records of what happened before have been passed on */
@@ -68,6 +70,7 @@ struct emulation_options {
 	const struct host_driver *external; /* NULL: every host must be embedded */
 	enum emulation_phase phase;
 	const struct foretold *foretold; /* NULL: not asked for, or not told; borrowed */
+	const struct part *part;         /* NULL: all of the fabric is here; borrowed */
 };
 
 /*

@@ -153,6 +153,7 @@ static void
 hook_collect(void *ctx, uint64_t now_ps)
 {
 	struct emulation *emulation = ctx;
+	uint64_t complete_ps = now_ps; /* nothing that happened before will be reported any more */
 
 	for (uint32_t i = 0; i < emulation->ndrivers; i++)
 		if (emulation->drivers[i].ops->service != NULL)
@@ -163,13 +164,15 @@ hook_collect(void *ctx, uint64_t now_ps)
 	probing_exchange(emulation);
 	emulation->collected_ps = now_ps;
 	emulation_watch_hosts(emulation);
+	if (emulation->part != NULL)
+		complete_ps = emulation->part->ops->collect(emulation->part->ctx, now_ps);
 	if (emulation->exporter == NULL) {
 		for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 			emulation->records[i]->used_bytes = 0;
 		return;
 	}
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
-	exporter_advance(emulation->exporter, now_ps);
+	exporter_advance(emulation->exporter, complete_ps);
 	progress_show(emulation, now_ps);
 }
 
@@ -178,7 +181,7 @@ emulation_hooks(struct emulation *emulation)
 {
 	bool preparing = emulation->phase == EMULATION_PREPARE, real = emulation->scenario->timing.clock == CLOCK_REAL;
 
-	return (struct fabric_hooks){
+	struct fabric_hooks hooks = {
 		.ctx = emulation,
 		.pace = real ? hook_pace : NULL,
 		.lived_ps = real ? hook_lived : NULL,
@@ -188,4 +191,7 @@ emulation_hooks(struct emulation *emulation)
 		.collect = hook_collect,
 		.interrupted = hook_interrupted,
 	};
+
+	part_hooks(emulation, &hooks);
+	return hooks;
 }

@@ -33,12 +33,22 @@ recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint
 	hdr->size = (uint16_t)size_bytes;
 	hdr->node = buf->node;
 	hdr->time_ps = time_ps;
-	hdr->seq = buf->seq++;
-	buf->data = grow(buf->data, &buf->cap_bytes, buf->used_bytes + size_bytes, 1, "records");
-	memcpy(buf->data + buf->used_bytes, rec, size_bytes);
-	buf->used_bytes += size_bytes;
+	hdr->seq = buf->seq;
+	recbuf_append(buf, rec);
+}
+
+void
+recbuf_append(struct recbuf *buf, const void *rec)
+{
+	const struct rec_hdr *hdr = rec;
+
+	assert(hdr->node == buf->node && hdr->seq == buf->seq);
+	buf->seq++;
+	buf->data = grow(buf->data, &buf->cap_bytes, buf->used_bytes + hdr->size, 1, "records");
+	memcpy(buf->data + buf->used_bytes, rec, hdr->size);
+	buf->used_bytes += hdr->size;
 	if (!buf->discarded)
-		buf->digest = digest_bytes(buf->digest, rec, size_bytes);
+		buf->digest = digest_bytes(buf->digest, rec, hdr->size);
 }
 
 static size_t

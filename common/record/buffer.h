@@ -26,6 +26,9 @@ void recbuf_fini(struct recbuf *buf);
  */
 void recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes, uint64_t time_ps);
 
+/* Appends the next record of the node, as another program's buffer had it: header and all. */
+void recbuf_append(struct recbuf *buf, const void *rec);
+
 /* Taking records out in portions: whole ones, oldest first. */
 /* @return bytes of the records at the front that fit into so many bytes */
 size_t recbuf_front(const struct recbuf *buf, size_t most_bytes);

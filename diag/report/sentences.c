@@ -212,6 +212,9 @@ say_unfinished(const struct verdict *v, const struct run_collective *collective,
 	else if (v->run.end_reason == REC_END_HOST_LOST)
 		fmt_append(buf, cap, "host %s went away",
 			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "?");
+	else if (v->run.end_reason == REC_END_PART_LOST)
+		fmt_append(buf, cap, "the program went away that ran the part of the fabric with %s",
+			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "?");
 	else if (v->run.end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
 	else if (v->run.end_reason == REC_END_LIMIT)
@@ -221,7 +224,7 @@ say_unfinished(const struct verdict *v, const struct run_collective *collective,
 	else
 		fmt_append(buf, cap, "the run was ended");
 	if (v->run.end_node < v->run.nnodes && v->run.end_reason != REC_END_QP_ERROR &&
-	    v->run.end_reason != REC_END_HOST_LOST)
+	    v->run.end_reason != REC_END_HOST_LOST && v->run.end_reason != REC_END_PART_LOST)
 		fmt_append(buf, cap, " (host %s no longer answered)", v->run.nodes[v->run.end_node].name);
 	fmt_append(buf, cap, " after %s, with %u of %u steps done (%s expected for all).",
 		   fmt_time(unit, facts_took_ps(v, collective)).text, done, collective->nsteps,

@@ -12,7 +12,7 @@ static bool
 run_failed(const struct run *run)
 {
 	return !run->truncated && (run->end_reason == REC_END_STALL || run->end_reason == REC_END_QP_ERROR ||
-				   run->end_reason == REC_END_HOST_LOST);
+				   run->end_reason == REC_END_HOST_LOST || run->end_reason == REC_END_PART_LOST);
 }
 
 /* Zero start and end mean "not started", which a step cannot be that waits for nothing at all. */

@@ -14,9 +14,10 @@
 
 /* What a frame from outside says; RoCE only. Fields that its opcode has not are 0. */
 struct body {
-	uint8_t opcode;            /* BTH, enum roce_opcode */
-	uint8_t syndrome;          /* AETH */
-	bool corrupt;              /* its ICRC does not match */
+	uint8_t opcode;   /* BTH, enum roce_opcode */
+	uint8_t syndrome; /* AETH */
+	bool corrupt;     /* its ICRC does not match */
+	bool labelled;    /* the descriptor has PKT_RETRANSMIT if it was sent before; a frame alone does not show it */
 	uint32_t dst_qpn, src_qpn; /* BTH, DETH */
 	uint32_t imm;
 	uint64_t va; /* RETH */

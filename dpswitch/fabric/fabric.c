@@ -110,63 +110,6 @@ fabric_attach(struct fabric *fabric, struct node *node)
 		node->ops->attached(node);
 }
 
-/* A group is a switch with the hosts whose first port leads to it; hosts cost about twice a switch port. */
-static uint32_t
-group_of(const struct topo *topo, uint32_t node)
-{
-	return topo->nodes[node].kind == TOPO_HOST ? topo_port_of(topo, node, 0)->peer : node;
-}
-
-int
-fabric_partition(struct fabric *fabric, struct err *err)
-{
-	const struct topo *topo = fabric->config.topo;
-	uint32_t lcores = fabric->config.lcores;
-	uint64_t load[FABRIC_MAX_LCORES] = { 0 };
-	uint64_t *weight = calloc(topo->nnodes, sizeof(*weight));
-	uint32_t *owner = calloc(topo->nnodes, sizeof(*owner));
-	int ret = 0;
-
-	if (lcores == 0 || lcores > FABRIC_MAX_LCORES || weight == NULL || owner == NULL) {
-		free(weight);
-		free(owner);
-		return err_set(err, -EINVAL, "cannot divide %u nodes over %u lcores (1..%u)", topo->nnodes, lcores,
-			       FABRIC_MAX_LCORES);
-	}
-	for (uint32_t i = 0; i < topo->nnodes; i++)
-		weight[group_of(topo, i)] += topo->nodes[i].nports * (topo->nodes[i].kind == TOPO_HOST ? 2 : 1);
-	/* Heaviest group first to the lightest lcore; equal weights by node id. */
-	for (;;) {
-		uint32_t heaviest = 0, lightest = 0;
-
-		for (uint32_t i = 1; i < topo->nnodes; i++)
-			if (weight[i] > weight[heaviest])
-				heaviest = i;
-		if (weight[heaviest] == 0)
-			break;
-		for (uint32_t i = 1; i < lcores; i++)
-			if (load[i] < load[lightest])
-				lightest = i;
-		load[lightest] += weight[heaviest];
-		weight[heaviest] = 0;
-		owner[heaviest] = lightest;
-	}
-	for (uint32_t l = 0; l < lcores; l++) {
-		struct fabric_lcore *lcore = &fabric->lcores[l];
-
-		lcore->nodes = calloc(topo->nnodes, sizeof(*lcore->nodes));
-		if (lcore->nodes == NULL)
-			ret = err_set(err, -ENOMEM, "out of memory for the nodes of %u lcores", lcores);
-		for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
-			if (owner[group_of(topo, i)] == l)
-				lcore->nodes[lcore->nnodes++] = i;
-	}
-	free(weight);
-	free(owner);
-	barrier_init(&fabric->barrier, lcores);
-	return ret;
-}
-
 /* The earliest time at which one of this lcore's nodes has something to do; exact only when past the window. */
 static uint64_t
 lcore_next_ps(const struct fabric *fabric, const struct fabric_lcore *lcore)
@@ -219,8 +162,14 @@ fabric_judge(struct fabric *fabric, uint64_t now_ps)
 {
 	const struct topo *topo = fabric->config.topo;
 	uint64_t progress = 0;
+	enum rec_end_reason reason;
 	bool running = false;
+	uint32_t at;
 
+	if (fabric->hooks.over != NULL && fabric->hooks.over(fabric->hooks.ctx, &reason, &at)) {
+		fabric_end(fabric, reason, at);
+		return;
+	}
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		const struct node *node = fabric->nodes[i];
 
@@ -258,9 +207,28 @@ fabric_weigh(struct fabric *fabric)
 	fabric->weighed_packets = packets;
 }
 
+/* Looks whether the run is over, or is to be. */
+static void
+fabric_look(struct fabric *fabric, uint64_t now_ps)
+{
+	fabric_judge(fabric, now_ps);
+	if (!fabric->stop && fabric->hooks.interrupted != NULL && fabric->hooks.interrupted(fabric->hooks.ctx))
+		fabric_end(fabric, REC_END_INTERRUPT, REC_NONE);
+}
+
+/* How far the windows may go. */
+static uint64_t
+fabric_limit_ps(const struct fabric *fabric)
+{
+	const struct fabric_hooks *hooks = &fabric->hooks;
+	uint64_t horizon_ps = hooks->horizon_ps != NULL ? hooks->horizon_ps(hooks->ctx) : TIME_NEVER;
+
+	return min_u64(min_u64(fabric->change_ps, horizon_ps), fabric->config.limit_ps);
+}
+
 /*
  * Opens the window that starts at start_ps, or at earliest_ps or between them when something comes in from outside; it is
- * cut at epochs, changes and the end of time.
+ * cut at epochs, changes, the horizon and the end of time.
  */
 static void
 fabric_open_window(struct fabric *fabric, uint64_t earliest_ps, uint64_t start_ps)
@@ -271,14 +239,20 @@ fabric_open_window(struct fabric *fabric, uint64_t earliest_ps, uint64_t start_p
 
 	if (fabric->hooks.pace != NULL)
 		start_ps = fabric->hooks.pace(fabric->hooks.ctx, earliest_ps, start_ps);
+	if (start_ps == TIME_NEVER) {
+		fabric_look(fabric, earliest_ps);
+		fabric->stop = true;
+		return;
+	}
 	epoch_end_ps = (start_ps / config->epoch_ps + 1) * config->epoch_ps;
 	if (fabric->hooks.change != NULL && start_ps >= fabric->change_ps) {
 		fabric->hooks.change(fabric->hooks.ctx, start_ps);
 		fabric->change_ps = fabric->hooks.next_change_ps(fabric->hooks.ctx, start_ps + 1);
 	}
 	window->start_ps = start_ps;
-	window->end_ps =
-		min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps), min_u64(fabric->change_ps, config->limit_ps));
+	window->end_ps = min_u64(min_u64(start_ps + fabric->window_ps, epoch_end_ps), fabric_limit_ps(fabric));
+	if (fabric->hooks.entering != NULL)
+		fabric->hooks.entering(fabric->hooks.ctx, window);
 	if (fabric->hooks.arriving != NULL)
 		fabric->hooks.arriving(fabric->hooks.ctx, window);
 }
@@ -296,15 +270,15 @@ fabric_turn(struct fabric *fabric)
 	idle = next_ps >= now_ps + fabric->window_ps;
 	if (fabric->hooks.sent != NULL)
 		fabric->hooks.sent(fabric->hooks.ctx, window);
+	if (fabric->hooks.leaving != NULL)
+		fabric->hooks.leaving(fabric->hooks.ctx, window);
 	window->index++;
 	window->parity = window->index & 1;
 	if (idle || window->index % FABRIC_HOUSEKEEPING == 0) {
 		if (fabric->hooks.collect != NULL)
 			fabric->hooks.collect(fabric->hooks.ctx, now_ps);
-		fabric_judge(fabric, now_ps);
+		fabric_look(fabric, now_ps);
 		fabric_weigh(fabric);
-		if (!fabric->stop && fabric->hooks.interrupted != NULL && fabric->hooks.interrupted(fabric->hooks.ctx))
-			fabric_end(fabric, REC_END_INTERRUPT, REC_NONE);
 	}
 	if (!fabric->stop && now_ps >= fabric->config.limit_ps)
 		fabric_end(fabric, REC_END_LIMIT, REC_NONE);
@@ -323,6 +297,8 @@ fabric_turn(struct fabric *fabric)
 			start_ps = fabric->config.limit_ps - 1;
 	}
 	fabric_open_window(fabric, now_ps, start_ps);
+	if (fabric->stop && fabric->hooks.collect != NULL)
+		fabric->hooks.collect(fabric->hooks.ctx, now_ps);
 }
 
 /* One window of an lcore's nodes. */

@@ -43,6 +43,16 @@ struct fabric_hooks {
 	void (*sent)(void *ctx, const struct window *window);
 	void (*arriving)(void *ctx, const struct window *window);
 	bool (*interrupted)(void *ctx);
+	/*
+	 * Parts of a fabric (struct fabric_config.foreign); all NULL where it is whole. What was sent on cut cables in the window
+	 * that has ended leaves; what arrives over them in the one that begins comes in. No window ends behind the horizon:
+	 * pace has waited until that lies behind the start, or returns TIME_NEVER, when the run is to end.
+	 */
+	void (*leaving)(void *ctx, const struct window *window);
+	void (*entering)(void *ctx, const struct window *window);
+	uint64_t (*horizon_ps)(void *ctx);
+	/* Whether the run is over because of another part: why, and at which node, REC_NONE: at none. */
+	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 };
 
 struct fabric_config {
@@ -59,6 +69,7 @@ struct fabric_config {
 	uint32_t lcores;
 	bool inband;           /* packets may have PKT_INT */
 	struct bodies *bodies; /* of packets from outside; NULL: there are none */
+	const bool *foreign;   /* [topo->nnodes] nodes that another program runs: they stand still here; NULL: none */
 };
 
 struct fabric_lcore {

@@ -150,6 +150,15 @@ void link_set_down(struct link *link, bool down);
 /* Frames and bytes in flight, for the conservation check. Between windows. */
 void link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes);
 
+/* Whether the lane of this parity takes one more. @param pause  a PAUSE or RESUME, else a frame. Sender only. */
+static inline bool
+link_has_room(const struct link *link, uint32_t parity, bool pause)
+{
+	const struct link_lane *lane = &link->lane[parity];
+
+	return pause ? lane->npauses < link->pause_cap : lane->npkts < link->lane_cap;
+}
+
 /* When the first frame of the ready queue arrives, TIME_NEVER if it is empty. Receiver only. */
 uint64_t link_ready_ps(const struct link *link);
 /* When the first frame sent in the window of this parity arrives, TIME_NEVER if none was. Sender only. */

@@ -330,5 +330,7 @@ output_run(const struct emulation *emulation, json_t *hosts, const char *dir, st
 		json_object_set_new(root, "flows", flow_summary_json(&flows));
 	if (hosts != NULL)
 		json_object_set_new(root, "hosts", hosts);
+	if (emulation->part != NULL)
+		json_object_set_new(root, "part", emulation->part->ops->json(emulation->part->ctx));
 	return output_json(root, dir, RUN_SUMMARY, err);
 }

@@ -21,121 +21,29 @@
 #include "emulation/external/attach.h"
 #include "emulation/foretell.h"
 #include "emulation/headers.h"
-#include "emulation/idle_faults.h"
 #include "emulation/operators/live.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
+#include "emulation/parts/parts.h"
+#include "emulation/run/conclude.h"
 
 /* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
 #define PORT_MEMORY_MB 48
 
-/* Each that can be written is: run.json says how the run ended, wherever the others did not fit. */
-static int
-write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
-{
-	int run = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
-	int steps = output_steps(emulation, dir, err), flows = output_flows(emulation, dir, err);
-	int truth = output_truth(emulation, dir, err);
-
-	return run == 0 && steps == 0 && flows == 0 && truth == 0 ? 0 : -EIO;
-}
-
 static void
-warn_of_capture(const struct run_options *options, const struct emulation *emulation)
-{
-	struct capture_totals totals;
-	char limit[32], when[32];
-
-	capture_sum(emulation->capture, &totals);
-	if (emulation->capture_errno != 0)
-		log_warning("%s/" RUN_CAPTURE " is cut short: %s", options->out, strerror(emulation->capture_errno));
-	else if (totals.lagged != 0)
-		log_warning("%s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
-			    "--capture-bytes makes less of them",
-			    options->out, totals.lagged, totals.frames);
-	if (totals.missing != 0)
-		log_warning("%s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
-			    " frames are not in it; --capture-limit and --capture-bytes make room",
-			    options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
-			    units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
-}
-
-/* What the outputs lack. @return whether those that are kept are whole */
-static bool
-warn_of_stream(const struct run_options *options, const struct exporter *exporter)
-{
-	bool whole = true;
-
-	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
-		struct output_stats stats = exporter_output(exporter, *ops);
-
-		(*ops)->tell(&stats, options->out);
-		whole &= !(*ops)->kept || stats.error == 0;
-	}
-	return whole;
-}
-
-/* Nobody finds in the verdict what did not happen. */
-static void
-warn_of_idle_faults(const struct emulation *emulation)
-{
-	json_t *list = idle_faults_json(emulation), *text;
-	size_t i;
-
-	json_array_foreach(list, i, text) log_warning("%s", json_string_value(text));
-	json_decref(list);
-}
-
-/* Hosts that reported what cannot be: the verdict lacks it. */
-static void
-warn_of_refusals(const struct attach *attach)
-{
-	for (uint32_t i = 0; attach != NULL && i < attach_hosts(attach); i++) {
-		struct attach_host host = attach_host(attach, i);
-
-		if (host.manage.refused_records != 0)
-			log_warning("%" PRIu64 " records of a host were refused, the first: %s",
-				    host.manage.refused_records, host.refused);
-	}
-}
-
-/* @return exit code */
-static int
-conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
-{
-	struct invariant results[EMULATION_INVARIANTS];
-	struct err err = { 0 };
-	bool written = write_outputs(emulation, attach, options->out, &err) == 0;
-
-	if (!written)
-		log_error("%s", err.text);
-	written &= warn_of_stream(options, emulation->exporter);
-	if (emulation->capture != NULL)
-		warn_of_capture(options, emulation);
-	if (emulation->error_text != NULL)
-		log_error("%s", emulation->error_text);
-	warn_of_refusals(attach);
-	warn_of_idle_faults(emulation);
-	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
-		return written && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
-	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
-		if (!results[i].holds)
-			log_error("invariant %s does not hold: %s", results[i].name, results[i].text);
-	return EXIT_FAILED;
-}
-
-static void
-introduce(const struct run_options *options, const struct emulation *emulation)
+introduce(const struct run_options *options, const struct emulation *emulation, const struct parts *parts)
 {
 	const struct scenario *sc = emulation->scenario;
-	char window[32];
+	char window[32], of[200];
 
 	printf("# %s: %u switches, %u hosts, %u links; seed %lld, %u lcore%s, windows of %s; configuration: "
 	       "%s/effective.cfg\n",
 	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed, options->lcores,
 	       options->lcores > 1 ? "s" : "", units_format_time(emulation->fabric->window_ps, window, sizeof(window)),
 	       options->out);
+	if (parts != NULL)
+		printf("# %s\n", parts_describe(parts, of));
 	if (emulation->foretold != NULL)
 		printf("# prediction: %u runs of %u iterations simulated in %.1f s; volumes: %s/" RUN_PREDICTION "\n",
 		       emulation->foretold->runs, emulation->foretold->iterations,
@@ -158,6 +66,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 		return NULL;
 	}
 	if (run_files_remove(options->out, err) < 0 || run_files_remove_systems(options->out, err) < 0 ||
+	    run_files_remove_parts(options->out, options->parts.count != 0 ? options->parts.count : 1, err) < 0 ||
 	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||
 	    output_config(scenario, options->out, err) < 0 || output_prediction(emulation, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
@@ -295,39 +204,70 @@ print_flows(const struct emulation *emulation)
 	fflush(stdout);
 }
 
+/* What a run is made of. */
+struct running {
+	const struct run_options *options;
+	struct scenario *scenario;
+	struct emulation *emulation;
+	struct attach *attach; /* NULL: every host is embedded */
+	struct parts *parts;   /* NULL: all of the fabric is here */
+	struct live *live;     /* NULL: nobody asks devices */
+	struct exporter *exporter;
+	int socket; /* of the analyzer; -1: none */
+};
+
+/* @param zero_ns  set to clock_now_ns() at time 0. @return 0 or negative errno with err set */
+static int
+start(const struct running *r, uint64_t *zero_ns, struct err *err)
+{
+	if (r->parts != NULL)
+		return parts_start(r->parts, zero_ns, err);
+	*zero_ns = r->attach != NULL ? attach_start(r->attach) : clock_now_ns();
+	return 0;
+}
+
 /* The run itself, everything being in place. @return exit code */
 static int
-run(const struct run_options *options, struct emulation *emulation, struct attach *attach, struct live *live,
-    struct exporter *exporter, int socket, struct err *err)
+run(const struct running *r, struct err *err)
 {
-	struct scenario *scenario = emulation->scenario;
+	const struct run_options *options = r->options;
+	struct scenario *scenario = r->scenario;
+	struct emulation *emulation = r->emulation;
+	bool whole = emulation->part == NULL || emulation->part->whole;
+	uint64_t zero_ns;
 	int ret;
 
 	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
 	if (!options->quiet)
-		introduce(options, emulation);
+		introduce(options, emulation, r->parts);
 	warn_order(scenario);
-	if (attach != NULL)
-		exporter_show(exporter, attach_check(attach));
-	live_begin(live, emulation);
-	headers_send(emulation, exporter);
-	exporter_flush(exporter); /* without them nothing can be made of what follows */
-	emulation_begin(emulation, exporter, attach != NULL ? attach_start(attach) : clock_now_ns());
+	if (r->attach != NULL)
+		exporter_show(r->exporter, attach_check(r->attach));
+	if (r->parts != NULL)
+		exporter_show(r->exporter, parts_check(r->parts));
+	live_begin(r->live, emulation);
+	headers_send(emulation, r->exporter);
+	exporter_flush(r->exporter); /* without them nothing can be made of what follows */
+	if (start(r, &zero_ns, err) < 0)
+		return EXIT_NOT_BEGUN;
+	emulation_begin(emulation, r->exporter, zero_ns);
 	ret = lcore_run(emulation->fabric, err);
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
-	if (attach != NULL)
-		attach_stop(attach, emulation->fabric->window.end_ps);
-	live_end(live, emulation);
+	if (r->parts != NULL)
+		parts_stop(r->parts);
+	if (r->attach != NULL)
+		attach_stop(r->attach, emulation->fabric->window.end_ps);
+	live_end(r->live, emulation);
 	emulation_end(emulation);
 	if (scenario->timing.clock == CLOCK_REAL)
 		warn_late(emulation);
-	if (!options->quiet && (!options->brief || scenario->plan->real))
+	if (whole && !options->quiet && (!options->brief || scenario->plan->real))
 		results_print(emulation, stdout);
-	if (!options->quiet && !options->brief)
+	if (whole && !options->quiet && !options->brief)
 		print_flows(emulation);
-	if (socket >= 0)
-		close(socket); /* the analyzer sees the end of the stream and starts to think */
-	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, attach);
+	if (r->socket >= 0)
+		close(r->socket); /* the analyzer sees the end of the stream and starts to think */
+	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, r->attach);
 }
 
 /* Room for the frames of external hosts; NICs are looked for where one is a port by its PCI address. */
@@ -346,17 +286,47 @@ start_eal(const struct run_options *options, const struct scenario *scenario, st
 	return lcore_init(&config, err);
 }
 
-/* Whatever can be refused is, before an analyzer hears of the run. */
+/* Whatever can be refused is, before an analyzer hears of the run. @return exit code */
+static int
+prepare(struct running *r, const struct foretold *foretold, struct err *err)
+{
+	struct emulation_options how = { .lcores = r->options->lcores, .phase = EMULATION_RUN, .foretold = foretold };
+	int ret = EXIT_DONE;
+
+	if (r->options->parts.addresses != NULL) {
+		r->parts = parts_create(r->scenario, &r->options->parts, err);
+		if (r->parts == NULL)
+			return EXIT_USAGE;
+		how.part = parts_part(r->parts);
+	}
+	if (r->scenario->nexternal != 0) {
+		ret = attach_hosts_of(r->options, r->scenario, &r->attach, err);
+		if (r->attach == NULL)
+			return ret;
+		how.external = attach_driver(r->attach);
+	}
+	r->emulation = emulation_create(r->scenario, &how, err);
+	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0)
+		return EXIT_USAGE;
+	ret = r->parts != NULL ? parts_meet(r->parts, &r->options->parts, err) : 0;
+	if (ret < 0)
+		return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
+	lcore_unpin(); /* files have threads that write them */
+	r->exporter = open_stream(r->options, r->emulation, &r->socket, err);
+	lcore_pin();
+	if (r->exporter == NULL)
+		return EXIT_NOT_BEGUN;
+	if (r->scenario->management.sockets)
+		r->live = live_create(r->emulation, r->options->out, err);
+	return r->live != NULL || !r->scenario->management.sockets ? EXIT_DONE : EXIT_USAGE;
+}
+
 int
 run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
 {
 	struct foretold *foretold = foretell_is_asked(scenario) ? foretell(scenario, err) : NULL;
-	struct emulation_options how = { .lcores = options->lcores, .phase = EMULATION_RUN, .foretold = foretold };
-	struct emulation *emulation = NULL;
-	struct exporter *exporter = NULL;
-	struct attach *attach = NULL;
-	struct live *live = NULL;
-	int ret = EXIT_USAGE, socket = -1;
+	struct running r = { .options = options, .scenario = scenario, .socket = -1 };
+	int ret;
 
 	if (foretold == NULL && foretell_is_asked(scenario))
 		return errno == EINTR ? EXIT_NOT_BEGUN : EXIT_USAGE;
@@ -364,30 +334,14 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 		foretold_destroy(foretold);
 		return EXIT_USAGE;
 	}
-	if (scenario->nexternal != 0) {
-		ret = attach_hosts_of(options, scenario, &attach, err);
-		how.external = attach != NULL ? attach_driver(attach) : NULL;
-	}
-	if (scenario->nexternal == 0 || attach != NULL) {
-		ret = EXIT_USAGE;
-		emulation = emulation_create(scenario, &how, err);
-	}
-	if (emulation != NULL && check_run(options, scenario, err) == 0) {
-		ret = EXIT_NOT_BEGUN;
-		lcore_unpin(); /* files have threads that write them */
-		exporter = open_stream(options, emulation, &socket, err);
-		lcore_pin();
-	}
-	if (exporter != NULL && scenario->management.sockets) {
-		live = live_create(emulation, options->out, err);
-		ret = live != NULL ? ret : EXIT_USAGE;
-	}
-	if (exporter != NULL && (live != NULL || !scenario->management.sockets))
-		ret = run(options, emulation, attach, live, exporter, socket, err);
-	live_destroy(live);
-	emulation_destroy(emulation);
-	attach_destroy(attach);
-	exporter_destroy(exporter);
+	ret = prepare(&r, foretold, err);
+	if (ret == EXIT_DONE)
+		ret = run(&r, err);
+	live_destroy(r.live);
+	emulation_destroy(r.emulation);
+	parts_destroy(r.parts);
+	attach_destroy(r.attach);
+	exporter_destroy(r.exporter);
 	foretold_destroy(foretold);
 	lcore_fini();
 	return ret;

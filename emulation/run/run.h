@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "emulation/capturing.h"
+#include "emulation/parts/parts.h"
 #include "emulation/scenario/scenario.h"
 
 struct run_options {
@@ -15,6 +16,7 @@ struct run_options {
 	const char *hosts;    /* directory for the sockets of hosts with their own kernel, NULL: none may come */
 	uint32_t lcores;
 	bool quiet, brief;
+	struct parts_options parts; /* addresses NULL: all of the fabric is here */
 };
 
 /* @return exit code (common/exit_code.h); err set where nothing has been printed yet */

@@ -384,8 +384,7 @@ scenario_destroy(struct scenario *sc)
 	route_table_destroy(sc->routes);
 	free(sc->withdrawn);
 	faults_fini(&sc->faults);
-	free(sc->host_configs);
-	free(sc->hosts);
+	scenario_forget_hosts(sc);
 	workload_destroy(sc->workload);
 	free(sc->backgrounds);
 	topo_destroy(sc->topo);

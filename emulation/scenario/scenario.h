@@ -73,6 +73,12 @@ struct host_config {
 	bool pfc;              /* HOST_PORT: the peer honours 802.1Qbb frames */
 };
 
+/* One part of a fabric that several programs run: the nodes that it has. */
+struct part_config {
+	struct cfg_where where;
+	struct cfg_strings names;
+};
+
 enum contention { CONTENTION_REPLAY, CONTENTION_EXACT };
 
 struct telemetry_params {
@@ -126,7 +132,9 @@ struct scenario {
 	size_t nhost_configs;
 	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
 	uint32_t nexternal;               /* hosts that are not embedded */
-	struct traffic *traffic;          /* what generators send */
+	struct part_config *parts;        /* NULL: whoever divides it decides */
+	size_t nparts;
+	struct traffic *traffic; /* what generators send */
 	struct fault_list faults;
 	struct topo *topo;
 	bool *withdrawn;            /* [topo->nlinks] cables that are known to be cut; NULL: none */

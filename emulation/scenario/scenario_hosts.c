@@ -136,11 +136,19 @@ scenario_check_bonds(const struct scenario *sc, struct err *err)
 	return 0;
 }
 
+void
+scenario_forget_hosts(struct scenario *sc)
+{
+	free(sc->host_configs);
+	free(sc->parts);
+	free(sc->hosts);
+}
+
 int
 scenario_resolve_hosts(struct scenario *sc, struct err *err)
 {
 	const struct host_config *all = NULL;
-	int ret = 0;
+	int ret = scenario_load_parts(sc, err);
 
 	sc->hosts = calloc(sc->topo->nnodes, sizeof(*sc->hosts));
 	if (sc->hosts == NULL)

@@ -125,6 +125,25 @@ step_engine_put_unexpected(struct step_engine *engine, uint64_t messages)
 	engine->unexpected = messages;
 }
 
+bool
+step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row)
+{
+	if (index >= step_engine_flows(engine))
+		return false;
+	if (index < engine->nbackgrounds) {
+		engine->backgrounds[index].started = row->begun;
+		engine->backgrounds[index].start_ps = row->begin_ps;
+		return true;
+	}
+	engine->messages.states[index - engine->nbackgrounds] = (struct message){
+		.begin_ps = row->begin_ps,
+		.end_ps = row->end_ps,
+		.retransmits = row->retransmits,
+		.begun = row->begun,
+	};
+	return true;
+}
+
 struct manage_step
 step_engine_get_step(const struct step_engine *engine, size_t index)
 {

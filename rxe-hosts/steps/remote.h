@@ -15,6 +15,8 @@ struct step_engine *step_engine_create_remote(const struct plan *plan, uint32_t 
 bool step_engine_put_step(struct step_engine *engine, const struct manage_step *step);
 /* What became of an iteration of one of its ranks. @return false: not of this host's plan */
 bool step_engine_put_iteration(struct step_engine *engine, const struct manage_iteration *iteration);
+/* When a flow that no collective sends began and ended (step_engine_flow()). @return false: this host has no such flow */
+bool step_engine_put_flow(struct step_engine *engine, size_t index, const struct flow_row *row);
 void step_engine_put_unexpected(struct step_engine *engine, uint64_t messages);
 
 /* The same of an engine that ran here, to be sent. @param index  below step_engine_rows() */

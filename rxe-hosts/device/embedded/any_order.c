@@ -3,13 +3,15 @@
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
-/* Puts the payload of an accepted packet in its place. */
+/* Puts the payload of an accepted packet in its place. @param body  that it came with; NULL: its sender has it */
 static __attribute__((noinline)) void
-place(const struct host *host, const struct pkt *p)
+place(const struct host *host, const struct pkt *p, const struct body *body)
 {
-	const struct rc_post *post = host_message_of(host->config.shared, p);
+	const struct rc_post *post = body == NULL ? host_message_of(host->config.shared, p) : NULL;
 	uint64_t offset;
 
+	if (body != NULL && host->client.accept != NULL)
+		host->client.accept(host->client.ctx, p->flow, p->arg, body->va, body->payload, p->payload_bytes);
 	if (post == NULL || post->payload == NULL || host->client.accept == NULL)
 		return;
 	offset = (uint64_t)((p->psn - post->first) & PSN_MASK) * host->params.mtu_bytes;
@@ -49,7 +51,7 @@ acknowledge(struct host *host, struct nic *nic, struct recv_qp *qp, const struct
 }
 
 void
-host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p)
+host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p, const struct body *body)
 {
 	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
 	uint32_t what = sel_recv_data(&qp->rc, qp->sel, &host->params, p, host->now_ps);
@@ -57,7 +59,7 @@ host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p)
 	if (what & RC_ACCEPTED) {
 		host->node.count.progress += p->payload_bytes;
 		if (__builtin_expect(host->params.real_payload, 0))
-			place(host, p);
+			place(host, p, body);
 	}
 	if (__builtin_expect((what & RC_REORDERED) != 0, 0))
 		host->node.count.order_errors++;

@@ -79,7 +79,7 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p)
 	uint32_t what;
 
 	if (__builtin_expect(host->params.any_order, 0)) {
-		host_arrive_any_order(host, nic, p);
+		host_arrive_any_order(host, nic, p, NULL);
 		return;
 	}
 	if (__builtin_expect(host->params.real_payload, 0))

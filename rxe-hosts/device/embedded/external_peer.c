@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets from external hosts: RETH and payload are in their bytes. A message that is reduced
+ * Packets from external hosts, and of other parts of the fabric: RETH and payload are in their bytes. A message that is reduced
  * where it arrives needs its immediate, which comes last: its payload is gathered until then.
  */
 #include <stdio.h>
@@ -99,9 +99,11 @@ host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p)
 	}
 	host->node.count.consumed_packets++;
 	host->node.count.consumed_bytes += p->wire_bytes;
-	plain.flags = (uint8_t)((p->flags & ~PKT_BYTES) | PKT_RETRANSMIT);
+	plain.flags = (uint8_t)((p->flags & ~PKT_BYTES) | (body.labelled ? 0 : PKT_RETRANSMIT));
 	plain.arg = body.imm;
-	if (p->type == PKT_DATA)
+	if (p->type == PKT_DATA && host->params.any_order)
+		host_arrive_any_order(host, nic, &plain, &body);
+	else if (p->type == PKT_DATA)
 		data_in(host, nic, &plain, &body);
 	else
 		host_take_in(host, nic, &plain);

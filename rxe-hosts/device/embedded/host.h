@@ -271,7 +271,7 @@ void embedded_freeze(struct node *node, bool on, uint64_t now_ps);
 uint64_t embedded_nic_faulty(const struct node *node, uint16_t nic);
 
 /* any_order.c: a data packet, where they may come in any order */
-void host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p);
+void host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p, const struct body *body);
 
 /* datagram.c */
 int host_post_datagram(struct device *dev, const struct datagram *datagram);

@@ -290,7 +290,7 @@ test_bad_reports(void **state)
 	leave_out(&r, "dropped_bytes = 96; right would be 256 of 2 records");
 	two_hosts(&r);
 	RECORDS_PUT(&r, end, REC_END, REC_NONE, 1);
-	leave_out(&r, "END: reason = 7; right would be 0 to 6");
+	leave_out(&r, "END: reason = 8; right would be 0 to 7");
 }
 
 static void

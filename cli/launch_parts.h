@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The programs that run the other parts of a fabric here, beside that of part 0. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "cli/launch.h"
+#include "common/wire/parts.h"
+
+struct launch_parts {
+	uint32_t count; /* with part 0; 0: the fabric is whole */
+	const struct launch *launch;
+	char addresses[PARTS_MAX * 64]; /* as --parts-at wants them */
+	char number[PARTS_MAX][16];     /* "1/2" */
+	char dir[PARTS_MAX][PATH_MAX];
+	char first[64]; /* socket of part 0 */
+	bool started;
+	pid_t pids[PARTS_MAX]; /* 0: it does not run */
+	struct child_watch watch[PARTS_MAX];
+	int status; /* the worst of theirs */
+};
+
+/* Names everything. Nothing is started. @return 0, or negative errno with err set */
+int launch_parts_init(struct launch_parts *parts, const struct launch *launch, struct err *err);
+/* Appends what makes dpswitch a part. @return 0 or -E2BIG with err set */
+int launch_parts_add(const struct launch_parts *parts, uint32_t which, struct child_args *args, struct err *err);
+
+/*
+ * Starts the others once part 0 listens: what it refuses is told once. To be called while it runs.
+ * @return 0, or negative errno with err set: one does not start
+ */
+int launch_parts_tend(struct launch_parts *parts, struct err *err);
+/* Whether one of them has ended: part 0 should, too. */
+bool launch_parts_ended(const struct launch_parts *parts);
+/* Part 0 has ended: waits for the others, and kills one that does nothing any more. @return the worst of their exit codes */
+int launch_parts_wait(struct launch_parts *parts);
+/* In a signal's handler: asks them to end. */
+void launch_parts_ask(const struct launch_parts *parts);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Between two programs that run parts of one fabric: a byte stream, unix or TCP. Little-endian; a message is one struct
+ * parts_hdr and its body. All times are the run's.
+ *
+ *   HELLO     both, first: who it is, and of what scenario
+ *   REFUSE    instead of anything else: why not, for people; the stream closes behind it
+ *   READY     to the first part: it could begin
+ *   START     of the first part: time 0 of the run is now
+ *   FRAME     a frame on a cut cable, with the time of its arrival
+ *   PAUSE     the same of an 802.1Qbb frame, which concerns one MAC alone
+ *   PROMISE   no FRAME or PAUSE to come has left its sender before a time
+ *   RECORDS   to the first part: what nodes reported, all before a time
+ *   BYE       the run has ended here, and why
+ *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, DONE   to the first part, after it: what became of its nodes; DONE is the last
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/wire/layout.h"
+
+#define PARTS_MAGIC 0x54504352U /* "RCPT" */
+#define PARTS_VERSION 1
+#define PARTS_MAX_BODY (256 * 1024)
+#define PARTS_TEXT 256
+#define PARTS_TOKEN 64 /* characters of a token, at most */
+#define PARTS_MAX 16   /* programs of a fabric */
+
+/* ROW(id, number, name, least bytes of the body, most) */
+#define PARTS_MESSAGES(ROW)                                                                                                \
+	ROW(PARTS_NONE, 0, "none", 1, 0) /* never sent */                                                                  \
+	ROW(PARTS_HELLO, 1, "HELLO", 112, 112)                                                                             \
+	ROW(PARTS_REFUSE, 2, "REFUSE", PARTS_TEXT, PARTS_TEXT)                                                             \
+	ROW(PARTS_READY, 3, "READY", 0, 0)                                                                                 \
+	ROW(PARTS_START, 4, "START", 0, 0)                                                                                 \
+	ROW(PARTS_FRAME, 5, "FRAME", 40, PARTS_MAX_BODY)                                                                   \
+	ROW(PARTS_PAUSE, 6, "PAUSE", 16, 16)                                                                               \
+	ROW(PARTS_PROMISE, 7, "PROMISE", 32, 32)                                                                           \
+	ROW(PARTS_RECORDS, 8, "RECORDS", 8, PARTS_MAX_BODY)                                                                \
+	ROW(PARTS_BYE, 9, "BYE", 16 + PARTS_TEXT, 16 + PARTS_TEXT)                                                         \
+	ROW(PARTS_COUNTERS, 10, "COUNTERS", 8, PARTS_MAX_BODY)                                                             \
+	ROW(PARTS_STEP, 11, "STEP", 80, 80)                                                                                \
+	ROW(PARTS_ITERATION, 12, "ITERATION", 48, 48)                                                                      \
+	ROW(PARTS_FLOW, 13, "FLOW", 32, 32)                                                                                \
+	ROW(PARTS_RESULT, 14, "RESULT", 16, 16)                                                                            \
+	ROW(PARTS_FAULTS, 15, "FAULTS", 0, PARTS_MAX_BODY) /* a byte a fault of the scenario, 1: it acted there */         \
+	ROW(PARTS_DONE, 16, "DONE", 0, 0)
+
+#define PARTS_MESSAGE_VALUE(id, number, name, least, most) id = (number),
+enum parts_type { PARTS_MESSAGES(PARTS_MESSAGE_VALUE) PARTS_TYPES };
+
+struct parts_hdr {
+	uint32_t magic;
+	uint16_t type; /* enum parts_type */
+	uint16_t reserved;
+	uint32_t size; /* of the body, bytes */
+	uint32_t reserved2;
+};
+
+WIRE_AT(parts_hdr, 0, magic)
+WIRE_AT(parts_hdr, 4, type)
+WIRE_AT(parts_hdr, 8, size)
+WIRE_SIZE(parts_hdr, 16)
+
+struct parts_hello {
+	uint32_t version;     /* PARTS_VERSION */
+	uint32_t part, parts; /* of how many it is which, from 0 */
+	uint32_t reserved;
+	uint64_t layout;   /* digest of the layouts that go by value: records, descriptors, counters */
+	uint64_t scenario; /* digest of the effective configuration, overrides and seed included */
+	uint64_t division; /* digest of which part runs which node */
+	uint64_t reserved2;
+	char token[PARTS_TOKEN]; /* padded with 0; all 0: none */
+};
+
+WIRE_AT(parts_hello, 0, version)
+WIRE_AT(parts_hello, 4, part)
+WIRE_AT(parts_hello, 8, parts)
+WIRE_AT(parts_hello, 16, layout)
+WIRE_AT(parts_hello, 24, scenario)
+WIRE_AT(parts_hello, 32, division)
+WIRE_AT(parts_hello, 48, token)
+WIRE_SIZE(parts_hello, 112)
+
+/* REFUSE */
+struct parts_refuse {
+	char text[PARTS_TEXT]; /* NUL-terminated */
+};
+
+WIRE_SIZE(parts_refuse, 256)
+
+/* A descriptor (common/pkt.h). Behind it, as flags say: struct parts_int, struct parts_contents and the segment's bytes. */
+struct parts_frame {
+	uint64_t time_ps; /* the last bit is there */
+	uint32_t port;    /* global id of the port that it left by */
+	uint32_t flow;
+	uint32_t psn; /* with the tag above, or the id of a control packet */
+	uint32_t arg;
+	uint16_t wire_bytes, payload_bytes;
+	uint8_t opcode, syndrome, type, prio;
+	uint8_t flags, ttl;
+	uint8_t has_contents;
+	uint8_t reserved[5];
+};
+
+WIRE_AT(parts_frame, 8, port)
+WIRE_AT(parts_frame, 24, wire_bytes)
+WIRE_AT(parts_frame, 28, opcode)
+WIRE_AT(parts_frame, 34, has_contents)
+WIRE_SIZE(parts_frame, 40)
+
+/* Telemetry of its path, struct int_header. */
+struct parts_int {
+	uint64_t hops[5];
+	uint16_t path;
+	uint8_t count;
+	uint8_t reserved[5];
+};
+
+WIRE_SIZE(parts_int, 48)
+
+/* What a data segment with contents says besides, as in its RETH. */
+struct parts_contents {
+	uint64_t va; /* where its message goes, or, where packets may come in any order, the segment itself */
+	uint32_t dma_bytes;
+	uint32_t reserved;
+};
+
+WIRE_SIZE(parts_contents, 16)
+
+struct parts_pause {
+	uint64_t time_ps; /* it is there */
+	uint32_t port;    /* that it left by */
+	uint8_t prio_mask, xoff;
+	uint16_t reserved;
+};
+
+WIRE_AT(parts_pause, 8, port)
+WIRE_SIZE(parts_pause, 16)
+
+enum parts_state { PARTS_WORKING = 1, PARTS_SENDING = 2 };
+
+struct parts_promise {
+	uint64_t leaves_ps; /* nothing leaves before */
+	uint64_t progress;  /* bytes that its hosts accepted so far */
+	uint64_t next_ps;   /* when a host begins what waits for its time alone; UINT64_MAX: none does */
+	uint32_t state;     /* enum parts_state, several */
+	uint32_t reserved;
+};
+
+WIRE_AT(parts_promise, 8, progress)
+WIRE_AT(parts_promise, 16, next_ps)
+WIRE_AT(parts_promise, 24, state)
+WIRE_SIZE(parts_promise, 32)
+
+/* Whole records follow (common/wire/record.h). */
+struct parts_records {
+	uint64_t before_ps; /* all that happened before has been sent */
+};
+
+WIRE_SIZE(parts_records, 8)
+
+struct parts_bye {
+	uint64_t end_ps;
+	uint32_t reason; /* enum rec_end_reason */
+	uint32_t node;   /* at which, REC_NONE: at none */
+	char text[PARTS_TEXT];
+};
+
+WIRE_AT(parts_bye, 8, reason)
+WIRE_AT(parts_bye, 16, text)
+WIRE_SIZE(parts_bye, 272)
+
+/* struct node_counters follows, as both have it. */
+struct parts_counters {
+	uint32_t node;
+	uint32_t reserved;
+};
+
+WIRE_SIZE(parts_counters, 8)
+
+/* STEP, ITERATION: a manage_step, manage_iteration (common/wire/manage.h) of a host follows. RESULT: see there. */
+struct parts_host {
+	uint32_t node;
+	uint32_t reserved;
+};
+
+WIRE_SIZE(parts_host, 8)
+
+struct parts_result {
+	uint32_t node;
+	uint32_t reserved;
+	uint64_t unexpected; /* messages that no schedule expects */
+};
+
+WIRE_SIZE(parts_result, 16)
+
+/* A flow that no collective sends. */
+struct parts_flow {
+	uint32_t node;
+	uint32_t index;            /* of its host's */
+	uint64_t begin_ps, end_ps; /* 0: open */
+	uint32_t retransmits;
+	uint32_t begun;
+};
+
+WIRE_AT(parts_flow, 8, begin_ps)
+WIRE_AT(parts_flow, 24, retransmits)
+WIRE_SIZE(parts_flow, 32)

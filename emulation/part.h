@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fabric that several programs run, each a part of its nodes: what an emulation knows of it. Every program builds all nodes and
+ * applies all faults; those of other parts stand still. The composition root provides the rest (emulation/parts), because it
+ * takes sockets.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "dpswitch/fabric/fabric.h"
+#include "emulation/hosts.h"
+
+struct emulation;
+
+/* What crossed the cuts of this part. */
+struct part_crossed {
+	uint64_t in_packets, in_bytes, out_packets, out_bytes;
+};
+
+struct part_ops {
+	/* Before nodes are built. */
+	void (*join)(void *ctx, struct emulation *emulation);
+	/* What keeps the bytes of packets that come from other parts; NULL: they have none. */
+	struct bodies *(*bodies)(void *ctx);
+	/* Of struct fabric_hooks, for this part. */
+	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
+	void (*leaving)(void *ctx, const struct window *window);
+	void (*entering)(void *ctx, const struct window *window);
+	uint64_t (*horizon_ps)(void *ctx);
+	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
+	/* Records are about to be collected. @return before when all of all parts are here */
+	uint64_t (*collect)(void *ctx, uint64_t now_ps);
+	/* After the last window and the hosts' last reports: what became of the other parts' nodes comes in, or goes out. */
+	void (*finish)(void *ctx);
+	struct part_crossed (*crossed)(const void *ctx);
+	/* Why the run ended, where another part is why; NULL: it is not. */
+	const char *(*why)(const void *ctx);
+	/* Whether another part was lost: what is told of the whole lacks it. */
+	bool (*broken)(const void *ctx);
+	/* For run.json. */
+	json_t *(*json)(const void *ctx);
+};
+
+struct part {
+	const struct part_ops *ops;
+	void *ctx;
+	const bool *foreign;      /* [topo->nnodes] nodes of other parts */
+	bool whole;               /* this one hears what became of all of them */
+	struct host_driver hosts; /* of their hosts */
+};
+
+/* Whether another part runs a node. */
+bool part_is_foreign(const struct emulation *emulation, uint32_t node);
+/* Puts the part's hooks in. */
+void part_hooks(struct emulation *emulation, struct fabric_hooks *hooks);

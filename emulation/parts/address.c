@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/parts/address.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/unix_socket.h"
+
+#define HOST_BYTES 256
+
+static bool
+is_path(const char *address)
+{
+	return strchr(address, '/') != NULL;
+}
+
+/* @return the port's digits within address, NULL: there are none */
+static const char *
+split(const char *address, char host[HOST_BYTES])
+{
+	const char *colon = strrchr(address, ':');
+	size_t length = colon != NULL ? (size_t)(colon - address) : 0;
+
+	if (length == 0 || length >= HOST_BYTES || colon[1] == '\0' ||
+	    strspn(colon + 1, "0123456789") != strlen(colon + 1) || strlen(colon + 1) > 5 || atoi(colon + 1) > 65535)
+		return NULL;
+	if (address[0] == '[' && colon[-1] == ']') { /* RFC 3986, 3.2.2 */
+		address++;
+		length -= 2;
+	}
+	snprintf(host, HOST_BYTES, "%.*s", (int)length, address);
+	return colon + 1;
+}
+
+bool
+address_is_local(const char *address)
+{
+	char host[HOST_BYTES];
+
+	if (is_path(address))
+		return true;
+	return split(address, host) != NULL &&
+	       (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0);
+}
+
+int
+address_check(const char *address, struct err *err)
+{
+	char host[HOST_BYTES];
+
+	if (is_path(address) || split(address, host) != NULL)
+		return 0;
+	return err_set(err, -EINVAL,
+		       "\"%s\" is no address of a part: give the path of a unix socket, with a '/', or HOST:PORT", address);
+}
+
+static struct addrinfo *
+resolve(const char *address, bool passive)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0 }, *list = NULL;
+	char host[HOST_BYTES];
+	const char *port = split(address, host);
+
+	return port != NULL && getaddrinfo(host, port, &hints, &list) == 0 ? list : NULL;
+}
+
+int
+address_listen(const char *address, int backlog, struct err *err)
+{
+	struct addrinfo *info;
+	int fd, one = 1, ret;
+
+	if (is_path(address)) {
+		fd = unix_listen(address, err);
+		if (fd >= 0)
+			listen(fd, backlog); /* more of them than it is made for */
+		return fd;
+	}
+	info = resolve(address, true);
+	if (info == NULL)
+		return err_set(err, -EINVAL, "%s: this machine has no such address", address);
+	fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC, info->ai_protocol);
+	if (fd >= 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	ret = fd >= 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, backlog) == 0 ? 0 : -errno;
+	freeaddrinfo(info);
+	if (ret == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return err_set(err, ret, "%s: cannot listen there: %s", address, strerror(-ret));
+}
+
+/* Waits for a connection that has begun. @return 0 or negative errno */
+static int
+connected(int fd)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLOUT };
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	if (poll(&wait, 1, ADDRESS_TRY_NS / 1000000) != 1)
+		return -ETIMEDOUT;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		return -errno;
+	return -error;
+}
+
+static int
+try_connect(int family, const struct sockaddr *to, socklen_t size)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, to, size) != 0)
+		ret = errno == EINPROGRESS ? connected(fd) : -errno;
+	if (ret == 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int
+address_connect(const char *address)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	struct addrinfo *info;
+	int ret;
+
+	if (is_path(address)) {
+		if (strlen(address) >= sizeof(to.sun_path))
+			return -ENAMETOOLONG;
+		strcpy(to.sun_path, address);
+		return try_connect(AF_UNIX, (const struct sockaddr *)&to, sizeof(to));
+	}
+	info = resolve(address, false);
+	if (info == NULL)
+		return -EHOSTUNREACH;
+	ret = try_connect(info->ai_family, info->ai_addr, info->ai_addrlen);
+	freeaddrinfo(info);
+	return ret;
+}
+
+void
+address_close(const char *address, int fd)
+{
+	if (fd < 0)
+		return;
+	close(fd);
+	if (is_path(address))
+		unlink(address);
+}

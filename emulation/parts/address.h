@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where a part listens: the path of a unix socket (it has a '/'), or HOST:PORT. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/err.h"
+
+/* Whether nobody but this machine's users can come there: unix, or 127.0.0.1, ::1, localhost. */
+bool address_is_local(const char *address);
+/* @return 0; -EINVAL with err set: it is none */
+int address_check(const char *address, struct err *err);
+/* @param backlog  that may come at once. @return descriptor, closed on exec; or negative errno with err set */
+int address_listen(const char *address, int backlog, struct err *err);
+/* Tries once, and waits for ADDRESS_TRY_NS at most. @return descriptor, closed on exec; or negative errno: nobody is there */
+#define ADDRESS_TRY_NS 500000000
+int address_connect(const char *address);
+/* A listener's path goes with it. */
+void address_close(const char *address, int fd);

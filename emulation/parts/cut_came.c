@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What another part says of a cut cable is checked here, once: it may be anybody's. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/grow.h"
+#include "common/minmax.h"
+#include "emulation/parts/parts_state.h"
+
+#define LATEST_PS (1ULL << 62)
+
+/* @return the way that it came by; NULL with err set: it is none of theirs, or the time cannot be */
+static struct cut_way *
+way_of(struct parts *parts, uint32_t from, bool pause, uint32_t port, uint64_t time_ps, struct err *err)
+{
+	const struct topo *topo = parts->scenario->topo;
+	uint32_t at = port < topo->nports ? parts->cut.way_of[port] : TOPO_NONE;
+	struct cut_way *way = at != TOPO_NONE ? &parts->cut.ways[at] : NULL;
+	const char *what = pause ? "PAUSE" : "FRAME";
+	uint64_t least_ps;
+
+	if (way == NULL || way->from != from) {
+		err_set(err, -EPROTO, "%s: port = %u is not at a cable between its part and this one", what, port);
+		return NULL;
+	}
+	least_ps = max_u64(parts->peers[from].leaves_ps + parts->emulation->fabric->links[port].delay_ps,
+			   pause ? way->last_pause_ps : way->last_ps);
+	if (time_ps >= least_ps && time_ps < LATEST_PS)
+		return way;
+	err_set(err, -EPROTO, "%s: time_ps = %" PRIu64 "; right would be %" PRIu64 " at least", what, time_ps, least_ps);
+	return NULL;
+}
+
+/* What the rest of the program takes for granted of a descriptor. @return NULL, or the field that is wrong */
+static const char *
+flaw_of(const struct parts *parts, const struct parts_frame *f)
+{
+	const struct scenario *sc = parts->scenario;
+
+	if (f->flow >= sc->plan->flows.count)
+		return "flow";
+	if (f->type >= PKT_TYPES || f->type == PKT_FOREIGN || f->type == PKT_UD || f->type == PKT_EXPIRED)
+		return "type";
+	if ((f->flags & PKT_BYTES) || ((f->flags & PKT_INT) && sc->roce.cc.rates == NULL))
+		return "flags";
+	if (f->prio >= SWITCH_CLASSES)
+		return "prio";
+	if (f->wire_bytes < sc->min_frame_bytes || f->wire_bytes > sc->largest_frame_bytes)
+		return "wire_bytes";
+	if (f->payload_bytes > sc->roce.mtu_bytes || f->payload_bytes > f->wire_bytes)
+		return "payload_bytes";
+	if (f->type == PKT_POLL && f->arg > POLL_FLAGS)
+		return "arg";
+	return f->ttl == 0 || f->ttl > PKT_TTL_INIT ? "ttl" : NULL;
+}
+
+/* @return bytes of the header of telemetry; negative errno with err set */
+static int
+take_header(struct cut_frame *frame, const uint8_t *more, size_t size, struct err *err)
+{
+	struct parts_int ints;
+
+	if (!(frame->p.flags & PKT_INT))
+		return 0;
+	if (size < sizeof(ints))
+		return err_set(err, -EPROTO, "FRAME: %zu B behind it; right would be a header of telemetry", size);
+	memcpy(&ints, more, sizeof(ints));
+	if (ints.count > INT_MAX_HOPS)
+		return err_set(err, -EPROTO, "FRAME: count = %u hops; right would be %d at most", ints.count, INT_MAX_HOPS);
+	memcpy(frame->header.hops, ints.hops, sizeof(ints.hops));
+	frame->header.path = ints.path;
+	frame->header.count = ints.count;
+	return sizeof(ints);
+}
+
+static int
+take_contents(struct parts *parts, struct pkt *p, const uint8_t *more, size_t size, struct err *err)
+{
+	struct parts_contents contents;
+	struct pkt_message message;
+
+	if (!parts->scenario->roce.real_payload || p->type != PKT_DATA || size != sizeof(contents) + p->payload_bytes)
+		return err_set(err, -EPROTO, "FRAME: %zu B of contents for %u B of payload", size, p->payload_bytes);
+	memcpy(&contents, more, sizeof(contents));
+	message = (struct pkt_message){
+		.va = contents.va,
+		.dma_bytes = contents.dma_bytes,
+		.payload = more + sizeof(contents),
+	};
+	segments_put(&parts->segments, p, &message, &parts->scenario->plan->flows.flows[p->flow]);
+	return 0;
+}
+
+static int
+keep_frame(struct parts *parts, struct cut_way *way, const struct cut_frame *frame, struct err *err)
+{
+	const struct fabric *fabric = parts->emulation->fabric;
+	const struct link *link = &fabric->links[way->port];
+	size_t most = link->lane_cap * (2 * link->delay_ps / fabric->window_ps + 4);
+
+	if (way->frames_used - way->frames_head >= most)
+		return err_set(err, -EPROTO, "FRAME: %zu are on their way over one cable, which holds less", most);
+	if (way->frames_head > way->frames_used / 2) {
+		memmove(way->frames, way->frames + way->frames_head,
+			(way->frames_used - way->frames_head) * sizeof(*way->frames));
+		way->frames_used -= way->frames_head;
+		way->frames_head = 0;
+	}
+	way->frames =
+		grow(way->frames, &way->frames_cap, way->frames_used + 1, sizeof(*way->frames), "frames of other parts");
+	way->frames[way->frames_used++] = *frame;
+	way->last_ps = frame->p.time_ps;
+	return 0;
+}
+
+int
+cut_frame_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	const uint8_t *more = message->body + sizeof(struct parts_frame);
+	size_t size = message->size - sizeof(struct parts_frame);
+	struct parts_frame f;
+	struct cut_frame frame = { 0 };
+	struct cut_way *way;
+	const char *flaw;
+	int of;
+
+	memcpy(&f, message->body, sizeof(f));
+	way = way_of(parts, from, false, f.port, f.time_ps, err);
+	if (way == NULL)
+		return -EPROTO;
+	flaw = flaw_of(parts, &f);
+	if (flaw != NULL)
+		return err_set(err, -EPROTO, "FRAME: %s cannot be", flaw);
+	frame.p = (struct pkt){
+		.time_ps = f.time_ps,
+		.flow = f.flow,
+		.id = f.psn,
+		.arg = f.arg,
+		.wire_bytes = f.wire_bytes,
+		.payload_bytes = f.payload_bytes,
+		.opcode = f.opcode,
+		.syndrome = f.syndrome,
+		.type = f.type,
+		.prio = f.prio,
+		.flags = f.flags,
+		.ttl = f.ttl,
+	};
+	of = take_header(&frame, more, size, err);
+	if (of < 0)
+		return of;
+	if (f.has_contents)
+		of += take_contents(parts, &frame.p, more + of, size - (size_t)of, err);
+	else if (size != (size_t)of)
+		return err_set(err, -EPROTO, "FRAME: %zu B behind it that nobody knows", size - (size_t)of);
+	if (of >= 0)
+		of = keep_frame(parts, way, &frame, err);
+	if (of < 0)
+		body_release(&parts->segments.base, &frame.p);
+	return of;
+}
+
+int
+cut_pause_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct parts_pause pause;
+	struct cut_way *way;
+
+	memcpy(&pause, message->body, sizeof(pause));
+	way = way_of(parts, from, true, pause.port, pause.time_ps, err);
+	if (way == NULL)
+		return -EPROTO;
+	if (way->pauses_used - way->pauses_head >= 4 * parts->emulation->fabric->links[pause.port].pauses_cap)
+		return err_set(err, -EPROTO, "PAUSE: more are on their way over one cable than it holds");
+	if (way->pauses_head > way->pauses_used / 2) {
+		memmove(way->pauses, way->pauses + way->pauses_head,
+			(way->pauses_used - way->pauses_head) * sizeof(*way->pauses));
+		way->pauses_used -= way->pauses_head;
+		way->pauses_head = 0;
+	}
+	way->pauses =
+		grow(way->pauses, &way->pauses_cap, way->pauses_used + 1, sizeof(*way->pauses), "pauses of other parts");
+	way->pauses[way->pauses_used++] =
+		(struct pause_frame){ .time_ps = pause.time_ps, .prio_mask = pause.prio_mask, .xoff = pause.xoff != 0 };
+	way->last_pause_ps = pause.time_ps;
+	return 0;
+}

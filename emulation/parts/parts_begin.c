@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Before the run: the parts find each other, and begin together. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/interrupt.h"
+#include "common/units.h"
+#include "common/wire/manage.h"
+#include "common/wire/record.h"
+#include "emulation/parts/address.h"
+#include "emulation/parts/meet.h"
+#include "emulation/parts/parts_state.h"
+
+#define POLL_NS 50000000ULL
+#define TOKEN_LEAST 16
+
+static uint64_t
+digest_text(const char *text, size_t size)
+{
+	uint64_t digest = digest_u64(DIGEST_INIT, size);
+
+	for (size_t at = 0; at < size; at++)
+		digest = digest_u64(digest, (uint8_t)text[at]);
+	return digest;
+}
+
+/* Of the effective configuration. @return 0 or -ENOMEM */
+static int
+digest_scenario(const struct scenario *sc, uint64_t *digest)
+{
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+	int ret = to != NULL ? cfg_print(sc->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), to) : -ENOMEM;
+
+	if (to != NULL && fclose(to) != 0)
+		ret = -ENOMEM;
+	if (ret == 0)
+		*digest = digest_text(text, size);
+	free(text);
+	return ret;
+}
+
+/* What goes by value has to be laid out alike. */
+static uint64_t
+digest_layout(void)
+{
+	const uint64_t sizes[] = { PARTS_VERSION,
+				   REC_VERSION,
+				   sizeof(struct node_counters),
+				   PKT_TYPES,
+				   REC_END_REASONS,
+				   sizeof(struct manage_step),
+				   sizeof(struct manage_iteration) };
+
+	return digest_bytes(DIGEST_INIT, sizes, sizeof(sizes));
+}
+
+/* @return 0 or -EINVAL with err set */
+static int
+read_token(const char *path, char token[PARTS_TOKEN], struct err *err)
+{
+	char line[PARTS_TOKEN + 2] = "";
+	FILE *file = path != NULL ? fopen(path, "re") : NULL;
+	size_t length;
+
+	if (path == NULL)
+		return 0;
+	if (file == NULL)
+		return err_set(err, -EINVAL, "--token %s: %s", path, strerror(errno));
+	if (fgets(line, sizeof(line), file) == NULL)
+		line[0] = '\0';
+	fclose(file);
+	length = strcspn(line, "\r\n");
+	if (length < TOKEN_LEAST || length > PARTS_TOKEN)
+		return err_set(err, -EINVAL, "--token %s: its first line has %zu characters%s; give it %d to %d", path,
+			       length, length > PARTS_TOKEN ? " and more" : "", TOKEN_LEAST, PARTS_TOKEN);
+	memcpy(token, line, length);
+	return 0;
+}
+
+/* @param list  changed: addresses become strings of their own. @return 0 or -EINVAL with err set */
+static int
+split(char *list, const struct parts_options *options, const char *addresses[PARTS_MAX], struct err *err)
+{
+	uint32_t count = 0;
+	char *address;
+
+	while ((address = strsep(&list, ",")) != NULL) {
+		if (address_check(address, err) < 0)
+			return -EINVAL;
+		if (count == options->count)
+			return err_set(err, -EINVAL, "--parts-at has more addresses than the %u parts", options->count);
+		if (!address_is_local(address) && options->token == NULL)
+			return err_set(err, -EINVAL,
+				       "%s can be reached from other machines: give all parts the same --token FILE",
+				       address);
+		addresses[count++] = address;
+	}
+	if (count != options->count)
+		return err_set(err, -EINVAL, "--parts-at has %u addresses for %u parts: give one for each, in their order",
+			       count, options->count);
+	return 0;
+}
+
+static void
+name_part(void *ctx, uint32_t part, char buf[160])
+{
+	const struct parts *parts = ctx;
+
+	division_name(parts->scenario->topo, parts->part_of, part, buf);
+}
+
+int
+parts_meet(struct parts *parts, const struct parts_options *options, struct err *err)
+{
+	struct parts_hello hello = {
+		.version = PARTS_VERSION,
+		.part = parts->which,
+		.parts = parts->count,
+		.layout = digest_layout(),
+		.division =
+			digest_text((const char *)parts->part_of, parts->scenario->topo->nnodes * sizeof(*parts->part_of)),
+	};
+	struct channel channels[PARTS_MAX];
+	const char *addresses[PARTS_MAX];
+	const struct meet meet = {
+		parts->which, parts->count, addresses, &hello, parts->scenario->limits.connect_ps / PS_PER_NS,
+		name_part,    parts
+	};
+	char *list = strdup(options->addresses);
+	int ret = list != NULL && digest_scenario(parts->scenario, &hello.scenario) == 0 ? 0 : -ENOMEM;
+
+	if (ret < 0)
+		err_set(err, ret, "out of memory for parts");
+	for (uint32_t p = 0; p < PARTS_MAX; p++)
+		channels[p] = (struct channel){ .fd = -1 };
+	ret = ret == 0 ? split(list, options, addresses, err) : ret;
+	ret = ret == 0 ? read_token(options->token, hello.token, err) : ret;
+	ret = ret == 0 ? meet_all(&meet, channels, err) : ret;
+	for (uint32_t p = 0; p < parts->count; p++)
+		parts->peers[p].channel = channels[p];
+	if (ret == 0 && parts->which == 0)
+		parts->check = record_check_create();
+	free(list);
+	if (ret == 0 && parts->which == 0 && parts->check == NULL)
+		ret = err_set(err, -ENOMEM, "out of memory for parts");
+	return ret;
+}
+
+/* Waits for a message without contents. @return 0 or negative errno with err set */
+static int
+await(struct parts *parts, uint32_t from, enum parts_type type, uint64_t deadline_ns, struct err *err)
+{
+	struct channel *channel = &parts->peers[from].channel;
+	struct channel_message message;
+	char name[DIVISION_NAME];
+	struct err why = { 0 };
+	int got = 0;
+
+	name_part(parts, from, name);
+	while (got == 0) {
+		if (interrupt_asked())
+			return err_set(err, -EINTR, "interrupted before the run began");
+		if (clock_now_ns() >= deadline_ns)
+			return err_set(err, -ETIMEDOUT, "%s was not ready within limits.connect", name);
+		channel_read(channel);
+		got = channel_take(channel, &message, &why);
+		if (got == 0 && channel->ended)
+			return err_set(err, -ECONNRESET, "%s ended before the run began", name);
+		if (got == 0)
+			parts_sleep(parts, clock_now_ns() + POLL_NS);
+	}
+	if (got < 0 || message.type != type)
+		return err_set(err, -EPROTO, "%s: %s", name, got < 0 ? why.text : "another message than that it is ready");
+	return 0;
+}
+
+int
+parts_start(struct parts *parts, uint64_t *zero_ns, struct err *err)
+{
+	uint64_t deadline_ns = clock_now_ns() + parts->scenario->limits.connect_ps / PS_PER_NS;
+	int ret = 0;
+
+	if (parts->which != 0) {
+		channel_put(&parts->peers[0].channel, PARTS_READY, NULL, 0, NULL, 0);
+		channel_flush(&parts->peers[0].channel);
+		ret = await(parts, 0, PARTS_START, deadline_ns, err);
+	}
+	for (uint32_t p = 1; parts->which == 0 && p < parts->count && ret == 0; p++)
+		ret = await(parts, p, PARTS_READY, deadline_ns, err);
+	for (uint32_t p = 1; parts->which == 0 && p < parts->count && ret == 0; p++)
+		channel_put(&parts->peers[p].channel, PARTS_START, NULL, 0, NULL, 0);
+	parts_flush(parts);
+	*zero_ns = clock_now_ns();
+	return ret;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/parts/parts_hosts.h"
+
+#include "emulation/embedded_hosts.h"
+#include "emulation/parts/parts_state.h"
+#include "rxe-hosts/steps/remote.h"
+
+static struct node *
+node_create(void *ctx, uint32_t node, struct err *err)
+{
+	return embedded_hosts.node_create(((struct parts *)ctx)->emulation, node, err);
+}
+
+static struct step_engine *
+program_create(void *ctx, uint32_t node, struct err *err)
+{
+	return step_engine_create_remote(((struct parts *)ctx)->scenario->plan, node, err);
+}
+
+static const struct part_peer *
+peer_of(const void *ctx, uint32_t node)
+{
+	const struct parts *parts = ctx;
+
+	return &parts->peers[parts->part_of[node]];
+}
+
+static bool
+working(void *ctx, uint32_t node)
+{
+	return peer_of(ctx, node)->working;
+}
+
+static bool
+sending(void *ctx, uint32_t node, uint64_t *next_ps)
+{
+	const struct part_peer *peer = peer_of(ctx, node);
+
+	*next_ps = peer->next_ps;
+	return peer->sending;
+}
+
+const struct host_driver_ops parts_hosts = {
+	.node_create = node_create,
+	.program_create = program_create,
+	.working = working,
+	.sending = sending,
+};

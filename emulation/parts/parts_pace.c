@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* When the next window may start: by the clock, and by how far the other parts are. */
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/interrupt.h"
+#include "common/minmax.h"
+#include "common/units.h"
+#include "emulation/parts/parts_state.h"
+
+uint64_t
+parts_horizon(void *ctx)
+{
+	const struct parts *parts = ctx;
+	uint64_t horizon_ps = TIME_NEVER;
+
+	for (uint32_t p = 0; p < parts->count; p++) {
+		const struct part_peer *peer = &parts->peers[p];
+
+		if (peer->delay_ps != TIME_NEVER && peer->leaves_ps != TIME_NEVER)
+			horizon_ps = min_u64(horizon_ps, peer->leaves_ps + peer->delay_ps);
+	}
+	return horizon_ps;
+}
+
+/*
+ * What this part starts next starts at goal_ps, unless something comes in before; that arrives at the horizon or later.
+ * Whoever has nothing new to say says that he lives.
+ */
+static void
+promise(struct parts *parts, uint64_t goal_ps, uint64_t horizon_ps, uint64_t now_ns)
+{
+	uint64_t leaves_ps = min_u64(goal_ps, horizon_ps);
+
+	if (leaves_ps <= parts->said_ps && now_ns - parts->said_ns < PARTS_ALIVE_NS)
+		return;
+	parts->said_ps = max_u64(parts->said_ps, leaves_ps);
+	parts->said_ns = now_ns;
+	parts->said.leaves_ps = parts->said_ps;
+	for (uint32_t p = 0; p < parts->count; p++)
+		channel_put(&parts->peers[p].channel, PARTS_PROMISE, &parts->said, sizeof(parts->said), NULL, 0);
+}
+
+/* Those that hold the window up: one that is silent, or says the same again and again, is lost. */
+static void
+watch(struct parts *parts, uint64_t end_ps, uint64_t now_ns)
+{
+	for (uint32_t p = 0; p < parts->count; p++) {
+		struct part_peer *peer = &parts->peers[p];
+
+		if (peer->delay_ps == TIME_NEVER || peer->leaves_ps == TIME_NEVER ||
+		    peer->leaves_ps + peer->delay_ps >= end_ps) {
+			peer->stuck = (struct patience){ 0 };
+			peer->silent = (struct patience){ 0 };
+			continue;
+		}
+		if (patience_look(&peer->silent, now_ns) >= PARTS_SILENCE_NS)
+			parts_lose(parts, p, "it said nothing for 5 s: stopped, stuck, or its network is cut");
+		else if (patience_look(&peer->stuck, now_ns) >= PARTS_STUCK_NS)
+			parts_lose(parts, p, "it did not go on for 30 s");
+	}
+}
+
+/* The clock at a time of the run. */
+static uint64_t
+wall_ns(const struct pacer *pacer, uint64_t time_ps)
+{
+	return pacer->zero_ns + time_ps / PS_PER_NS;
+}
+
+uint64_t
+parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
+{
+	struct parts *parts = ctx;
+	struct pacer *pacer = &parts->emulation->pacer;
+	uint64_t goal_ps, horizon_ps, now_ns, until_ns, slept_ns;
+	bool blocked = false;
+
+	for (;;) {
+		parts_take_in(parts);
+		if (parts->over || interrupt_asked())
+			return TIME_NEVER;
+		now_ns = clock_now_ns();
+		goal_ps = max_u64(earliest_ps, min_u64(start_ps, cut_next_ps(&parts->cut)));
+		horizon_ps = parts_horizon(parts);
+		promise(parts, goal_ps, horizon_ps, now_ns);
+		parts_flush(parts);
+		until_ns = wall_ns(pacer, goal_ps);
+		if (now_ns >= until_ns && horizon_ps >= goal_ps + pacer->window_ps)
+			break;
+		patience_look(&pacer->lived, now_ns);
+		if (now_ns >= until_ns) {
+			watch(parts, goal_ps + pacer->window_ps, now_ns);
+			parts->blocked_windows += !blocked;
+			blocked = true;
+			until_ns = now_ns + PARTS_ALIVE_NS / 2;
+		}
+		if (pacer->busy)
+			continue;
+		parts_sleep(parts, min_u64(until_ns, now_ns + PARTS_ALIVE_NS / 2));
+		slept_ns = clock_now_ns() - now_ns;
+		pacer->slept_ns += slept_ns;
+		parts->waits_ns += blocked ? slept_ns : 0;
+		pacer->opened_ns += blocked ? slept_ns : 0; /* no work of this machine's */
+	}
+	return pacer_wait(pacer, earliest_ps, goal_ps);
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parts of a fabric as programs of their own, and somebody between two of them who changes what they say."""
+import os
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+from harness import DPSWITCH, ROCELAB, Run, descendants, fail, scratch
+
+HEADER = struct.Struct("<IHHII")
+MAGIC = 0x54504352
+FRAME, PAUSE, PROMISE, RECORDS, COUNTERS, STEP = 5, 6, 7, 8, 10, 11
+
+
+class Parts:
+    """Programs of one fabric, each started by hand."""
+
+    def __init__(self, count=2):
+        self.dir = scratch()
+        self.addresses = [str(self.dir / f"part-{i}") for i in range(count)]
+        self.programs = {}
+
+    def start(self, which, scenario, *args, addresses=None):
+        out = self.dir / f"out-{which}"
+        out.mkdir(exist_ok=True)
+        words = [DPSWITCH, scenario, "--quiet", "--out", out, "--part", f"{which}/{len(self.addresses)}", "--parts-at",
+                 ",".join(addresses or self.addresses), *args]
+        self.programs[which] = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                                stderr=subprocess.PIPE, text=True)
+        return self.programs[which]
+
+    def listening(self, which, timeout=30):
+        end = time.monotonic() + timeout
+        while not os.path.exists(self.addresses[which]):
+            if time.monotonic() > end or self.programs[which].poll() is not None:
+                fail(f"part {which} does not listen: {self.end(which)}")
+            time.sleep(0.005)
+
+    def end(self, which, timeout=60):
+        program = self.programs[which]
+        try:
+            stdout, stderr = program.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            for other in self.programs.values():
+                other.kill()
+            fail(f"part {which} still runs after {timeout} s")
+        return Run(self.dir / f"out-{which}", subprocess.CompletedProcess([], program.returncode, stdout, stderr))
+
+
+class Between(threading.Thread):
+    """Listens in place of part 0, and passes on what both sides say; change(type, body) gives what part 0 hears instead."""
+
+    def __init__(self, address, to, change):
+        super().__init__(daemon=True)
+        self.to, self.change = to, change
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(address)
+        self.listener.listen(4)
+        self.start()
+
+    def run(self):
+        try:
+            theirs, _ = self.listener.accept()
+            ours = socket.socket(socket.AF_UNIX)
+            ours.connect(self.to)
+            threading.Thread(target=self.copy, args=(ours, theirs, None), daemon=True).start()
+            self.copy(theirs, ours, self.change)
+        except OSError:
+            pass
+
+    @staticmethod
+    def copy(source, sink, change):
+        data = b""
+        try:
+            while got := source.recv(65536):
+                data += got
+                while len(data) >= HEADER.size:
+                    magic, kind, zero, size, zero2 = HEADER.unpack_from(data)
+                    if len(data) < HEADER.size + size:
+                        break
+                    body, data = data[HEADER.size:HEADER.size + size], data[HEADER.size + size:]
+                    new = change(kind, body) if change else (kind, body)
+                    if isinstance(new, bytes):
+                        sink.sendall(new)
+                    elif new is not None:
+                        sink.sendall(HEADER.pack(MAGIC, new[0], 0, len(new[1]), 0) + new[1])
+        except OSError:
+            pass
+        for end in (source, sink):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+class Live:
+    """`rocelab run --parts` under way."""
+
+    def __init__(self, scenario, *args):
+        self.out = scratch()
+        words = [ROCELAB, "run", scenario, "--parts", "2", "--allow-unfinished", "--out", self.out, *args]
+        self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def part(self, which, timeout=60):
+        """The program of a part, once its run goes on."""
+        end, grown, before = time.monotonic() + timeout, 0, 0
+        while grown < 3 and time.monotonic() < end and self.process.poll() is None:
+            time.sleep(0.3)  # what is recorded is written four times a second; what is configured, once
+            grown, before = grown + 1 if self.recorded() > before else 0, self.recorded()
+        while time.monotonic() < end and self.process.poll() is None:
+            for pid in descendants(self.process.pid):
+                try:
+                    with open(f"/proc/{pid}/cmdline", "rb") as file:
+                        words = file.read().split(b"\0")
+                except OSError:
+                    continue
+                if f"{which}/2".encode() in words:
+                    return pid
+            time.sleep(0.01)
+        return fail(f"part {which} does not run: {self.end().stderr}")
+
+    def recorded(self):
+        file = self.out / "records.bin"
+        return file.stat().st_size if file.exists() else 0
+
+    def end(self, timeout=90):
+        try:
+            stdout, stderr = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, 9)
+            fail(f"still running after {timeout} s")
+        return Run(self.out, subprocess.CompletedProcess([], self.process.returncode, stdout, stderr))

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fabric that several programs run: what crosses is exact, whatever the transport took, and who goes away is named."""
+import os
+import signal
+import struct
+
+from harness import Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, told, DPSWITCH, ROCELAB
+from parts import COUNTERS, FRAME, PROMISE, RECORDS, STEP, Between, Live, Parts
+
+# Frames, pauses, polls and their replies, notifications and faults cross the cables of a; a cable of it is cut for a while.
+CROSSED = """
+topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3", "h4", "h5" ]; switches = [ "a", "b", "c" ]; rate = "200Mbps";
+  delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "h4 c", "h5 c", "a b", "b c", "a c" ); };
+timing = { clock = "real"; };
+host = { mtu = 1024; };
+parts = ( { names = [ "a" ]; }, { names = [ "b", "c" ]; } );
+collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "1MB"; } );
+flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "1MB"; start = "5ms"; },
+          { src = "h4"; dst = "h3"; sport = 20001; bytes = "1MB"; start = "5ms"; },
+          { src = "h1"; dst = "h3"; sport = 20002; bytes = "1MB"; start = "5ms"; } );
+"""
+FAULTS = """
+faults = ( { kind = "pfc-storm"; port = "b:3"; start = "20ms"; duration = "10ms"; },
+           { kind = "pfc-storm"; port = "a:1"; start = "60ms"; duration = "5ms"; },
+           { kind = "loss"; port = "a:3"; rate = 0.01; start = "40ms"; duration = "50ms"; },
+           { kind = "link-down"; port = "a:3"; start = "120ms"; duration = "3ms"; } );
+"""
+RING = """
+topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [ "a", "b" ]; rate = "200Mbps";
+  delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "a b" ); };
+timing = { clock = "real"; };
+host = { mtu = 1024; %s };
+parts = ( { names = [ "a" ]; }, { names = [ "b" ]; } );
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "400KB"; payload = "%s"; iterations = %d; } );
+limits = { connect = "%s"; virtual_time = "60s"; };
+"""
+LONG = RING % ("", "synthetic", 1000, "60s")
+
+
+def same(ours, whole, name):
+    for file in ("steps.csv", "flows.csv", "verdict.json"):
+        if (whole.dir / file).exists():
+            check((ours.dir / file).read_text() == (whole.dir / file).read_text(), f"{name}: {file} is that of one program",
+                  ours.dir / file)
+
+
+def exact():
+    """A run in real time has the results of one in virtual time, though nothing else of it is the same."""
+    for name, text in (("faults", CROSSED + FAULTS), ("an incast", CROSSED), ("selective", CROSSED.replace(
+            "mtu = 1024;", 'mtu = 1024; transport = "selective";'))):
+        scenario = scenario_file(text)
+        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--parts", "2")
+        same(ours, whole, name)
+        other = Run(ours.dir / "parts" / "1")
+        for run in (ours, other):
+            broken = [i for i in run.run["invariants"] if not i["holds"]]
+            check(not broken, f"{name}: invariants hold in part {run.run['part']['part']}", broken)
+        check(ours.run["part"]["frames_out"] == other.run["part"]["frames_in"] > 1000, f"{name}: what left came in",
+              (ours.run["part"], other.run["part"]))
+        check(sum(ours.run["drops"].values()) + sum(other.run["drops"].values()) == sum(whole.run["drops"].values()),
+              f"{name}: as many drops", (ours.run["drops"], other.run["drops"], whole.run["drops"]))
+        check(not ours.run["idle_faults"], f"{name}: faults of both parts acted", ours.run["idle_faults"])
+
+
+def contents():
+    """Real data, elements verified, over parts that METIS makes of a fat-tree, and both transports."""
+    fat = """topology = { kind = "fat-tree"; k = 4; rate = "100Mbps"; delay = "50us"; };
+timing = { clock = "real"; }; host = { mtu = 1024; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "64KB"; payload = "real"; } );"""
+    for text, parts, *args in ((RING % ("", "real", 2, "60s"), 2, "--lcores", "2", "--capture", "a:3,b:3"), (RING % ('transport = "selective";', "real", 1, "60s"), 2),
+                        (RING % ("", "real", 1, "60s") + 'faults = ( { kind = "loss"; port = "a:3"; rate = 0.02; } );', 2),
+                        (fat, 3)):
+        run = rocelab(scenario_file(text), "--parts", str(parts), *args)
+        check(run.run["end_reason"] == "complete", f"{parts} parts: complete", run.stderr)
+        check(set(run.wrong()) == {"0"}, f"{parts} parts: no wrong element", run.stdout)
+        check(run.run["part"]["of"] == parts and run.run["part"]["frames_in"] > 0, f"{parts} parts: frames crossed")
+        for file in ("capture.pcapng", "parts/1/capture.pcapng") if args else ():
+            check((run.dir / file).stat().st_size > 400000, f"{file} has the frames of its own end")
+
+
+def gone():
+    for which, how, why in ((1, signal.SIGKILL, "part 1 (h2, h3, b) was lost: its program has ended"),
+                            (1, signal.SIGSTOP, "part 1 (h2, h3, b) was lost: it said nothing for 5 s"),
+                            (0, signal.SIGKILL, "part 0 (h0, h1, a) was lost: its program has ended")):
+        live = Live(scenario_file(LONG))
+        os.kill(live.part(which), how)
+        run = live.end()
+        name = f"part {which}, {how.name}"
+        check(run.code == 1 and why in run.stderr, f"{name}: named", run.stderr)
+        check("did not finish" in run.report, f"{name}: the verdict on what there is follows", run.report)
+        if which == 1:
+            check(run.run["end_reason"] == "part_lost" and why in run.run["error"], f"{name}: end reason", run.run)
+            check("the program went away that ran the part of the fabric with h2" in " ".join(run.report.split()),
+                  f"{name}: in the report", run.report[:400])
+        kept = scratch()
+        command("cp", (run.dir if which == 1 else run.dir / "parts" / "1") / "records.bin", kept)
+        command(ROCELAB, "diagnose", kept)
+        print(f"ok {name}: a recording is kept", flush=True)
+
+
+def interrupted():
+    live = Live(scenario_file(LONG))
+    live.part(1)
+    os.killpg(live.process.pid, signal.SIGINT)
+    run = live.end()
+    check(run.run["end_reason"] == "interrupt", "Ctrl-C: end reason", run.stderr)
+    check(Run(run.dir / "parts" / "1").run["end_reason"] == "interrupt", "Ctrl-C: of the other part, too")
+    check("did not finish" in run.report, "Ctrl-C: verdict")
+
+
+def strangers():
+    """Those with whom no run begins, told by both."""
+    scenario = scenario_file(RING % ("", "synthetic", 1, "3s"))
+    parts = Parts()
+    parts.start(0, scenario)
+    run = parts.end(0)
+    check(run.code == 3 and "part 1 (h2, h3, b) did not come within 3 s (limits.connect)" in run.stderr, "one that is late",
+          (run.code, run.stderr))
+
+    tokens = []
+    for text in ("a token of sixteen", "another of sixteen"):
+        tokens.append(scratch() / "token")
+        tokens[-1].write_text(text + "\n")
+    for name, args, words in (("another scenario", ([], ["--seed", "2"]), "has another scenario: give all of them the same file"),
+                              ("another token", (["--token", tokens[0]], ["--token", tokens[1]]), "has another token"),
+                              ("no token", (["--token", tokens[0]], []), "has another token")):
+        parts = Parts()
+        parts.start(0, scenario, *args[0])
+        parts.listening(0)
+        parts.start(1, scenario, *args[1])
+        first, second = parts.end(0), parts.end(1)
+        check(words in second.stderr and second.code == 2, f"{name}: told by who came", (second.code, second.stderr))
+        told_first = "another token was sent away" if "token" in name else words
+        check(told_first in first.stderr and first.code in (2, 3), f"{name}: told by who was there", (first.code, first.stderr))
+        check(not (first.dir / "records.bin").exists(), f"{name}: nothing is written")
+
+    parts = Parts()
+    parts.addresses = ["0.0.0.0:47810", "127.0.0.1:47811"]
+    parts.start(0, scenario)
+    run = parts.end(0)
+    check(run.code == 2 and "can be reached from other machines: give all parts the same --token" in run.stderr,
+          "an open address without a token", run.stderr)
+
+
+def over_tcp():
+    scenario = scenario_file(RING % ("", "real", 1, "60s"))
+    token = scratch() / "token"
+    token.write_text("a token of sixteen\n")
+    parts = Parts()
+    parts.addresses = ["127.0.0.1:47812", "127.0.0.1:47813"]
+    for which in (1, 0):
+        parts.start(which, scenario, "--token", token)
+    runs = [parts.end(which) for which in (0, 1)]
+    check(all(run.code == 0 and run.run["end_reason"] == "complete" for run in runs), "TCP: complete", [r.stderr for r in runs])
+
+
+def changed(kind, at, form, value, after=20):
+    """What part 0 hears: one field of a message of a kind is another, once so many have gone by."""
+    seen = [0]
+
+    def change(got, body):
+        if got != kind or len(body) <= at:
+            return got, body
+        seen[0] += 1
+        if seen[0] != after:
+            return got, body
+        body = bytearray(body)
+        struct.pack_into(form, body, at, value)
+        return got, bytes(body)
+    return change
+
+
+def lying():
+    scenario = scenario_file(RING % ("", "synthetic", 20, "20s"))
+    for name, change, why in (
+            ("a frame of the past", changed(FRAME, 0, "<Q", 1), "FRAME: time_ps = 1; right would be"),
+            ("a frame at no cable", changed(FRAME, 8, "<I", 0), "FRAME: port = 0 is not at a cable between its part and this"),
+            ("a frame of no flow", changed(FRAME, 12, "<I", 1 << 30), "FRAME: flow cannot be"),
+            ("a frame of no type", changed(FRAME, 30, "<B", 77), "FRAME: type cannot be"),
+            ("a frame with bytes", changed(FRAME, 32, "<B", 1 << 7), "FRAME: flags cannot be"),
+            ("a frame too large", changed(FRAME, 24, "<H", 60000), "FRAME: wire_bytes cannot be"),
+            ("a promise broken", changed(PROMISE, 0, "<Q", 0), "PROMISE: leaves_ps = 0; right would be"),
+            ("a record of others", changed(RECORDS, 12, "<I", 0, after=1), "is not of its part"),
+            ("counters of others", changed(COUNTERS, 0, "<I", 0, after=1), "node = 0 is not of its part"),
+            ("a step of no plan", changed(STEP, 8, "<I", 77, after=1), "STEP of no plan of its host"),
+            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "is no message of a part")):
+        parts = Parts()
+        parts.start(0, scenario)
+        parts.listening(0)
+        between = str(parts.dir / "between")
+        Between(between, parts.addresses[0], change)
+        parts.start(1, scenario, addresses=[between, parts.addresses[1]])
+        first, second = parts.end(0), parts.end(1)
+        check("part 1 (h2, h3, b) was lost: " in first.stderr and why in first.stderr, f"{name}: named", first.stderr)
+        check(first.code == 1 and second.code >= 0, f"{name}: both end", (first.code, second.code, second.stderr))
+        if first.run["end_reason"] == "part_lost":
+            check("part 0 (h0, h1, a) was lost" in second.run["error"], f"{name}: to the other, part 0 went away", second.stderr)
+        check((first.dir / "records.bin").stat().st_size > 1000, f"{name}: recorded")
+
+
+def refused():
+    ring = RING % ("", "synthetic", 1, "60s")
+    for words, text, args in (
+            ('parts of a fabric run in real time: set it to "real"', ring.replace('"real"', '"virtual"'), ["--parts", "2"]),
+            ("the scenario has 2 parts, and 3 are asked for", ring, ["--parts", "3"]),
+            ('"x" is no node of this topology', ring.replace('[ "b" ]', '[ "b", "x" ]'), ["--parts", "2"]),
+            ('switch "b" is in no part', ring.replace('[ "b" ]', '[ "h3" ]'), ["--parts", "2"]),
+            ('"a" is named twice', ring.replace('[ "b" ]', '[ "b", "a" ]'), []),
+            ("3 parts of 2 switches", ring.replace("parts = (", "// parts = ("), ["--parts", "3"]),
+            ("a tracer asks devices of its own program", ring + "flowtracer = { enabled = true; };", ["--parts", "2"])):
+        out = scratch() / "out"
+        done = command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=2)
+        check(words.lower() in told(done) and told(done).count(words.lower()) == 1, f"refused once: {words}", done.stderr)
+        check(not out.exists(), "and nothing is left")
+    for words, args in (("give I/N", ["--part", "2/2"]), ("go together", ["--part", "0/2"]),
+                        ("is no address of a part", ["--part", "0/2", "--parts-at", "here,there"]),
+                        ("has 1 addresses for 2 parts", ["--part", "0/2", "--parts-at", "/tmp/x"])):
+        done = command(DPSWITCH, scenario_file(ring), "--out", scratch(), *args, expect=2)
+        check(words in done.stderr, f"refused: {words}", done.stderr)
+
+
+def main():
+    refused()
+    exact()
+    contents()
+    over_tcp()
+    strangers()
+    lying()
+    interrupted()
+    gone()
+
+
+main()
