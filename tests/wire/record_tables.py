@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""record_tables.py LISTING ROOT [--renew]: docs/wire-formats.md and scripts/wireshark/rocelab.lua say of records what the
-compiler knows of them (record_listing.c). With --renew they are made to."""
+"""record_tables.py LISTING ROOT [--renew]: docs/wire-formats.md, scripts/wireshark/rocelab.lua and scripts/records say of
+records what the compiler knows of them (record_listing.c). With --renew they are made to."""
 import pathlib
 import re
 import subprocess
@@ -13,6 +13,7 @@ from soaking import record_layout  # pylint: disable=wrong-import-position
 
 PAGE = ROOT / "docs/wire-formats.md"
 LUA = ROOT / "scripts/wireshark/rocelab.lua"
+READER = ROOT / "scripts/records/rocelab_records.py"
 LUA_COLUMNS = 122
 
 
@@ -96,10 +97,34 @@ def lua_with(lua, version, kinds, values):
     return re.sub(r'(local MAGIC, VERSION, .* = "ROCELAB1",) \d+', rf"\1 {version}", lua)
 
 
+def wrapped(head, words, tail):
+    """A row of a table in Python: words in one text, on as many lines as it takes."""
+    lines, line = [], head + '"'
+    for at, word in enumerate(words):
+        word += tail if at + 1 == len(words) else ", "
+        if len(line) + len(word) > LUA_COLUMNS:
+            lines.append(line + '"')
+            line = '        "'
+        line += word
+    return "\n".join(lines + [line])
+
+
+def reader_with(text, version, kinds, values):
+    first, last = "# ---- made of common/wire by tests/wire/record_tables.py --renew ----\n", "# ---- until here ----\n"
+    table = [f"VERSION = {version}", "KINDS = {"]
+    for number, (name, size, _, fields) in sorted(kinds.items()):
+        words = [" ".join((str(at), re.sub(r"\[(\d+)\]", r"_\1", member), form)) for at, member, form in fields]
+        table.append(wrapped(f'    {number}: ("{name}", {size}, ', words, '"),'))
+    table += ["}", "VALUES = {"]
+    table += [wrapped(f'    "{field}": ', names, '".split(", "),') for field, names in values.items()]
+    start, end = text.index(first) + len(first), text.index(last)
+    return text[:start] + "\n".join(table + ["}"]) + "\n" + text[end:]
+
+
 def main():
     version, kinds, values = listed()
     failed = 0
-    for path, renewed in ((PAGE, page_with), (LUA, lua_with)):
+    for path, renewed in ((PAGE, page_with), (LUA, lua_with), (READER, reader_with)):
         is_text = path.read_text(encoding="utf-8")
         right = renewed(is_text, version, kinds, values)
         if is_text == right:
