@@ -28,17 +28,20 @@ too_long(uint64_t idle_ns)
 static int
 start(struct analyzer *analyzer, struct child_args *args, struct err *err)
 {
-	char path[PATH_MAX], done[16];
+	char path[PATH_MAX], outside[PATH_MAX], done[16];
 	int pipes[2], ret = child_find("analyzer", "diag", path, sizeof(path), err);
 
 	if (ret < 0)
 		return ret;
+	if (snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, analyzer->dir) >= (int)sizeof(outside))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
 	/* Its end is not for the programs that are started later. */
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return err_set(err, -errno, "no pipe for the analyzer: %s", strerror(errno));
 	fcntl(pipes[1], F_SETFD, 0);
 	snprintf(done, sizeof(done), "%d", pipes[1]);
-	if (child_add(args, "--out", err) < 0 || child_add(args, analyzer->dir, err) < 0 ||
+	if (child_add(args, "--outside", err) < 0 || child_add(args, outside, err) < 0 ||
+	    child_add(args, "--out", err) < 0 || child_add(args, analyzer->dir, err) < 0 ||
 	    child_add(args, "--done", err) < 0 || child_add(args, done, err) < 0 ||
 	    (analyzer->print && child_add(args, "--print", err) < 0))
 		ret = -E2BIG;

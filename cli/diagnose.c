@@ -16,15 +16,22 @@
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
+#include "outside/replay.h"
 
 struct diagnose_options {
 	const char *dir, *out;
+	const char *programs[OUTSIDE_PROGRAMS + 1]; /* [nprograms] one more than there may be: then it is told */
+	uint32_t nprograms;
 	bool json, fail_on_finding;
 	bool shown; /* already, and what came of it is the exit code */
 };
 
 static const struct argp_option options[] = {
 	{ "out", 'o', "DIR", 0, "Where the reports go (default: into the run's directory)", 0 },
+	{ "diagnoser", 'd', "PROGRAM", 0,
+	  "A program that reads the same records and says what it finds (docs/bring-your-own.md), in place of those that "
+	  "followed the run; several times",
+	  0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
 	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
 	{ 0 },
@@ -38,6 +45,10 @@ parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'o':
 		diagnose->out = arg;
+		return 0;
+	case 'd':
+		if (diagnose->nprograms <= OUTSIDE_PROGRAMS)
+			diagnose->programs[diagnose->nprograms++] = arg;
 		return 0;
 	case 'j':
 		diagnose->json = true;
@@ -68,17 +79,34 @@ static const struct argp argp = {
 	       "several systems side by side, all of them again.",
 };
 
-/* Starts the analyzer and waits for its end. @param print  for people, too. @return exit code, or negative errno with err set */
+static int
+join_path(char path[PATH_MAX], const char *dir, const char *name, struct err *err)
+{
+	if (snprintf(path, PATH_MAX, "%s/%s", dir, name) < PATH_MAX)
+		return 0;
+	return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+}
+
+/*
+ * Starts the analyzer and waits for its end; before it programs from outside, where some are to say something about the recording.
+ * @param print  for people, too
+ * @return exit code, or negative errno with err set
+ */
 static int
 analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 {
-	char records[PATH_MAX], path[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", diagnose->out }, .count = 5 };
+	char records[PATH_MAX], outside[PATH_MAX], path[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", outside, "--out", diagnose->out },
+				   .count = 7 };
 	pid_t pid;
-	int ret;
+	int ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
 
-	if (snprintf(records, sizeof(records), "%s/" RUN_RECORDING, diagnose->dir) >= (int)sizeof(records))
-		return err_set(err, -ENAMETOOLONG, "%s: too long a path", diagnose->dir);
+	if (ret == 0)
+		ret = join_path(outside, diagnose->nprograms != 0 ? diagnose->out : diagnose->dir, RUN_OUTSIDE, err);
+	if (ret == 0 && diagnose->nprograms != 0)
+		ret = outside_replay(records, diagnose->programs, diagnose->nprograms, outside, NULL, err);
+	if (ret < 0)
+		return ret == -EINVAL || ret == -ENOENT || ret == -EACCES || ret == -ENOEXEC ? EXIT_USAGE : ret;
 	ret = print ? child_add(&args, "--print", err) : 0;
 	if (ret == 0)
 		ret = child_find("analyzer", "diag", path, sizeof(path), err);

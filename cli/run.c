@@ -23,9 +23,9 @@
 struct run_options {
 	struct scenario_options scenario;
 	const char *out;
-	struct child_args pass;    /* options that dpswitch understands, those of the scenario among them */
-	struct child_args capture; /* more of them, for the run in the folder itself */
-	char hold[64], poll[64];   /* as --set has them */
+	struct child_args pass;  /* options that dpswitch understands, those of the scenario among them */
+	struct child_args base;  /* more of them, for the run in the folder itself */
+	char hold[64], poll[64]; /* as --set has them */
 	char diagnosers[512];
 	uint32_t parts;
 	bool json, fail_on_finding, allow_unfinished;
@@ -50,6 +50,8 @@ static const struct argp_option options[] = {
 	  "hawkeye-maxr, "
 	  "full-polling; those that poll or probe run by themselves, of the same seed. As the scenario's key diagnosers",
 	  0 },
+	{ "diagnoser", 'D', "PROGRAM", 0,
+	  "A program that reads the same records and says what it finds (docs/bring-your-own.md); several times", 0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0,
 	  "Write what crosses these ports (\"node:port\"), both directions, into DIR/capture.pcapng for Wireshark", 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it; 128 keeps every header)",
@@ -130,12 +132,14 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'P':
 		run->parts = (uint32_t)args_number(state, "--parts", arg, 2, PARTS_MAX);
 		return 0;
+	case 'D':
+		return pass_on(state, &run->base, "--diagnoser", arg);
 	case 'c':
-		return pass_on(state, &run->capture, "--capture", arg);
+		return pass_on(state, &run->base, "--capture", arg);
 	case 'B':
-		return pass_on(state, &run->capture, "--capture-bytes", arg);
+		return pass_on(state, &run->base, "--capture-bytes", arg);
 	case 'L':
-		return pass_on(state, &run->capture, "--capture-limit", arg);
+		return pass_on(state, &run->base, "--capture-limit", arg);
 	case 'd':
 		return list_systems(state, arg);
 	case 'o':
@@ -217,7 +221,7 @@ run_systems(const struct run_options *run, struct systems_plan *plan)
 {
 	struct err err = { 0 };
 	size_t findings = 0;
-	int ret = systems_run(plan, &run->pass, &run->capture, &err), shown;
+	int ret = systems_run(plan, &run->pass, &run->base, &err), shown;
 
 	if (ret == EXIT_USAGE || ret == EXIT_NOT_BEGUN || launch_abandoned()) {
 		if (err.text[0] != '\0')
@@ -249,8 +253,8 @@ run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *
 	}
 	if (plan->count != 0)
 		return run_systems(run, plan);
-	for (size_t i = 0; i < run->capture.count; i++)
-		if (child_add(&run->pass, run->capture.argv[i], &run->err) < 0)
+	for (size_t i = 0; i < run->base.count; i++)
+		if (child_add(&run->pass, run->base.argv[i], &run->err) < 0)
 			return EXIT_USAGE;
 	ret = one_run(&one, systems_plan_take(plan), dir, &status, &run->err);
 	if (ret == 0)

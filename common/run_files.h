@@ -24,7 +24,8 @@
 #define RUN_PREDICTION "prediction.csv"
 #define RUN_PROVENANCE "provenance.dot"
 #define RUN_COMPARISON "comparison.json"
-#define RUN_SYSTEMS "systems"       /* a folder of folders: runs and reports of systems that are compared */
+#define RUN_SYSTEMS "systems" /* a folder of folders: runs and reports of systems that are compared */
+#define RUN_OUTSIDE "outside.json"
 #define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
 #define RUN_PARTS "parts"           /* a folder: K/ has the files of part K, where several programs ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */

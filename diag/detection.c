@@ -173,6 +173,8 @@ detection_times(const void *stream, size_t size_bytes, const struct diagnosis *a
 	if (verdict->nfindings != 0)
 		rc = bisect(&search, err);
 	for (uint32_t i = 0; i < verdict->nfindings; i++) {
+		if (verdict->findings[i].detected_ps != 0)
+			continue; /* it was said when it was */
 		verdict->findings[i].detected_ps = at_ps(&search, search.brackets[i].with);
 		verdict->findings[i].undetected_ps = at_ps(&search, search.brackets[i].without);
 	}

@@ -19,8 +19,10 @@
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
 #include "diag/detection.h"
+#include "diag/outside/outside.h"
 #include "diag/registry.h"
 #include "diag/report/facts.h"
+#include "diag/report/outside.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 #include "web/page.h"
@@ -28,10 +30,10 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
-	const char *listen, *read, *out;
+	const char *listen, *read, *out, *outside;
 	bool print, times, quiet;
 	int done;                /* -1: none */
-	struct diagnosis *asked; /* [nasked] */
+	struct diagnosis *asked; /* [nasked], with room for OUTSIDE_PROGRAMS more */
 	uint32_t nasked;
 	bool *named;   /* [ndiagnosers] by --diagnoser; none is: all are asked */
 	void **chosen; /* [ndiagnosers] their options */
@@ -41,6 +43,7 @@ static const struct argp_option own_options[] = {
 	{ "listen", 'l', "SOCKET", 0, "Wait for one connection on a unix socket's path, or HOST:PORT", 0 },
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
+	{ "outside", 'O', "FILE", 0, "What outside programs said of the run, if there is such a file: outside.json", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
 	{ "diagnoser", 'D', "NAME", 0, "Ask this one, and no other that is not named; may be given again (default: all)",
 	  0 },
@@ -106,6 +109,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		options->out = arg;
 		return 0;
+	case 'O':
+		options->outside = arg;
+		return 0;
 	case 'p':
 		options->print = true;
 		return 0;
@@ -164,7 +170,7 @@ static int
 options_init(struct options *options, struct err *err)
 {
 	*options = (struct options){ .done = -1 };
-	options->asked = calloc(ndiagnosers, sizeof(*options->asked));
+	options->asked = calloc(ndiagnosers + OUTSIDE_PROGRAMS, sizeof(*options->asked));
 	options->chosen = calloc(ndiagnosers, sizeof(*options->chosen));
 	options->named = calloc(ndiagnosers, sizeof(*options->named));
 	if (options->asked == NULL || options->chosen == NULL || options->named == NULL)
@@ -236,13 +242,40 @@ add_times(const struct options *options, struct verdict *verdict, struct err *er
 	return rc;
 }
 
+/* What outside programs said of the run, which its stream does not tell. */
+struct others {
+	struct outside_report report;
+	struct diagnoser rows[OUTSIDE_PROGRAMS];
+};
+
+/* @param options  its asked has room for them. A verdict without them is better than none. */
+static void
+ask_others(struct options *options, struct others *others)
+{
+	static const struct diagnoser_writers writers = { .json = outside_json, .text = outside_text };
+	struct err err = { "" };
+
+	*others = (struct others){ 0 };
+	if (options->outside == NULL)
+		return;
+	if (outside_report_read(options->outside, &others->report, &err) != 0) {
+		log_warning("%s: the verdict goes without it", err.text);
+		outside_report_fini(&others->report);
+	}
+	outside_rows(&others->report, &writers, others->rows, options->asked + options->nasked);
+	options->nasked += others->report.count;
+}
+
 static int
-diagnose(const struct options *options, const struct evidence *ev, struct err *err)
+diagnose(struct options *options, const struct evidence *ev, struct err *err)
 {
 	char missing[FACTS_INCOMPLETE];
 	struct verdict *verdict = NULL;
-	int rc = verdict_build(ev, options->asked, options->nasked, &verdict, err);
+	struct others others;
+	int rc;
 
+	ask_others(options, &others);
+	rc = verdict_build(ev, options->asked, options->nasked, &verdict, err);
 	if (rc == 0 && options->times)
 		rc = add_times(options, verdict, err);
 	if (rc == 0)
@@ -251,9 +284,12 @@ diagnose(const struct options *options, const struct evidence *ev, struct err *e
 		close(options->done);
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
+	if (rc == 0 && !options->quiet)
+		outside_tell(verdict);
 	if (rc == 0 && !options->quiet && !verdict_complete(verdict))
 		log_warning("the evidence is incomplete: %s", facts_incomplete(verdict, missing));
 	verdict_destroy(verdict);
+	outside_report_fini(&others.report);
 	return rc;
 }
 
@@ -274,7 +310,7 @@ accept_stream(const char *address, struct err *err)
 
 /* @return an exit code */
 static int
-analyze(const struct options *options)
+analyze(struct options *options)
 {
 	struct err err = { 0 };
 	struct evidence ev;

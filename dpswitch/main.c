@@ -32,6 +32,8 @@ static const struct argp_option option_table[] = {
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
+	{ "diagnoser", 'd', "PROGRAM", 0,
+	  "A program that diagnoses the run besides (docs/bring-your-own.md); several times", 0 },
 	{ "hosts", 'H', "DIR", 0, "Where the sockets of hosts with their own kernel are made: NAME.vhost, NAME.manage", 0 },
 	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it)", 0 },
@@ -76,6 +78,10 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'a':
 		options->run.analyzer = arg;
+		return 0;
+	case 'd':
+		if (options->run.ndiagnosers <= OUTSIDE_PROGRAMS) /* one too many is told where they are started */
+			options->run.diagnosers[options->run.ndiagnosers++] = arg;
 		return 0;
 	case 'H':
 		options->run.hosts = arg;

@@ -42,6 +42,7 @@ struct emulation {
 	struct probe_agent **agents;          /* [nnodes] of R-Pingmesh; NULL for switches, all without it */
 	struct controller *controller;        /* of R-Pingmesh; NULL: none */
 	struct flow_tracing *tracing;         /* FlowTracer; NULL: none */
+	struct outsiders *outsiders;          /* programs that follow the run, borrowed; NULL: none */
 	struct embedded_shared *shared;
 	struct fault_list *faults;
 	struct fault_env fault_env;

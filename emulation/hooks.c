@@ -7,6 +7,7 @@
 #include "common/minmax.h"
 #include "common/units.h"
 #include "emulation/flow_tracing.h"
+#include "emulation/outsiders.h"
 #include "emulation/probing.h"
 #include "emulation/progress.h"
 #include "emulation/rerouting.h"
@@ -30,7 +31,8 @@ hook_next_change(void *ctx, uint64_t now_ps)
 	const struct emulation *emulation = ctx;
 	uint64_t fault_ps = faults_next_ps(emulation->faults, now_ps), route_ps = rerouting_next_ps(emulation, now_ps);
 
-	return min_u64(min_u64(fault_ps, route_ps), flow_tracing_next_ps(emulation->tracing));
+	return min_u64(min_u64(min_u64(fault_ps, route_ps), flow_tracing_next_ps(emulation->tracing)),
+		       outsiders_next_ps(emulation->outsiders));
 }
 
 static void
@@ -41,6 +43,7 @@ hook_change(void *ctx, uint64_t now_ps)
 	faults_apply(emulation->faults, &emulation->fault_env, now_ps);
 	rerouting_apply(emulation, now_ps);
 	flow_tracing_run(emulation, now_ps);
+	outsiders_run(emulation, now_ps);
 }
 
 static bool

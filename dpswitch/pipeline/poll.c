@@ -50,6 +50,17 @@ poll_mark(struct switch_port *port, const struct pkt *poll, bool whole)
 	port->polls.whole |= whole;
 }
 
+void
+switch_ask(struct sw *sw, uint16_t port, uint32_t event)
+{
+	struct port_polls *polls = &sw->ports[port].polls;
+
+	polls->asked++;
+	polls->event = event;
+	polls->whole = true;
+	sw->polling.due = true;
+}
+
 /* Pauses are traced in the class of the victim: those of another do not halt it (IEEE 802.1Qbb). */
 static uint8_t
 victim_class(const struct sw *sw, const struct pkt *poll)

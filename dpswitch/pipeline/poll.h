@@ -40,6 +40,8 @@ void polling_fini(struct polling *polling);
 void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *ways, uint32_t nways);
 /* A polling packet whose victim has no link or way to go on: the port answers, and the packet ends here but for pauses it follows. */
 void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
+/* Somebody asks a port, by no packet: it reports at the next window's end. Between windows. */
+void switch_ask(struct sw *sw, uint16_t port, uint32_t event);
 /* The ports that were asked report. */
 void switch_report(struct sw *sw, const struct window *window);
 /* An epoch has ended: every port reports. */

@@ -83,7 +83,7 @@ switch_run(struct node *node, const struct window *window)
 	const struct pause_frame *pauses[TOPO_MAX_PORTS];
 	struct pkt *pkts[TOPO_MAX_PORTS];
 	uint32_t npkts[TOPO_MAX_PORTS], npauses[TOPO_MAX_PORTS];
-	bool work = sw->account.recheck || sw->storms != 0;
+	bool work = sw->account.recheck || sw->storms != 0 || sw->polling.due;
 
 	if (window->start_ps >= sw->epoch_end_ps)
 		roll_epoch(sw, window);

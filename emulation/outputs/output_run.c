@@ -74,9 +74,11 @@ export_json(const struct emulation *emulation)
 			  (json_int_t)exporter_peak(emulation->exporter), "stream_bytes", (json_int_t)stats->stream_bytes);
 
 	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
-		struct output_stats output = exporter_output(emulation->exporter, *ops);
+		struct output_stats output = sink_stats(exporter_outputs(emulation->exporter), *ops);
 		char key[64];
 
+		if ((*ops)->tell == NULL)
+			continue;
 		snprintf(key, sizeof(key), "%s_lost", (*ops)->name);
 		json_object_set_new(json, key, json_integer(output.error));
 		snprintf(key, sizeof(key), "%s_missed_records", (*ops)->name);

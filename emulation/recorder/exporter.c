@@ -13,7 +13,6 @@
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/recmerge.h"
 #include "emulation/recorder/recqueue.h"
-#include "emulation/recorder/sink.h"
 
 /* Of the bucket, for what is told at the end. */
 #define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap))
@@ -387,10 +386,10 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 	}
 }
 
-struct output_stats
-exporter_output(const struct exporter *e, const struct output_ops *ops)
+const struct sink *
+exporter_outputs(const struct exporter *e)
 {
-	return sink_stats(&e->sink, ops);
+	return &e->sink;
 }
 
 uint64_t

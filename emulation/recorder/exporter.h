@@ -30,7 +30,7 @@
 #include "common/record/limits.h"
 #include "common/wire/record_run.h"
 #include "emulation/recorder/gaps.h"
-#include "emulation/recorder/output.h"
+#include "emulation/recorder/sink.h"
 
 /* A frame, what is told of losses before it, and as much again at the end. */
 #define EXPORTER_BURST_MIN 4608
@@ -76,7 +76,7 @@ uint64_t exporter_burst_bytes(const struct exporter_config *config);
 /*
  * Opens the outputs and starts the stream.
  * @param config   copied
- * @param targets  [count] where it goes, each another row of output_registry
+ * @param targets  [count] where it goes
  * @return NULL with err set (file:line, value, what would be right) and errno
  */
 struct exporter *exporter_create(const struct exporter_config *config, const struct output_target *targets, uint32_t count,
@@ -126,8 +126,8 @@ void exporter_flush(struct exporter *exporter);
 void exporter_finish(struct exporter *exporter, struct rec_end *end);
 
 void exporter_stats(const struct exporter *exporter, struct exporter_stats *stats);
-/* @return of the output of a row; all 0: there is none. Also after exporter_finish() */
-struct output_stats exporter_output(const struct exporter *exporter, const struct output_ops *ops);
+/* @return its outputs, for sink_stats(). Also after exporter_finish() */
+const struct sink *exporter_outputs(const struct exporter *exporter);
 
 /*
  * The rate that a run without a budget needs.

@@ -13,6 +13,7 @@
 
 const struct output_ops *const output_registry[] = {
 	&output_analyzer,
+	&output_outside,
 	&output_recording,
 	NULL,
 };
@@ -24,6 +25,7 @@ output_open(struct output *output, const struct output_target *target, const str
 	struct spool_config config = { .socket = ops->socket, .cap_bytes = ops->cap_bytes };
 
 	*output = (struct output){ .ops = ops, .give_up_ns = ops->give_up_ns, .gap_seq = FIRST_GAP_SEQ };
+	output->given_fd = ops->close == NULL ? target->fd : -1;
 	output->fd = config.fd = ops->open(target, err);
 	if (output->fd < 0)
 		return output->fd;
@@ -32,6 +34,7 @@ output_open(struct output *output, const struct output_target *target, const str
 		return -errno;
 	spool_put(output->spool, head, sizeof(*head));
 	spool_commit(output->spool);
+	output->put_bytes = sizeof(*head);
 	return 0;
 }
 
@@ -92,6 +95,7 @@ tell_gaps(struct output *output, uint64_t now_ps)
 			.type = REC_GAP, .size = sizeof(gap), .node = REC_NONE, .time_ps = now_ps, .seq = output->gap_seq++
 		};
 		spool_put(output->spool, &gap, sizeof(gap));
+		output->put_bytes += sizeof(gap);
 	}
 }
 
@@ -139,6 +143,7 @@ output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, boo
 	}
 	spool_put(output->spool, hdr, hdr->size);
 	spool_commit(output->spool);
+	output->put_bytes += hdr->size;
 }
 
 const char *

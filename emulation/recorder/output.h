@@ -44,22 +44,23 @@ struct output_ops {
 	int (*open)(const struct output_target *target, struct err *err);
 	/* Of what open() gave. @return 0 or errno. NULL: it is the caller's */
 	int (*close)(int fd);
-	/* Says what it lacks, to people. @param dir  of the run's files */
+	/* Says what it lacks, to people. NULL: somebody else does. @param dir  of the run's files */
 	void (*tell)(const struct output_stats *stats, const char *dir);
 };
 
-extern const struct output_ops output_analyzer, output_recording;
+extern const struct output_ops output_analyzer, output_outside, output_recording;
 /* All of them, NULL-terminated. */
 extern const struct output_ops *const output_registry[];
 
 struct output {
 	const struct output_ops *ops;
-	int fd;
+	int fd, given_fd;    /* given_fd: the target's, by which it is known */
 	struct spool *spool; /* NULL: closed */
 	int error;           /* why it was given up, 0 while it has not been */
 	uint64_t give_up_ns;
 	struct gaps gaps; /* what it lacks and has not been told of */
 	uint32_t gap_seq;
+	uint64_t put_bytes;                      /* of the stream as its reader finds it */
 	uint64_t dropped_records, dropped_bytes; /* bytes of frames */
 };
 
@@ -68,6 +69,7 @@ struct output_stats {
 	const struct output_ops *ops;
 	int error;                /* it ended early: why; 0: it is whole so far */
 	uint64_t dropped_records; /* sent, but it did not keep up; told to it, and counted as dropped in its REC_END */
+	uint64_t put_bytes;       /* of the stream as its reader finds it */
 };
 
 /* @param head  what a stream begins with. @return 0, or negative errno with err set */

@@ -61,14 +61,30 @@ sink_flush(struct sink *sink)
 			spool_flush(sink->outputs[i].spool);
 }
 
+static struct output_stats
+stats_of(const struct output *output)
+{
+	int error = output->error;
+
+	if (error == 0 && output->spool != NULL)
+		error = spool_errno(output->spool);
+	return (struct output_stats){ output->ops, error, output->dropped_records, output->put_bytes };
+}
+
 struct output_stats
 sink_stats(const struct sink *sink, const struct output_ops *ops)
 {
-	for (uint32_t i = 0; i < sink->count; i++) {
-		const struct output *output = &sink->outputs[i];
+	for (uint32_t i = 0; i < sink->count; i++)
+		if (sink->outputs[i].ops == ops)
+			return stats_of(&sink->outputs[i]);
+	return (struct output_stats){ 0 };
+}
 
-		if (output->ops == ops)
-			return (struct output_stats){ ops, output->error, output->dropped_records };
-	}
+struct output_stats
+sink_stats_fd(const struct sink *sink, int fd)
+{
+	for (uint32_t i = 0; i < sink->count; i++)
+		if (sink->outputs[i].given_fd == fd)
+			return stats_of(&sink->outputs[i]);
 	return (struct output_stats){ 0 };
 }

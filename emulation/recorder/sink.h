@@ -14,7 +14,7 @@ struct sink {
 };
 
 /*
- * @param targets  [count] of different rows
+ * @param targets  [count]
  * @param head     what a stream begins with
  * @return 0, or a negative errno with err naming the output
  */
@@ -36,5 +36,7 @@ int sink_settle(struct sink *sink);
 /* What is buffered is to be written at once, not in good time (SPOOL_GATHER_NS). Does not wait. */
 void sink_flush(struct sink *sink);
 
-/* @return of the output of a row; all 0: there is none */
+/* @return of the first output of a row; all 0: there is none */
 struct output_stats sink_stats(const struct sink *sink, const struct output_ops *ops);
+/* @return of the output that an open target became, also when it is closed */
+struct output_stats sink_stats_fd(const struct sink *sink, int fd);

@@ -25,8 +25,10 @@
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
+#include "emulation/outsiders.h"
 #include "emulation/parts/parts.h"
 #include "emulation/run/conclude.h"
+#include "emulation/run/warn.h"
 
 /* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
 #define PORT_MEMORY_MB 48
@@ -53,10 +55,11 @@ introduce(const struct run_options *options, const struct emulation *emulation, 
 
 /* Opens what fills while the run goes on. @param socket  of the analyzer, -1: none. @return NULL with err */
 static struct exporter *
-open_files(const struct run_options *options, struct emulation *emulation, int socket, struct err *err)
+open_files(const struct run_options *options, struct emulation *emulation, const struct outsiders *outsiders, int socket,
+	   struct err *err)
 {
 	const struct scenario *scenario = emulation->scenario;
-	struct output_target targets[2];
+	struct output_target targets[2 + OUTSIDE_PROGRAMS];
 	struct exporter *exporter;
 	char recording[PATH_MAX];
 	uint32_t count = 0;
@@ -74,6 +77,7 @@ open_files(const struct run_options *options, struct emulation *emulation, int s
 	targets[count++] = (struct output_target){ .ops = &output_recording, .path = recording };
 	if (socket >= 0)
 		targets[count++] = (struct output_target){ .ops = &output_analyzer, .fd = socket };
+	count += outsiders_targets(outsiders, targets + count);
 	exporter = exporter_create(&scenario->exporter, targets, count, err);
 	if (exporter != NULL)
 		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
@@ -117,7 +121,8 @@ check_run(const struct run_options *options, const struct scenario *scenario, st
  * @param socket  set to the connection, -1: none. @return NULL with err
  */
 static struct exporter *
-open_stream(const struct run_options *options, struct emulation *emulation, int *socket, struct err *err)
+open_stream(const struct run_options *options, struct emulation *emulation, const struct outsiders *outsiders, int *socket,
+	    struct err *err)
 {
 	struct exporter *exporter;
 
@@ -133,7 +138,7 @@ open_stream(const struct run_options *options, struct emulation *emulation, int 
 			close(*socket);
 		return NULL;
 	}
-	exporter = open_files(options, emulation, *socket, err);
+	exporter = open_files(options, emulation, outsiders, *socket, err);
 	if (exporter == NULL && *socket >= 0)
 		close(*socket);
 	return exporter;
@@ -166,34 +171,6 @@ attach_hosts_of(const struct run_options *options, struct scenario *scenario, st
 	return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 }
 
-/* Packets that take ways of their own overtake each other; not every receiver takes them. */
-static void
-warn_order(const struct scenario *sc)
-{
-	const struct balance_ops *balance = sc->balance.ops;
-
-	if (balance->reorders && !balance->per_flow && (!sc->roce.any_order || sc->nexternal != 0))
-		log_warning("load_balancing.kind = \"%s\" sends a flow's packets by many ways, and some come too early: a "
-			    "go-back-N receiver answers those with NAKs, and everything behind them is sent again%s",
-			    balance->name,
-			    sc->nexternal != 0 ? "; hosts with their own kernel have no other"
-					       : "; host.transport = \"selective\" takes them as they come");
-}
-
-static void
-warn_late(const struct emulation *emulation)
-{
-	const struct pacer *pacer = &emulation->pacer;
-	double scale = pacer_scale(pacer);
-	char worst[32];
-
-	if (scale < 1)
-		log_warning("this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
-			    "links' rates by %.2f",
-			    100.0 * (double)pacer->late_windows / (double)pacer->windows,
-			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
-}
-
 static void
 print_flows(const struct emulation *emulation)
 {
@@ -209,9 +186,10 @@ struct running {
 	const struct run_options *options;
 	struct scenario *scenario;
 	struct emulation *emulation;
-	struct attach *attach; /* NULL: every host is embedded */
-	struct parts *parts;   /* NULL: all of the fabric is here */
-	struct live *live;     /* NULL: nobody asks devices */
+	struct attach *attach;       /* NULL: every host is embedded */
+	struct parts *parts;         /* NULL: all of the fabric is here */
+	struct live *live;           /* NULL: nobody asks devices */
+	struct outsiders *outsiders; /* NULL: nobody's program diagnoses */
 	struct exporter *exporter;
 	int socket; /* of the analyzer; -1: none */
 };
@@ -234,6 +212,7 @@ run(const struct running *r, struct err *err)
 	struct scenario *scenario = r->scenario;
 	struct emulation *emulation = r->emulation;
 	bool whole = emulation->part == NULL || emulation->part->whole;
+	struct err lost = { 0 };
 	uint64_t zero_ns;
 	int ret;
 
@@ -246,6 +225,7 @@ run(const struct running *r, struct err *err)
 	if (r->parts != NULL)
 		exporter_show(r->exporter, parts_check(r->parts));
 	live_begin(r->live, emulation);
+	outsiders_begin(r->outsiders, emulation);
 	headers_send(emulation, r->exporter);
 	exporter_flush(r->exporter); /* without them nothing can be made of what follows */
 	if (start(r, &zero_ns, err) < 0)
@@ -259,6 +239,8 @@ run(const struct running *r, struct err *err)
 		attach_stop(r->attach, emulation->fabric->window.end_ps);
 	live_end(r->live, emulation);
 	emulation_end(emulation);
+	if (outsiders_end(emulation, options->out, &lost) < 0)
+		log_error("%s", lost.text);
 	if (scenario->timing.clock == CLOCK_REAL)
 		warn_late(emulation);
 	if (whole && !options->quiet && (!options->brief || scenario->plan->real))
@@ -286,6 +268,16 @@ start_eal(const struct run_options *options, const struct scenario *scenario, st
 	return lcore_init(&config, err);
 }
 
+/* @return exit code */
+static int
+start_outsiders(struct running *r, struct err *err)
+{
+	if (r->options->ndiagnosers == 0)
+		return EXIT_DONE;
+	r->outsiders = outsiders_create(r->emulation, r->options->diagnosers, r->options->ndiagnosers, err);
+	return r->outsiders != NULL ? EXIT_DONE : EXIT_USAGE;
+}
+
 /* Whatever can be refused is, before an analyzer hears of the run. @return exit code */
 static int
 prepare(struct running *r, const struct foretold *foretold, struct err *err)
@@ -294,6 +286,11 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 	int ret = EXIT_DONE;
 
 	if (r->options->parts.addresses != NULL) {
+		if (r->options->ndiagnosers != 0) {
+			err_set(err, -EINVAL,
+				"--diagnoser: programs poll a fabric that is whole, not one in parts: leave either out");
+			return EXIT_USAGE;
+		}
 		r->parts = parts_create(r->scenario, &r->options->parts, err);
 		if (r->parts == NULL)
 			return EXIT_USAGE;
@@ -312,8 +309,12 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 	if (ret < 0)
 		return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 	lcore_unpin(); /* files have threads that write them */
-	r->exporter = open_stream(r->options, r->emulation, &r->socket, err);
+	ret = start_outsiders(r, err);
+	if (ret == EXIT_DONE)
+		r->exporter = open_stream(r->options, r->emulation, r->outsiders, &r->socket, err);
 	lcore_pin();
+	if (ret != EXIT_DONE)
+		return ret;
 	if (r->exporter == NULL)
 		return EXIT_NOT_BEGUN;
 	if (r->scenario->management.sockets)
@@ -342,6 +343,7 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	parts_destroy(r.parts);
 	attach_destroy(r.attach);
 	exporter_destroy(r.exporter);
+	outsiders_destroy(r.outsiders);
 	foretold_destroy(foretold);
 	lcore_fini();
 	return ret;

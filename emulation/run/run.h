@@ -8,12 +8,15 @@
 #include "emulation/capturing.h"
 #include "emulation/parts/parts.h"
 #include "emulation/scenario/scenario.h"
+#include "outside/bounds.h"
 
 struct run_options {
 	struct capture_options capture;
-	const char *out;      /* directory of recording, steps.csv, run.json, truth.json */
-	const char *analyzer; /* unix socket, NULL: none */
-	const char *hosts;    /* directory for the sockets of hosts with their own kernel, NULL: none may come */
+	const char *out;                              /* directory of recording, steps.csv, run.json, truth.json */
+	const char *analyzer;                         /* unix socket, NULL: none */
+	const char *diagnosers[OUTSIDE_PROGRAMS + 1]; /* [ndiagnosers] outside programs; one more than there may be */
+	uint32_t ndiagnosers;
+	const char *hosts; /* directory for the sockets of hosts with their own kernel, NULL: none may come */
 	uint32_t lcores;
 	bool quiet, brief;
 	struct parts_options parts; /* addresses NULL: all of the fabric is here */

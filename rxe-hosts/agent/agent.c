@@ -258,6 +258,25 @@ agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger_caus
 	return true;
 }
 
+int
+agent_ask(struct agent *agent, uint32_t flow)
+{
+	if (agent->nasked == AGENT_MAX_ASKED)
+		return -EAGAIN;
+	if (agent->events == (agent->policy->floods ? AGENT_FIRST_FLOOD - 1 : AGENT_MAX_EVENTS))
+		return -ENOSPC;
+	agent->asked[agent->nasked++] = (struct agent_asked){ flow, agent_event(agent->node, ++agent->events) };
+	return 0;
+}
+
+void
+agent_send_asked(struct agent *agent)
+{
+	for (uint32_t i = 0; i < agent->nasked; i++)
+		post_control(agent, PKT_POLL, agent->asked[i].flow, agent->asked[i].event, POLL_VICTIM);
+	agent->nasked = 0;
+}
+
 bool
 agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
 {

@@ -38,6 +38,13 @@ struct detection_config {
 
 extern const struct cfg_table detection_table;
 
+/* A flow that somebody else wants to be polled, by an event of this host's. */
+struct agent_asked {
+	uint32_t flow, event;
+};
+
+#define AGENT_MAX_ASKED 64 /* of one host, between two windows */
+
 /* The step that a chain has in flight. */
 struct agent_step {
 	uint32_t flow;
@@ -86,10 +93,12 @@ struct agent {
 	uint64_t *running;        /* bit by slot: a step is in flight */
 	uint32_t nslots;
 	uint32_t node;
-	uint32_t events;   /* polling events so far that are told */
-	uint64_t flooded;  /* and those that are not */
-	uint64_t named_ps; /* no detection is told before; policies that flood */
-	uint64_t refused;  /* detections not spent for want of event ids */
+	uint32_t events;                           /* polling events so far that are told */
+	uint64_t flooded;                          /* and those that are not */
+	uint64_t named_ps;                         /* no detection is told before; policies that flood */
+	uint64_t refused;                          /* detections not spent for want of event ids */
+	struct agent_asked asked[AGENT_MAX_ASKED]; /* [nasked] */
+	uint32_t nasked;
 };
 
 /*
@@ -115,6 +124,14 @@ void agent_notified(struct agent *agent, uint32_t slot, uint32_t serial, uint32_
 void agent_tick(struct agent *agent, uint64_t now_ps);
 /* The rest of agent_rtt(). */
 void agent_sample(struct agent *agent, uint32_t slot, uint64_t rtt_ps, uint64_t now_ps);
+
+/*
+ * Somebody else wants a flow that begins here polled, whatever the policy: at the next agent_send_asked().
+ * @return 0; -EAGAIN: too many wait already; -ENOSPC: the host has no event id left
+ */
+int agent_ask(struct agent *agent, uint32_t flow);
+/* Sends the polling packets that were asked for. */
+void agent_send_asked(struct agent *agent);
 
 /* Does its policy do anything with samples? */
 bool agent_listens(const struct agent *agent);

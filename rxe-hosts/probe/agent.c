@@ -115,6 +115,8 @@ probe_agent_next_ps(const struct probe_agent *agent)
 {
 	uint64_t next_ps = probe_earlier(agent->reply_ps, probe_earlier(agent->next_upload_ps, agent->next_pull_ps));
 
+	if (agent->nextra != 0)
+		return 0;
 	for (uint32_t i = 0; i < agent->nnics; i++) {
 		const struct probe_nic *nic = &agent->nics[i];
 
@@ -171,6 +173,7 @@ probe_agent_wake(struct probe_agent *agent, uint64_t now_ps)
 			handle_responder(agent, i, c);
 		probe_send_due(agent, i, now_ps);
 	}
+	probe_send_extra(agent, now_ps);
 	if (agent->next_upload_ps <= now_ps)
 		probe_upload(agent, now_ps);
 	probe_ask(agent, now_ps);

@@ -68,6 +68,13 @@ void probe_agent_stop(struct probe_agent *agent);
 /* Between windows, of one that died: it starts again, with other QPs. Whoever wakes it looks at probe_agent_next_ps() now. @return 0 or -ENOMEM */
 int probe_agent_restart(struct probe_agent *agent, uint64_t now_ps);
 
+/*
+ * Between windows: somebody wants a host probed that is in a pinglist of this one, besides its turns. Whoever wakes the agent looks
+ * at probe_agent_next_ps() now.
+ * @return 0; -ENOENT: it is in none, or not known yet; -EAGAIN: too many wait already
+ */
+int probe_agent_ask(struct probe_agent *agent, uint32_t node);
+
 /* What an agent did. */
 struct probe_agent_counts {
 	uint64_t sent, answered;     /* probes; by it, as responder */

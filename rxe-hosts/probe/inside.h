@@ -106,6 +106,15 @@ struct probe_trace {
 
 #define PROBE_LISTS ENUM_COUNT(REC_PROBE_KINDS)
 
+/* A probe that somebody asked for. */
+struct probe_extra {
+	uint32_t nic;
+	uint8_t kind; /* of the list that has the target */
+	struct probe_target target;
+};
+
+#define PROBE_MAX_EXTRA 64 /* of a host, between two windows */
+
 struct probe_nic {
 	uint32_t qpn;
 	uint64_t clock_ps; /* that its clock is ahead */
@@ -149,6 +158,8 @@ struct probe_agent {
 	uint64_t asked_ps, reply_ps; /* reply_ps: when it has the reply; TIME_NEVER: nothing is asked */
 	uint8_t *reply;
 	size_t reply_size, reply_cap;
+	struct probe_extra extra[PROBE_MAX_EXTRA]; /* [nextra] */
+	uint32_t nextra;
 	/* since the last upload */
 	struct rec_probe *results; /* [PROBE_RESULTS] */
 	uint32_t nresults, nended, ntimeouts;
@@ -187,6 +198,8 @@ uint64_t probe_wr_id(uint32_t nic, bool responder, uint32_t seq);
 /* prober.c */
 /* Probes the next target of each list that is due, and watches timers. */
 void probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps);
+/* Sends what somebody asked for besides. */
+void probe_send_extra(struct probe_agent *agent, uint64_t now_ps);
 /* Something of a probe was completed. */
 void probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
 /* When the oldest timer runs out; TIME_NEVER. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An agent that probes: what it sends, and how its probes end. */
+#include <errno.h>
+
 #include "rxe-hosts/probe/inside.h"
 
 static void
@@ -66,6 +68,34 @@ probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 			probe(agent, nic, kind, target, now_ps);
 	}
 	probe_trace_due(agent, nic, now_ps);
+}
+
+int
+probe_agent_ask(struct probe_agent *agent, uint32_t node)
+{
+	const struct flow *flows = agent->config.flows->flows;
+
+	if (agent->nextra == PROBE_MAX_EXTRA)
+		return -EAGAIN;
+	for (uint32_t nic = 0; nic < agent->nnics && !agent->is_down; nic++)
+		for (uint8_t kind = 0; kind < PROBE_LISTS; kind++)
+			for (uint32_t i = 0; i < agent->nics[nic].lists[kind].count; i++) {
+				const struct probe_target *target = &agent->nics[nic].lists[kind].targets[i];
+
+				if (target->qpn == 0 || flows[target->flow].dst_node != node)
+					continue;
+				agent->extra[agent->nextra++] = (struct probe_extra){ nic, kind, *target };
+				return 0;
+			}
+	return -ENOENT;
+}
+
+void
+probe_send_extra(struct probe_agent *agent, uint64_t now_ps)
+{
+	for (uint32_t i = 0; i < agent->nextra; i++)
+		probe(agent, agent->extra[i].nic, agent->extra[i].kind, &agent->extra[i].target, now_ps);
+	agent->nextra = 0;
 }
 
 static void

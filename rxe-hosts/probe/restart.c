@@ -36,6 +36,7 @@ probe_agent_stop(struct probe_agent *agent)
 	agent->is_down = true;
 	agent->counts.deaths++;
 	agent->wants = agent->asked = 0;
+	agent->nextra = 0;
 	agent->is_taken = false;
 	agent->reply_ps = agent->next_upload_ps = agent->next_pull_ps = TIME_NEVER;
 	agent->service_ps = agent->pinglist_ps = 0;

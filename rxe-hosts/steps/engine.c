@@ -261,6 +261,7 @@ timer(void *ctx, uint64_t now_ps)
 	struct step_engine *engine = ctx;
 
 	engine->timer_ps = TIME_NEVER;
+	agent_send_asked(&engine->agent);
 	while (wakes_next_ps(&engine->wakes) <= now_ps) {
 		struct wake wake = wakes_take(&engine->wakes);
 
@@ -326,11 +327,20 @@ set_timer(struct step_engine *engine)
 
 	if (engine->config.probes != NULL)
 		probe_ps = probe_agent_next_ps(engine->config.probes);
-	when_ps = probe_ps < when_ps ? probe_ps : when_ps;
+	when_ps = engine->agent.nasked != 0 ? 0 : probe_ps < when_ps ? probe_ps : when_ps;
 	if (when_ps != engine->timer_ps) {
 		engine->timer_ps = when_ps;
 		engine->device->ops->set_timer(engine->device, when_ps);
 	}
+}
+
+int
+step_engine_poll(struct step_engine *engine, uint32_t flow)
+{
+	int ret = agent_ask(&engine->agent, flow);
+
+	set_timer(engine);
+	return ret;
 }
 
 void

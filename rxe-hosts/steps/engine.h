@@ -38,6 +38,9 @@ void step_engine_start(struct step_engine *engine);
 /* Its agent of R-Pingmesh has got a reply, and wants to be woken for it. */
 void step_engine_rearm(struct step_engine *engine);
 
+/* Somebody wants a flow that begins here polled: as agent_ask(), at the next window's start. */
+int step_engine_poll(struct step_engine *engine, uint32_t flow);
+
 enum step_engine_state {
 	STEP_ENGINE_WORKING, /* some rank has steps to do */
 	STEP_ENGINE_DONE,    /* every iteration of every rank is complete; also: no ranks here */

@@ -6,7 +6,7 @@ import re
 
 import streams
 from browser import Browser, Keys
-from harness import ANALYZER, SCENARIOS, check, command, rocelab, scenario_file, scratch, sets, skip
+from harness import ANALYZER, SCENARIOS, SOURCE, check, command, rocelab, scenario_file, scratch, sets, skip
 from looks import FAINT, WIDTHS, fits_all
 
 MANY = """
@@ -288,6 +288,25 @@ def shows_probes(browser):
     check(not browser.all("#slas") and "undefined" not in browser.text("#page"), "and has no SLAs")
 
 
+def shows_outside(browser):
+    """Programs from outside: a section each, with findings that light up, and why one was left out."""
+    quitter = scratch() / "quitter"
+    quitter.write_text("#!/bin/sh\nexit 3\n")
+    quitter.chmod(0o755)
+    run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter)
+    browser.open(run.dir / "report.html", "outside")
+    told = run.verdict["outside"]
+    check(browser.text("#outside-0 h2") == "As ./deep_ports says" and
+          len(browser.all("#outside-0 li")) == len(told[0]["findings"]) > 0, "what a program found", browser.text("#outside-0"))
+    check("ended with status 3" in browser.text("#outside-1"), "and why another was left out", browser.text("#outside-1"))
+    browser.click("#outside-0 button.finding")
+    lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
+    check(told[0]["findings"][0]["where"]["ports"][0] in lit, "chosen, its port lights up", lit)
+    browser.press("body", Keys.ESCAPE)
+    check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
+    browser.quiet("outside")
+
+
 def shows_ways(browser):
     """FlowTracer: flows on every link beside the ideal, layer by layer, throughput of pairs, and links on which flows met."""
     run = rocelab(SCENARIOS / "flowtracer.cfg")
@@ -382,6 +401,7 @@ def main():
         any_schedule_is_drawn(browser)
         shows_silent_faults(browser)
         shows_probes(browser)
+        shows_outside(browser)
         shows_ways(browser)
         shows_systems(browser)
         all_is_reachable(browser)

@@ -57,7 +57,7 @@ analyzer_gets_what_is_recorded(void **state)
 	close(fds[0]);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	data = bench_recording(&b, &size_bytes);
-	assert_int_equal(exporter_output(b.exporter, &output_analyzer).error, 0);
+	assert_int_equal(sink_stats(exporter_outputs(b.exporter), &output_analyzer).error, 0);
 	assert_true(size_bytes > 200000);
 	assert_int_equal(reader.size_bytes, size_bytes);
 	assert_memory_equal(reader.data, data, size_bytes);
@@ -81,9 +81,9 @@ a_dead_analyzer_leaves_the_recording_whole(void **state)
 	bench_open(&orphan, 0, 0, 0, fds[0]);
 	close(fds[1]);
 	bench_overload(&orphan, 5, PS_PER_US);
-	assert_int_equal(exporter_output(orphan.exporter, &output_analyzer).error, EPIPE);
-	assert_int_equal(exporter_output(orphan.exporter, &output_recording).error, 0);
-	assert_null(exporter_output(alone.exporter, &output_analyzer).ops);
+	assert_int_equal(sink_stats(exporter_outputs(orphan.exporter), &output_analyzer).error, EPIPE);
+	assert_int_equal(sink_stats(exporter_outputs(orphan.exporter), &output_recording).error, 0);
+	assert_null(sink_stats(exporter_outputs(alone.exporter), &output_analyzer).ops);
 	alone_data = bench_recording(&alone, &alone_bytes);
 	orphan_data = bench_recording(&orphan, &orphan_bytes);
 	assert_int_equal(alone_bytes, orphan_bytes);
@@ -170,7 +170,7 @@ a_full_disk_is_remembered(void **state)
 	bench_offer(&b, 8);
 	exporter_finish(b.exporter, &end);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(exporter_output(b.exporter, &output_recording).error, EFBIG);
+	assert_int_equal(sink_stats(exporter_outputs(b.exporter), &output_recording).error, EFBIG);
 	assert_string_equal(output_why(EFBIG), "File too large");
 	assert_string_equal(output_why(ETIMEDOUT), "it took nothing for long: stopped, or stuck");
 	assert_int_equal(end.recording_errno, EFBIG); /* for who gets the stream by the socket */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Outside programs as diagnosers. What each said during the run, or over the recording, is in outside.json (outside/report.h); its
+ * names are looked up in the run here, and its findings join those of others.
+ */
+#pragma once
+
+#include "diag/verdict.h"
+#include "outside/report.h"
+
+/*
+ * A row for each program.
+ * @param reporters  how its section is reported
+ * @param rows       [report->count] set; they borrow of the report
+ * @param asked      [report->count] set
+ */
+void outside_rows(const struct outside_report *report, const struct diagnoser_writers *reporters, struct diagnoser *rows,
+		  struct diagnosis *asked);
+
+/* Says on stderr which of them are left out for what their findings name. */
+void outside_tell(const struct verdict *verdict);

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/outsiders.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/flow_index.h"
+#include "common/interrupt.h"
+#include "common/run_files.h"
+#include "common/units.h"
+#include "dpswitch/pipeline/poll.h"
+#include "emulation/emulation.h"
+#include "emulation/hooks.h"
+#include "outside/report.h"
+#include "outside/session.h"
+
+struct outsiders {
+	struct outside_session sessions[OUTSIDE_PROGRAMS]; /* [count] */
+	uint32_t count;
+	struct outside_driver driver;
+	uint64_t epoch_ps, next_ps;
+	uint32_t *events; /* [nnodes] that a switch was asked by */
+	bool real_time;
+};
+
+/* ---- what they ask for ---- */
+
+static int
+poll_port(void *ctx, const char *name, struct err *err)
+{
+	const struct emulation *emulation = ctx;
+	const struct topo *topo = emulation->scenario->topo;
+	uint32_t port = topo_find_port(topo, name), node, *events;
+
+	if (port == TOPO_NONE)
+		return err_set(err, -EINVAL, "it asks for a poll of port \"%s\", and there is no such port", name);
+	node = topo->ports[port].node;
+	if (topo->nodes[node].kind != TOPO_SWITCH)
+		return err_set(err, -ENOTSUP, "%s is a host's port: poll a flow of it, which asks its NIC first", name);
+	if (emulation->switch_config.telemetry_off)
+		return err_set(err, -ENOTSUP, "this run's switches keep no telemetry (detection.policy)");
+	events = &emulation->outsiders->events[node];
+	if (*events == AGENT_MAX_EVENTS)
+		return err_set(err, -ENOSPC, "%s was polled %d times", topo->nodes[node].name, AGENT_MAX_EVENTS);
+	switch_ask(emulation->switches[node], topo->ports[port].index, agent_event(node, ++*events));
+	return 0;
+}
+
+/* "src->dst/sport>dport". @return whether the text has that form; the ends' names are cut out of it */
+static bool
+split_flow(char *text, char **dst, unsigned *sport, unsigned *dport)
+{
+	char *arrow = strstr(text, "->"), *slash = arrow != NULL ? strchr(arrow, '/') : NULL;
+	int end = 0;
+
+	if (slash == NULL || sscanf(slash, "/%5u>%5u%n", sport, dport, &end) != 2 || slash[end] != '\0')
+		return false;
+	*arrow = *slash = '\0';
+	*dst = arrow + 2;
+	return true;
+}
+
+/* @return FLOW_NONE: there is none of that name */
+static uint32_t
+find_flow(const struct emulation *emulation, const char *name)
+{
+	const struct flow_table *table = &emulation->scenario->plan->flows;
+	const struct topo *topo = emulation->scenario->topo;
+	char text[OUTSIDE_NAME], *dst;
+	unsigned sport, dport;
+	uint32_t from, to;
+
+	snprintf(text, sizeof(text), "%s", name);
+	if (!split_flow(text, &dst, &sport, &dport))
+		return FLOW_NONE;
+	from = topo_find(topo, text);
+	to = topo_find(topo, dst);
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct flow *flow = &table->flows[i];
+
+		if (flow->src_node == from && flow->dst_node == to && flow->sport == sport && flow->dport == dport)
+			return i;
+	}
+	return FLOW_NONE;
+}
+
+static int
+poll_flow(void *ctx, const char *name, struct err *err)
+{
+	struct emulation *emulation = ctx;
+	const struct scenario *sc = emulation->scenario;
+	uint32_t flow = find_flow(emulation, name), node;
+	int ret;
+
+	if (flow == FLOW_NONE)
+		return err_set(err, -EINVAL, "it asks for a poll of flow \"%s\", and there is no such flow", name);
+	node = sc->plan->flows.flows[flow].src_node;
+	if (sc->hosts[node] != NULL)
+		return err_set(err, -ENOTSUP, "%s has its own kernel, and its agent polls by itself alone",
+			       sc->topo->nodes[node].name);
+	ret = step_engine_poll(emulation->engines[node], flow);
+	if (ret == -EAGAIN)
+		return err_set(err, ret, "%s has %d polls to send already", sc->topo->nodes[node].name, AGENT_MAX_ASKED);
+	return ret == 0 ? 0 : err_set(err, ret, "%s has no number left for one more poll", sc->topo->nodes[node].name);
+}
+
+static int
+find_host(const struct topo *topo, const char *name, uint32_t *node, struct err *err)
+{
+	*node = topo_find(topo, name);
+	if (*node != TOPO_NONE && topo->nodes[*node].kind == TOPO_HOST)
+		return 0;
+	return err_set(err, -EINVAL, "it names host \"%s\", and there is no such host", name);
+}
+
+static int
+probe(void *ctx, const char *from, const char *to, struct err *err)
+{
+	struct emulation *emulation = ctx;
+	const struct topo *topo = emulation->scenario->topo;
+	uint32_t src, dst;
+	int ret = find_host(topo, from, &src, err);
+
+	if (ret == 0)
+		ret = find_host(topo, to, &dst, err);
+	if (ret != 0)
+		return ret;
+	if (emulation->agents[src] == NULL)
+		return err_set(err, -ENOTSUP, "%s has no agent of R-Pingmesh (pingmesh.enabled)", from);
+	ret = probe_agent_ask(emulation->agents[src], dst);
+	step_engine_rearm(emulation->engines[src]);
+	if (ret == -EAGAIN)
+		return err_set(err, ret, "%s has too many probes to send already", from);
+	return ret == 0 ? 0 : err_set(err, ret, "%s is in no pinglist of %s, or its QP is not known yet", to, from);
+}
+
+static int
+check_ports(const struct topo *topo, const struct outside_names *names, struct err *err)
+{
+	for (uint32_t i = 0; i < names->count; i++)
+		if (topo_find_port(topo, names->names[i]) == TOPO_NONE)
+			return err_set(err, -EINVAL, "a finding names port \"%s\", and there is no such port",
+				       names->names[i]);
+	return 0;
+}
+
+static int
+check(void *ctx, const struct outside_finding *finding, struct err *err)
+{
+	const struct emulation *emulation = ctx;
+	const struct topo *topo = emulation->scenario->topo;
+	uint32_t node;
+	int ret = check_ports(topo, &finding->ports, err);
+
+	if (ret == 0)
+		ret = check_ports(topo, &finding->links, err);
+	for (uint32_t i = 0; ret == 0 && i < finding->hosts.count; i++)
+		ret = find_host(topo, finding->hosts.names[i], &node, err);
+	for (uint32_t i = 0; ret == 0 && i < finding->flows.count; i++)
+		if (find_flow(emulation, finding->flows.names[i]) == FLOW_NONE)
+			ret = err_set(err, -EINVAL, "a finding names flow \"%s\", and there is no such flow",
+				      finding->flows.names[i]);
+	return ret;
+}
+
+/* ---- their lives ---- */
+
+struct outsiders *
+outsiders_create(const struct emulation *emulation, const char *const *paths, uint32_t count, struct err *err)
+{
+	const struct outside_account *named[OUTSIDE_PROGRAMS];
+	struct outsiders *o = calloc(1, sizeof(*o));
+	int ret = 0;
+
+	if (o != NULL)
+		o->events = calloc(emulation->scenario->topo->nnodes, sizeof(*o->events));
+	if (o == NULL || o->events == NULL)
+		ret = err_set(err, -ENOMEM, "out of memory for diagnosers");
+	else if (count > OUTSIDE_PROGRAMS)
+		ret = err_set(err, -EINVAL, "%u outside programs; right would be %u at most", count, OUTSIDE_PROGRAMS);
+	while (ret == 0 && o->count < count) {
+		uint32_t i = o->count++;
+
+		ret = outside_session_start(&o->sessions[i], paths[i], named, i, err);
+		named[i] = &o->sessions[i].account;
+	}
+	if (ret == 0)
+		return o;
+	outsiders_destroy(o);
+	errno = -ret;
+	return NULL;
+}
+
+void
+outsiders_destroy(struct outsiders *o)
+{
+	if (o == NULL)
+		return;
+	for (uint32_t i = 0; i < o->count; i++) {
+		outside_session_close(&o->sessions[i]);
+		outside_account_fini(&o->sessions[i].account);
+	}
+	free(o->events);
+	free(o);
+}
+
+uint32_t
+outsiders_targets(const struct outsiders *o, struct output_target *targets)
+{
+	for (uint32_t i = 0; o != NULL && i < o->count; i++)
+		targets[i] = (struct output_target){ .ops = &output_outside, .fd = o->sessions[i].program.records };
+	return o != NULL ? o->count : 0;
+}
+
+void
+outsiders_begin(struct outsiders *o, struct emulation *emulation)
+{
+	const struct scenario *sc = emulation->scenario;
+
+	emulation->outsiders = o;
+	if (o == NULL)
+		return;
+	o->driver = (struct outside_driver){ emulation, poll_port, poll_flow, probe, check, interrupt_asked };
+	o->real_time = sc->timing.clock == CLOCK_REAL;
+	o->epoch_ps = o->next_ps = sc->telemetry.epoch_ps;
+	for (uint32_t i = 0; i < o->count; i++)
+		outside_session_begin(&o->sessions[i], &(struct outside_intro){ o->real_time, true, o->epoch_ps });
+}
+
+uint64_t
+outsiders_next_ps(const struct outsiders *o)
+{
+	return o != NULL ? o->next_ps : TIME_NEVER;
+}
+
+static struct output_stats
+stream_of(const struct emulation *emulation, const struct outside_session *session)
+{
+	return sink_stats_fd(exporter_outputs(emulation->exporter), session->program.records);
+}
+
+/* All are told before any is waited for. */
+static void
+turn(struct emulation *emulation, uint64_t now_ps, bool last)
+{
+	struct outsiders *o = emulation->outsiders;
+
+	for (uint32_t i = 0; i < o->count; i++) {
+		struct outside_session *session = &o->sessions[i];
+
+		if (outside_session_works(session))
+			outside_session_turn(session, now_ps, stream_of(emulation, session).put_bytes, last);
+	}
+	for (uint32_t i = 0; i < o->count; i++) {
+		struct outside_session *session = &o->sessions[i];
+
+		if (o->real_time && !last)
+			outside_session_hear(session, &o->driver, now_ps);
+		else
+			outside_session_wait(session, &o->driver, now_ps);
+		outside_session_records(session, stream_of(emulation, session).error, now_ps);
+	}
+}
+
+void
+outsiders_run(struct emulation *emulation, uint64_t now_ps)
+{
+	struct outsiders *o = emulation->outsiders;
+
+	if (o == NULL || now_ps < o->next_ps)
+		return;
+	emulation_take_reports(emulation);
+	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
+	exporter_advance(emulation->exporter, now_ps);
+	exporter_flush(emulation->exporter);
+	turn(emulation, now_ps, false);
+	o->next_ps = (now_ps / o->epoch_ps + 1) * o->epoch_ps;
+}
+
+int
+outsiders_end(struct emulation *emulation, const char *dir, struct err *err)
+{
+	const struct outside_account *accounts[OUTSIDE_PROGRAMS];
+	struct outsiders *o = emulation->outsiders;
+	char path[PATH_MAX];
+
+	if (o == NULL)
+		return 0;
+	turn(emulation, emulation->fabric->window.end_ps, true);
+	for (uint32_t i = 0; i < o->count; i++) {
+		struct outside_session *session = &o->sessions[i];
+
+		session->account.dropped_records = stream_of(emulation, session).dropped_records;
+		outside_session_close(session);
+		outside_session_tell(session);
+		accounts[i] = &session->account;
+	}
+	if (snprintf(path, sizeof(path), "%s/" RUN_OUTSIDE, dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
+	return outside_report_write(accounts, o->count, path, err);
+}
