@@ -17,6 +17,7 @@
 #include "common/run_dir.h"
 #include "common/run_files.h"
 #include "outside/replay.h"
+#include "outside/report.h"
 
 struct diagnose_options {
 	const char *dir, *out;
@@ -130,12 +131,30 @@ compare(struct diagnose_options *diagnose, struct systems_plan *plan, struct err
 	return ret == EXIT_DONE && findings != 0 && diagnose->fail_on_finding ? EXIT_FAILED : ret;
 }
 
+/* The programs from outside that followed the run. @param paths  [OUTSIDE_PROGRAMS] into report */
+static struct systems_programs
+recorded_programs(const struct run_dir *dir, struct outside_report *report, const char **paths)
+{
+	char path[PATH_MAX + 32];
+	struct err err = { 0 };
+
+	snprintf(path, sizeof(path), "%s/" RUN_OUTSIDE, dir->path);
+	if (outside_report_read(path, report, &err) < 0) /* which the analyzer tells of */
+		outside_report_fini(report);
+	for (uint32_t i = 0; i < report->count; i++)
+		paths[i] = report->programs[i].path;
+	return (struct systems_programs){ paths, report->count, true };
+}
+
 /* Where systems were shown side by side, they are again. @return as analyze() */
 static int
 analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct err *err)
 {
 	char config[PATH_MAX + 32], folders[PATH_MAX + 32];
 	const struct scenario_options of = { .path = config };
+	struct outside_report report = { 0 };
+	const char *paths[OUTSIDE_PROGRAMS];
+	struct systems_programs programs = recorded_programs(dir, &report, paths);
 	struct systems_plan plan = { 0 };
 	struct err why = { 0 };
 	bool several;
@@ -143,13 +162,14 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 
 	snprintf(folders, sizeof(folders), "%s/" RUN_SYSTEMS, dir->path);
 	snprintf(config, sizeof(config), "%s/" RUN_CONFIG, dir->path);
-	several = access(folders, F_OK) == 0 && systems_plan_init(&plan, &of, dir, &why) == 0 && plan.count != 0;
+	several = access(folders, F_OK) == 0 && systems_plan_init(&plan, &of, dir, &programs, &why) == 0 && plan.count != 0;
 	if (why.text[0] != '\0')
 		log_warning("systems are not compared again: %s", why.text);
 	ret = analyze(diagnose, !diagnose->json && !several, err);
 	if (ret == 0 && several)
 		ret = compare(diagnose, &plan, err);
 	systems_plan_fini(&plan);
+	outside_report_fini(&report);
 	return ret;
 }
 

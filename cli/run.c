@@ -28,6 +28,8 @@ struct run_options {
 	char hold[64], poll[64]; /* as --set has them */
 	char diagnosers[512];
 	uint32_t parts;
+	const char *programs[OUTSIDE_PROGRAMS + 1]; /* [nprograms] one more than there may be */
+	uint32_t nprograms;
 	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
 };
@@ -133,7 +135,9 @@ parse(int key, char *arg, struct argp_state *state)
 		run->parts = (uint32_t)args_number(state, "--parts", arg, 2, PARTS_MAX);
 		return 0;
 	case 'D':
-		return pass_on(state, &run->base, "--diagnoser", arg);
+		if (run->nprograms <= OUTSIDE_PROGRAMS)
+			run->programs[run->nprograms++] = arg;
+		return 0;
 	case 'c':
 		return pass_on(state, &run->base, "--capture", arg);
 	case 'B':
@@ -251,6 +255,10 @@ run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *
 		log_error("--parts: systems side by side are runs of a fabric that is whole: leave either out");
 		return EXIT_USAGE;
 	}
+	for (uint32_t i = 0; i < plan->nprograms; i++)
+		if (child_add(&run->base, "--diagnoser", &run->err) < 0 ||
+		    child_add(&run->base, plan->programs[i], &run->err) < 0)
+			return EXIT_USAGE;
 	if (plan->count != 0)
 		return run_systems(run, plan);
 	for (size_t i = 0; i < run->base.count; i++)
@@ -281,7 +289,8 @@ command_run(int argc, char **argv)
 		log_error("%s", run.err.text);
 		return EXIT_USAGE;
 	}
-	if (systems_plan_init(&plan, &run.scenario, &dir, &run.err) < 0) {
+	if (systems_plan_init(&plan, &run.scenario, &dir, &(struct systems_programs){ run.programs, run.nprograms, false },
+			      &run.err) < 0) {
 		log_error("%s", run.err.text);
 		ret = EXIT_USAGE;
 	} else {

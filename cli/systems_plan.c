@@ -7,6 +7,7 @@
 
 #include "common/run_files.h"
 #include "emulation/scenario/systems_prepare.h"
+#include "outside/account.h"
 
 /* The rows of those that can be had, in the list's order. @param at  [SYSTEMS_MAX] their places in it */
 static size_t
@@ -15,7 +16,7 @@ able(const struct systems_plan *plan, const struct system_row **of, size_t *at)
 	size_t count = 0;
 
 	for (size_t i = 0; i < plan->count; i++) {
-		if (plan->systems[i].why.text[0] != '\0')
+		if (plan->systems[i].why.text[0] != '\0' || systems_is_program(&plan->systems[i]))
 			continue;
 		of[count] = plan->systems[i].row;
 		at[count++] = i;
@@ -41,6 +42,8 @@ try_systems(struct systems_plan *plan)
 		struct systems_entry *entry = &plan->systems[i];
 		struct system_sets sets;
 
+		if (systems_is_program(entry))
+			continue;
 		scenario_destroy(systems_load(plan->options, plan->scenario, &entry->row, 1, 1, &sets, &entry->why));
 		leave_place_out(&entry->why);
 	}
@@ -65,6 +68,9 @@ add_run(struct systems_plan *plan, const char *name, uint32_t at_work, struct er
 		if ((at_work >> at[i] & 1) != 0)
 			plan->systems[at[i]].run = (uint32_t)plan->nruns;
 	}
+	for (size_t i = 0; i < plan->count && name == NULL; i++)
+		if (systems_is_program(&plan->systems[i]))
+			plan->systems[i].run = SYSTEMS_BASE;
 	run->name = name;
 	run->at_work = at_work;
 	scenario = systems_load(plan->options, plan->scenario, of, count, mask, &run->sets, err);
@@ -94,28 +100,88 @@ add_runs(struct systems_plan *plan, struct err *err)
 	return ret == 0 && shared != 0 ? add_run(plan, SYSTEMS_QUIET, 0, err) : ret;
 }
 
+static int
+join(struct systems_entry *entry, const char *dir, const char *prefix, const char *name, struct err *err)
+{
+	if (snprintf(entry->dir, sizeof(entry->dir), "%s/" RUN_SYSTEMS "/%s%s", dir, prefix, name) <
+	    (int)sizeof(entry->dir))
+		return 0;
+	return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+}
+
+static int
+add_system(struct systems_plan *plan, const char *name, struct err *err)
+{
+	struct systems_entry *entry = &plan->systems[plan->count++];
+
+	entry->row = system_find(name);
+	entry->run = SYSTEMS_NONE;
+	return join(entry, plan->dir, "", name, err);
+}
+
+/* Programs are called as they are in outside.json. It reads all that crosses the socket. */
+static int
+add_programs(struct systems_plan *plan, struct err *err)
+{
+	struct outside_account accounts[OUTSIDE_PROGRAMS];
+	const struct outside_account *named[OUTSIDE_PROGRAMS];
+	int ret = 0;
+
+	if (plan->nprograms > OUTSIDE_PROGRAMS || plan->count + plan->nprograms > SYSTEMS_MAX)
+		return err_set(err, -EINVAL, "more than %u programs from outside, or %d systems in all", OUTSIDE_PROGRAMS,
+			       SYSTEMS_MAX);
+	for (uint32_t i = 0; ret == 0 && i < plan->nprograms; i++) {
+		struct systems_entry *entry = &plan->systems[plan->count++];
+
+		outside_account_init(&accounts[i], plan->programs[i], named, i);
+		named[i] = &accounts[i];
+		snprintf(entry->name, sizeof(entry->name), "%s", accounts[i].name);
+		entry->program = (struct system_row){ .name = entry->name,
+						      .title = entry->name,
+						      .diagnoser = entry->name,
+						      .passive = true,
+						      .kinds = UINT64_MAX };
+		entry->row = &entry->program;
+		entry->run = SYSTEMS_NONE;
+		ret = join(entry, plan->dir, "outside-", accounts[i].name + strlen("./"), err);
+	}
+	return ret;
+}
+
+/* Those of the list, then others. */
+static void
+list_programs(struct systems_plan *plan, const struct cfg_strings *list, const struct systems_programs *others)
+{
+	uint32_t listed = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (system_is_program(list->items[i]) && plan->nprograms <= OUTSIDE_PROGRAMS)
+			plan->programs[plan->nprograms++] = list->items[i];
+	listed = others->recorded ? plan->nprograms : 0;
+	for (uint32_t i = listed; i < others->count && plan->nprograms <= OUTSIDE_PROGRAMS; i++)
+		plan->programs[plan->nprograms++] = others->paths[i];
+}
+
 int
 systems_plan_init(struct systems_plan *plan, const struct scenario_options *options, const struct run_dir *dir,
-		  struct err *err)
+		  const struct systems_programs *programs, struct err *err)
 {
 	const struct cfg_strings *list;
+	int ret = 0;
 
 	*plan = (struct systems_plan){ .options = options, .dir = dir->path, .lock = dir->lock, .quiet = SYSTEMS_NONE };
 	plan->scenario = scenario_load(options, err);
 	if (plan->scenario == NULL)
 		return -errno;
 	list = &plan->scenario->root.diagnosers;
-	for (size_t i = 0; i < list->count; i++) {
-		struct systems_entry *entry = &plan->systems[plan->count++];
-
-		entry->row = system_find(list->items[i]);
-		entry->run = SYSTEMS_NONE;
-		if (snprintf(entry->dir, sizeof(entry->dir), "%s/" RUN_SYSTEMS "/%s", dir->path, entry->row->name) >=
-		    (int)sizeof(entry->dir))
-			return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir->path);
-	}
-	if (plan->count == 0)
-		return 0;
+	list_programs(plan, list, programs);
+	for (size_t i = 0; ret == 0 && i < list->count; i++)
+		if (!system_is_program(list->items[i]))
+			ret = add_system(plan, list->items[i], err);
+	if (ret == 0 && list->count != 0)
+		ret = add_programs(plan, err);
+	if (ret != 0 || plan->count == 0)
+		return ret;
 	try_systems(plan);
 	return add_runs(plan, err);
 }

@@ -8,6 +8,7 @@
 
 #include "common/run_dir.h"
 #include "emulation/scenario/systems.h"
+#include "outside/bounds.h"
 
 #define SYSTEMS_BASE 0       /* the run in the folder itself: of all systems that share one */
 #define SYSTEMS_QUIET "none" /* the folder of the run in which nobody diagnoses */
@@ -23,6 +24,8 @@ struct systems_run {
 
 struct systems_entry {
 	const struct system_row *row;
+	struct system_row program; /* of a program from outside, which follows the base run: row */
+	char name[OUTSIDE_TYPE];
 	struct err why;     /* empty: it can be had */
 	uint32_t run;       /* SYSTEMS_NONE: it cannot be had */
 	char dir[PATH_MAX]; /* DIR/systems/NAME: its verdict */
@@ -35,9 +38,19 @@ struct systems_plan {
 	struct scenario *scenario; /* as it is without any of what follows; owned, NULL once somebody has taken it */
 	struct systems_entry systems[SYSTEMS_MAX];
 	size_t count; /* 0: the scenario lists none; it is a run like any other */
+	const char *programs[OUTSIDE_PROGRAMS +
+			     1]; /* [nprograms] from outside, those of the list first; one more than there may be */
+	uint32_t nprograms;
 	struct systems_run runs[SYSTEMS_MAX + 2];
 	size_t nruns;
 	uint32_t quiet; /* the run in which nobody diagnoses; SYSTEMS_NONE: no two runs have the same packets */
+};
+
+/* Programs from outside beside those that the scenario lists. */
+struct systems_programs {
+	const char *const *paths; /* [count] borrowed as long as the plan */
+	uint32_t count;
+	bool recorded; /* they are all that followed the run, those of the list first */
 };
 
 /*
@@ -46,7 +59,14 @@ struct systems_plan {
  * @return 0; -EINVAL or another negative errno with err set: the scenario is bad
  */
 int systems_plan_init(struct systems_plan *plan, const struct scenario_options *options, const struct run_dir *dir,
-		      struct err *err);
+		      const struct systems_programs *programs, struct err *err);
+/* Is a row a program's? */
+static inline bool
+systems_is_program(const struct systems_entry *entry)
+{
+	return entry->row == &entry->program;
+}
+
 void systems_plan_fini(struct systems_plan *plan);
 /* The scenario, the caller's from now on. */
 struct scenario *systems_plan_take(struct systems_plan *plan);

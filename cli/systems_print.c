@@ -80,12 +80,16 @@ own_packets(const json_t *system, char *buf)
 {
 	const json_t *own = json_object_get(system, "own_packets");
 	const json_t *packets = json_object_get(own, "packets"), *probes = json_object_get(own, "probes");
+	json_int_t asked = json_integer_value(json_object_get(own, "asked_polls")) +
+			   json_integer_value(json_object_get(own, "asked_probes"));
 
 	if (packets != NULL)
 		snprintf(buf, CELL, "%s packets, %s", fmt_count((uint64_t)json_integer_value(packets)).text,
 			 fmt_bytes((double)json_integer_value(json_object_get(own, "bytes"))).text);
 	else if (probes != NULL)
 		snprintf(buf, CELL, "%s probes", fmt_count((uint64_t)json_integer_value(probes)).text);
+	else if (asked != 0)
+		snprintf(buf, CELL, "%s polls and probes asked for", fmt_count((uint64_t)asked).text);
 	else
 		strcpy(buf, "none");
 	return buf;

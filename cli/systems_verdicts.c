@@ -39,15 +39,18 @@ wait_for(pid_t pid, uint64_t *cpu_ns, struct err *err)
 
 /* @param times  to detection, too. @return 0 or negative errno with err */
 static int
-analyze(const char *records, const struct systems_entry *entry, bool times, uint64_t *cpu_ns, struct err *err)
+analyze(const struct systems_plan *plan, const char *records, const struct systems_entry *entry, bool times,
+	uint64_t *cpu_ns, struct err *err)
 {
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", entry->dir, "--diagnoser",
 					     entry->row->diagnoser, "--quiet" },
 				   .count = 8 };
-	char path[PATH_MAX];
+	char path[PATH_MAX], outside[PATH_MAX + 32];
 	pid_t pid;
 
+	snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, plan->dir);
 	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0 ||
+	    (systems_is_program(entry) && (child_add(&args, "--outside", err) < 0 || child_add(&args, outside, err) < 0)) ||
 	    (times && child_add(&args, "--detection-times", err) < 0))
 		return -ENOENT;
 	pid = child_start(path, &args, true, err);
@@ -85,9 +88,9 @@ diagnose(const struct systems_plan *plan, size_t index, struct systems_verdict *
 			       run->why.text[0] != '\0' ? run->why.text : "its run left no recording");
 	if (run_dir_open(&dir, entry->dir, &verdict->why) < 0)
 		return -EIO;
-	ret = analyze(records, entry, false, &verdict->cpu_ns, &verdict->why);
+	ret = analyze(plan, records, entry, false, &verdict->cpu_ns, &verdict->why);
 	if (ret == 0)
-		ret = analyze(records, entry, true, &cpu_ns, &verdict->why);
+		ret = analyze(plan, records, entry, true, &cpu_ns, &verdict->why);
 	if (ret == 0)
 		read_verdict(entry, verdict);
 	run_files_tidy(entry->dir);

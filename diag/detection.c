@@ -168,7 +168,9 @@ detection_times(const void *stream, size_t size_bytes, const struct diagnosis *a
 		return err_set(err, -ENOMEM, "out of memory for times to detection");
 	find_cuts(&search, size_bytes);
 	for (uint32_t i = 0; i < verdict->nfindings; i++)
-		search.brackets[i] = (struct bracket){ -1, (int64_t)search.ncuts };
+		search.brackets[i] =
+			(struct bracket){ verdict->findings[i].detected_ps != 0 ? (int64_t)search.ncuts - 1 : -1,
+					  (int64_t)search.ncuts };
 	verdict->prefixes = 0;
 	if (verdict->nfindings != 0)
 		rc = bisect(&search, err);

@@ -31,7 +31,9 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
 	const char *listen, *read, *out, *outside;
+	const char *outsider; /* the one program from outside that --diagnoser names; NULL: none */
 	bool print, times, quiet;
+	bool alone;              /* --diagnoser named some of ours */
 	int done;                /* -1: none */
 	struct diagnosis *asked; /* [nasked], with room for OUTSIDE_PROGRAMS more */
 	uint32_t nasked;
@@ -45,8 +47,8 @@ static const struct argp_option own_options[] = {
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
 	{ "outside", 'O', "FILE", 0, "What outside programs said of the run, if there is such a file: outside.json", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
-	{ "diagnoser", 'D', "NAME", 0, "Ask this one, and no other that is not named; may be given again (default: all)",
-	  0 },
+	{ "diagnoser", 'D', "NAME", 0,
+	  "Ask this one, and no other that is not named; may be given again (default: all); \"./NAME\": of --outside", 0 },
 	{ "detection-times", 't', NULL, 0,
 	  "Tell of every finding when it could first have been said: parts of the stream are diagnosed as well, up to 48 "
 	  "of "
@@ -77,11 +79,15 @@ parse_diagnosers(const struct options *options, int key, const char *arg, struct
 
 /* --diagnoser */
 static void
-name_diagnoser(const struct options *options, const char *name, const struct argp_state *state)
+name_diagnoser(struct options *options, const char *name, const struct argp_state *state)
 {
 	char names[256] = "";
 	size_t used = 0;
 
+	if (strncmp(name, "./", 2) == 0) {
+		options->outsider = name;
+		return;
+	}
 	for (uint32_t i = 0; i < ndiagnosers; i++) {
 		if (strcmp(diagnosers[i].name, name) == 0) {
 			options->named[i] = true;
@@ -187,10 +193,11 @@ options_init(struct options *options, struct err *err)
 static void
 ask(struct options *options)
 {
-	bool any = false;
+	bool any = options->outsider != NULL;
 
 	for (uint32_t i = 0; i < ndiagnosers; i++)
-		any |= options->named[i];
+		options->alone |= options->named[i];
+	any |= options->alone;
 	for (uint32_t i = 0; i < ndiagnosers; i++)
 		if (options->named[i] || !any)
 			options->asked[options->nasked++] =
@@ -253,6 +260,7 @@ static void
 ask_others(struct options *options, struct others *others)
 {
 	static const struct diagnoser_writers writers = { .json = outside_json, .text = outside_text };
+	struct diagnosis rows[OUTSIDE_PROGRAMS];
 	struct err err = { "" };
 
 	*others = (struct others){ 0 };
@@ -262,8 +270,10 @@ ask_others(struct options *options, struct others *others)
 		log_warning("%s: the verdict goes without it", err.text);
 		outside_report_fini(&others->report);
 	}
-	outside_rows(&others->report, &writers, others->rows, options->asked + options->nasked);
-	options->nasked += others->report.count;
+	outside_rows(&others->report, &writers, others->rows, rows);
+	for (uint32_t i = 0; i < others->report.count; i++)
+		if (options->outsider != NULL ? strcmp(rows[i].by->name, options->outsider) == 0 : !options->alone)
+			options->asked[options->nasked++] = rows[i];
 }
 
 static int

@@ -17,7 +17,8 @@ static const struct cfg_field root_fields[] = {
 	{ "diagnosers", CFG_STRINGS, offsetof(S, diagnosers), "", 0, 0, NULL,
 	  "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, "
 	  "hawkeye-minr, "
-	  "hawkeye-maxr, full-polling; absent or empty: one run, of what the scenario has at work" },
+	  "hawkeye-maxr, full-polling, or the path of a program from outside, with a slash; absent or empty: one run, of "
+	  "what the scenario has at work" },
 };
 #undef S
 

@@ -54,6 +54,12 @@ const struct system_row systems[] = {
 const size_t nsystems = ARRAY_LEN(systems);
 _Static_assert(ARRAY_LEN(systems) <= SYSTEMS_MAX, "a scenario may list all");
 
+bool
+system_is_program(const char *name)
+{
+	return strchr(name, '/') != NULL;
+}
+
 const struct system_row *
 system_find(const char *name)
 {
@@ -80,11 +86,11 @@ systems_check_names(const struct cfg_strings *list, struct err *err)
 	char names[256];
 
 	for (size_t i = 0; i < list->count; i++) {
-		if (system_find(list->items[i]) == NULL)
-			return err_set(err, -EINVAL, "\"%.64s\" is none of %s", list->items[i],
-				       systems_names(names, sizeof(names)));
+		if (system_find(list->items[i]) == NULL && !system_is_program(list->items[i]))
+			return err_set(err, -EINVAL, "\"%.64s\" is none of %s, nor a program's path, with a slash",
+				       list->items[i], systems_names(names, sizeof(names)));
 		for (size_t before = 0; before < i; before++)
-			if (strcmp(list->items[before], list->items[i]) == 0)
+			if (strcmp(list->items[before], list->items[i]) == 0 && !system_is_program(list->items[i]))
 				return err_set(err, -EINVAL, "\"%s\" is there twice: once is enough", list->items[i]);
 	}
 	return 0;

@@ -44,6 +44,8 @@ struct system_row {
 extern const struct system_row systems[];
 extern const size_t nsystems;
 
+/* What a list of systems names by a path, with a slash, is a program from outside. */
+bool system_is_program(const char *name);
 /* @return NULL: there is none of this name */
 const struct system_row *system_find(const char *name);
 /* "vedrfolnir, flowpulse, ...": all names. @return buf */

@@ -151,6 +151,28 @@ def over_a_recording():
     check(live.verdict["outside"] == before, "without a program, what those of the run said stays")
 
 
+def in_the_table():
+    """Beside systems that are shown side by side: a row of its own, by the run that passive systems share."""
+    listed = ("--set", f'diagnosers=["vedrfolnir","full-polling","{DEEP}"]')
+    for args, name in ((listed, "listed"), (("--diagnosers", "vedrfolnir,full-polling", "--diagnoser", DEEP), "by an option")):
+        run = rocelab(CASE, *SHORT, *args)
+        rows = {s["name"]: s for s in run.json("comparison.json")["systems"]}
+        row, found = rows["./deep_ports"], run.verdict["outside"][0]["findings"]
+        check(list(rows) == ["vedrfolnir", "full-polling", "./deep_ports"] and row["shares_run"], f"{name}: a row in the table", row)
+        check([f["root"] for f in row["findings"]] == [f["where"]["ports"][0] for f in found] != [], "with its findings alone", row)
+        check([f["detected_ns"] for f in row["findings"]] == [f["told_ns"] for f in found], "when it told them", row)
+        check(row["own_packets"]["asked_polls"] == run.verdict["outside"][0]["polls"] > 0, "what it asked for", row)
+        check(all(f["type"] != "deep-queue" for f in rows["vedrfolnir"]["findings"]), "others' rows are theirs", rows)
+        quiet = next(r for r in run.json("comparison.json")["runs"] if r["quiet"])
+        check(quiet["systems"] == [] and not (run.dir / quiet["run"] / "outside.json").exists(), "nobody follows the quiet run")
+        before = run.json("comparison.json")["systems"]
+        command(ROCELAB, "diagnose", run.dir)
+        again = run.json("comparison.json")["systems"]
+        for system in before + again:
+            system.pop("diagnosis_cpu_ns")
+        check(again == before, "again from the recordings", again)
+
+
 def real_time():
     scenario = scenario_file("""
 topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 2; rate = "1Gbps"; delay = "20us"; };
@@ -170,6 +192,7 @@ def main():
     probes()
     several()
     over_a_recording()
+    in_the_table()
     real_time()
 
 
