@@ -40,6 +40,7 @@ enum rec_loss_place { REC_LOSS_PLACES(ENUM_VALUE) };
 	ROW(REC_FLAW_UNKNOWN, 4, "unknown", "nothing was predicted of the sender")                                         \
 	ROW(REC_FLAW_DEMAND, 5, "demand", "all ports together saw another volume of the sender than was to come")          \
 	ROW(REC_FLAW_UNEVEN, 6, "uneven",                                                                                  \
-	    "its packets were spread so unevenly that a fault cannot be told: does its leaf send to others at a time?")
+	    "its packets were spread so unevenly that a fault cannot be told: does its leaf send to others at a time?")    \
+	ROW(REC_FLAW_FEW, 7, "few", "it comes by too few ports to tell what is missing at one by the others")
 
 enum rec_flaw { REC_VOLUME_FLAWS(ENUM_VALUE) };

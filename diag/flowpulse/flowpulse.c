@@ -15,6 +15,8 @@
 #include "diag/flowpulse/rates.h"
 #include "diag/run/fill.h"
 
+#define LEANING 2.0 /* variance over mean of counts: of packets that choose by themselves it is 1 at most */
+
 enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE, SAYS_WAY };
 static const char *const clauses[] = {
 	[SAYS_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
@@ -117,11 +119,23 @@ make_finding(const struct flowpulse *own, const struct run *run, const struct fl
 	return 0;
 }
 
+/*
+ * Are its alarms few, of counts that vary by more than if packets chose by themselves? Then they lean on each other, and no normal
+ * distribution tells how rarely so much is missing. What a fault does comes again: in most iterations from its first to its last.
+ */
+static bool
+is_scattered(const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
+{
+	uint32_t span = fault->last_iteration - fault->first_iteration + 1;
+
+	return lost->dispersion > LEANING * lost->expected && (fault->iterations < 2 || 2 * fault->iterations <= span);
+}
+
 /* At 95 %, by all its alarms together. */
 static bool
 is_doubtful(const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
 {
-	return lost->expected > 0 && fault->low <= 0;
+	return lost->expected > 0 && (fault->low <= 0 || is_scattered(fault, lost));
 }
 
 /* Puts doubtful ones behind the others, each in their order. @param[in,out] lost, fault_of  go with them @return 0 or -ENOMEM */

@@ -50,7 +50,7 @@ struct flowpulse {
 	uint32_t nflaws;
 	struct flowpulse_fault *faults; /* [nfaults + ndoubtful] those that are findings first */
 	uint32_t nfaults;
-	uint32_t ndoubtful; /* whose drop rate may be 0: what their alarms miss is within what chance makes */
+	uint32_t ndoubtful; /* what their alarms miss is within what chance makes */
 };
 
 /* Of two links: can a fault that began or ended within the iteration not be told from one of a single sender's link? */

@@ -222,8 +222,6 @@ write_volumes(const struct verdict *v, FILE *to)
 	return ferror(to) ? -EIO : 0;
 }
 
-/* ---- report.txt ---- */
-
 /* "from l1 to s1 (l1:4)" */
 static void
 say_link(const struct verdict *v, const struct flowpulse_link *link, char *buf, size_t cap)
@@ -351,7 +349,8 @@ say_monitors(const struct text *text, const struct flowpulse *own)
 			   fmt_time(fmt_unit_for(own->config.virtual_ps), own->config.virtual_ps).text);
 	fmt_append(line, sizeof(line), ". What a fault costs in time is not FlowPulse's to say.");
 	if (own->nfaults + own->ndoubtful == 0 && compared != 0)
-		fmt_append(line, sizeof(line), " Nothing was missing.");
+		fmt_append(line, sizeof(line), " Nothing %swas missing.",
+			   own->nflaws != 0 ? "that could be compared " : "");
 	fprintf(text->to, "  ");
 	text_wrap(text, line, 2);
 }
@@ -372,8 +371,9 @@ say_doubtful(const struct text *text, const struct flowpulse *own)
 			   fault->alarms == 1 ? "" : "s", node_name(v, first->hdr.node), first->iteration,
 			   port_name(v, first->hdr.node, first->port));
 		say_link(v, &fault->links[0], line, sizeof(line));
-		fmt_append(line, sizeof(line), ": %.2f %%, which chance makes as well (%.2f to %.2f at 95 %%).",
-			   100 * fault->drop, 100 * fault->low, 100 * fault->high);
+		fmt_append(line, sizeof(line), ": %.2f %%, which %s as well (%.2f to %.2f at 95 %%).", 100 * fault->drop,
+			   fault->low > 0 ? "packets that lean on each other make" : "chance makes", 100 * fault->low,
+			   100 * fault->high);
 		fprintf(text->to, "  ");
 		text_wrap(text, line, 2);
 	}

@@ -50,7 +50,7 @@ static const struct cfg_field fields[] = {
 	{ "learn", CFG_INT, offsetof(S, learn), "1", 1, 1000, NULL,
 	  "prediction = \"measured\" or \"learned\": so many first iterations" },
 	{ "senders", CFG_INT, offsetof(S, senders), "64", 1, 4096, NULL,
-	  "Room of a monitor, in sending switches: it holds 240 B for each at each port, and 152 B more with detector = "
+	  "Room of a monitor, in sending switches: it holds 245 B for each at each port, and 152 B more with detector = "
 	  "\"pooled\"" },
 	{ "grace", CFG_TIME, offsetof(S, grace_ps), "10us", 1, 1e12, NULL,
 	  "Late packets of an iteration that is over count to it for so long" },

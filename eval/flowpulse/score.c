@@ -103,7 +103,8 @@ each_score(const struct fp_grid *grid, uint32_t row, bool is_random,
 	find_active(grid, row, &scoring.active);
 	if (scoring.active.count < DETECT_MIN_PORTS)
 		return;
-	scoring.ports = (struct detect_ports){ scoring.active.count, scoring.lost, scoring.trims };
+	scoring.ports =
+		(struct detect_ports){ .count = scoring.active.count, .lost = scoring.lost, .trims = scoring.trims };
 	for (uint32_t i = 0; i < grid->iterations; i++) {
 		bool first = scoring.learned.iterations <= 0;
 

@@ -9,13 +9,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "telemetry/volumes/detect.h"
 
 #define DETECT_MAX_PORTS 256
-#define DETECT_MIN_PORTS 4 /* of fewer, the others of a port tell next to nothing */
-#define DETECT_MEMORY 256  /* iterations: older ones fade away */
+#define DETECT_MIN_PORTS 4   /* of fewer, the others of a port tell next to nothing */
+#define DETECT_MAX_HALVED 32 /* ports: of more, those left out otherwise are enough */
+#define DETECT_MEMORY 256    /* iterations: older ones fade away */
 
 /* Of so many other ports: a matter of the configuration. */
 struct detect_trim {
@@ -29,6 +31,7 @@ struct detect_ports {
 	uint32_t count;            /* DETECT_MIN_PORTS to DETECT_MAX_PORTS */
 	const float *lost;         /* [count] share of what is sent by a port that is known to be lost; NULL: none */
 	struct detect_trim *trims; /* [DETECT_MAX_PORTS + 1 or count + 1] derived as they are needed; zero at first */
+	bool half; /* learn of the half of the others that are nearest to their middle: of up to DETECT_MAX_HALVED */
 };
 
 struct detect_learned {
@@ -39,8 +42,9 @@ struct detect_learned {
 /*
  * Derives the moments of order statistics of normal noise, by integration.
  * @param others  DETECT_MIN_PORTS - 1 to DETECT_MAX_PORTS
+ * @param half    as of struct detect_ports
  */
-void detect_trim_init(struct detect_trim *trim, uint32_t others);
+void detect_trim_init(struct detect_trim *trim, uint32_t others, bool half);
 
 /* Adds an iteration. @param missing  [count] packets of one sender */
 void detect_learn(struct detect_learned *learned, const struct detect_ports *ports, const double *missing);

@@ -12,7 +12,8 @@ has_room(const struct scores *scores)
 	return scores->history != NULL && scores->nscored != NULL && scores->counts != NULL && scores->predicted != NULL &&
 	       scores->trims != NULL && scores->learned != NULL && scores->squares != NULL && scores->sums != NULL &&
 	       scores->missing != NULL && scores->losses != NULL && scores->lost != NULL && scores->variance != NULL &&
-	       scores->dof != NULL && scores->noise_bytes != NULL && scores->pooled != NULL;
+	       scores->dof != NULL && scores->noise_bytes != NULL && scores->pooled != NULL && scores->half_trims != NULL &&
+	       scores->half_learned != NULL && scores->half_squares != NULL && scores->stands != NULL;
 }
 
 int
@@ -31,6 +32,10 @@ scores_init(struct scores *scores, const struct scores_config *config, const str
 	scores->learned = calloc(senders, sizeof(*scores->learned));
 	scores->squares = calloc(ports * senders, sizeof(*scores->squares));
 	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
+	scores->half_trims = calloc(ports + 1, sizeof(*scores->half_trims));
+	scores->half_learned = calloc(senders, sizeof(*scores->half_learned));
+	scores->half_squares = calloc(ports * senders, sizeof(*scores->half_squares));
+	scores->stands = calloc(ports * senders, sizeof(*scores->stands));
 	scores->missing = calloc(ports, sizeof(*scores->missing));
 	scores->losses = calloc(ports, sizeof(*scores->losses));
 	scores->lost = calloc(ports * senders, sizeof(*scores->lost));
@@ -40,8 +45,10 @@ scores_init(struct scores *scores, const struct scores_config *config, const str
 	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
 	if (!has_room(scores))
 		return -ENOMEM;
-	for (size_t s = 0; s < senders; s++)
+	for (size_t s = 0; s < senders; s++) {
 		scores->learned[s].squares = &scores->squares[s * ports];
+		scores->half_learned[s].squares = &scores->half_squares[s * ports];
+	}
 	if (config->detector == REC_DETECTOR_POOLED)
 		detect_cusum_limits(&scores->limits, config->rate / (double)ports);
 	else
@@ -55,6 +62,10 @@ scores_fini(struct scores *scores)
 	free(scores->trims);
 	free(scores->learned);
 	free(scores->squares);
+	free(scores->half_trims);
+	free(scores->half_learned);
+	free(scores->half_squares);
+	free(scores->stands);
 	free(scores->sums);
 	free(scores->missing);
 	free(scores->losses);
@@ -76,9 +87,9 @@ scores_bytes(const struct scores_config *config, const struct volumes_config *vo
 	size_t ports = volumes->ports, senders = volumes->senders;
 	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
 
-	return (ports + 1) * sizeof(struct detect_trim) + ports * (sizeof(double) + sizeof(float)) +
-	       senders * (sizeof(struct detect_learned) + sizeof(uint32_t) + sizeof(double)) +
-	       ports * senders * (4 * sizeof(float) + sizeof(struct detect_cusum) + sizeof(uint32_t)) +
+	return (ports + 1) * 2 * sizeof(struct detect_trim) + ports * (sizeof(double) + sizeof(float)) +
+	       senders * (2 * sizeof(struct detect_learned) + sizeof(uint32_t) + sizeof(double)) +
+	       ports * senders * (5 * sizeof(float) + sizeof(bool) + sizeof(struct detect_cusum) + sizeof(uint32_t)) +
 	       pooled * (SCORES_HISTORY * sizeof(float) + sizeof(struct volume_count) + sizeof(uint64_t));
 }
 
@@ -159,6 +170,33 @@ score(struct scores *scores, const struct detect_losses *losses, const struct de
 	scores->pooled[cell] = found(scores, cell, scores->missing[at], &noise);
 }
 
+/*
+ * Where several ports lack at a time, those that a port's noise is learned from have their faults among them, and each hides the others. But
+ * as long as half of them are sound, those lie beside each other: what lacks more than their noise explains stands out, too.
+ */
+static void
+score_by_half(struct scores *scores, const struct volumes *v, const struct detect_losses *losses, uint16_t sender,
+	      uint32_t count, const uint64_t *predicted, double size)
+{
+	struct detect_ports ports = { count, scores->losses, scores->half_trims, true };
+	struct detect_learned *learned = &scores->half_learned[sender];
+	uint32_t at = 0;
+
+	if (scores->config.detector != REC_DETECTOR_THRESHOLD || scores->config.is_random || count > DETECT_MAX_HALVED)
+		return;
+	detect_learn(learned, &ports, scores->missing);
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+		struct detect_noise noise;
+
+		if (predicted[cell] == 0)
+			continue;
+		noise = detect_noise_learned(learned, &ports, at);
+		noise = detect_noise_lossy(&noise, losses, (double)predicted[cell] / size, (double)scores->lost[cell]);
+		scores->stands[cell] = detect_score(scores->missing[at++], &noise) > scores->limit;
+	}
+}
+
 bool
 scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
 	      uint16_t sender)
@@ -170,8 +208,10 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 	struct detect_losses losses;
 	uint32_t at = 0;
 
-	for (uint16_t port = 0; port < v->config.ports; port++)
+	for (uint16_t port = 0; port < v->config.ports; port++) {
 		scores->pooled[volumes_cell(v, port, sender)] = 0;
+		scores->stands[volumes_cell(v, port, sender)] = false;
+	}
 	ports.count = gather(scores, v, slot, predicted, sender, size, &losses);
 	scores->dof[sender] = 0;
 	if (ports.count < DETECT_MIN_PORTS || ports.count > DETECT_MAX_PORTS)
@@ -192,6 +232,7 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 	}
 	if (!first)
 		detect_learn(learned, &ports, scores->missing);
+	score_by_half(scores, v, &losses, sender, ports.count, predicted, size);
 	scores->nscored[sender]++;
 	return true;
 }
@@ -223,8 +264,9 @@ scores_forget(struct scores *scores, const struct volumes *v)
 {
 	memset(scores->sums, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->sums));
 	memset(scores->squares, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->squares));
+	memset(scores->half_squares, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->half_squares));
 	memset(scores->dof, 0, v->config.senders * sizeof(*scores->dof));
 	for (uint16_t s = 0; s < v->config.senders; s++)
-		scores->learned[s].iterations = 0;
+		scores->learned[s].iterations = scores->half_learned[s].iterations = 0;
 	memset(scores->nscored, 0, v->config.senders * sizeof(*scores->nscored));
 }

@@ -25,7 +25,12 @@ struct scores {
 	struct detect_trim *trims;      /* [ports + 1] */
 	struct detect_learned *learned; /* [senders] */
 	float *squares;                 /* [senders * ports] of them */
-	struct detect_cusum *sums;      /* [ports * senders] */
+	/* Of detector threshold: the same of the half of the ports that differ least. */
+	struct detect_trim *half_trims;
+	struct detect_learned *half_learned;
+	float *half_squares;
+	bool *stands;              /* [ports * senders] more is missing than that noise explains */
+	struct detect_cusum *sums; /* [ports * senders] */
 	struct detect_cusum_limits limits;
 	double limit;     /* of one score */
 	uint32_t mean_of; /* iterations that what is predicted is the mean of, with their noise; 0: it has none */

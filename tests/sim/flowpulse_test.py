@@ -6,7 +6,7 @@ import json
 import time
 
 import records
-from harness import ROCELAB, SCENARIOS, check, command, rocelab, scratch, sets
+from harness import ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, sets
 
 SCENARIO = SCENARIOS / "flowpulse.cfg"
 
@@ -77,6 +77,25 @@ for keys in ({"flowpulse__prediction": "measured"}, {"flowpulse__prediction": "l
 run, told, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})
 check([f["root"] for f in found] == ["l2:3 or s1:4"], "with one sender a leaf the pair is named", found)
 check(told["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.dir / "report.txt").read_text(), "and why")
+
+# Two links of one leaf lose at a time, so that half of the four ports of every other lack: the others by themselves say that both do.
+# By a single spine what is lost comes again where it was lost, and nothing can be compared.
+TWO = """topology = {{ kind = "leaf-spine"; leaves = 4; spines = {spines}; hosts_per_leaf = 1; rate = "100Gbps"; delay = "1us"; }};
+load_balancing = {{ kind = "adaptive"; }};
+host = {{ transport = "selective"; }};
+flowpulse = {{ enabled = true; }};
+collectives = ( {{ op = "allgather"; algorithm = "halving-doubling"; bytes = "16MB"; iterations = {iterations}; measured = true; }} );
+faults = ( {{ kind = "loss"; port = "l2:2"; rate = 0.05; silent = true; }}, {{ kind = "loss"; port = "l2:4"; rate = 0.04; silent = true; {more} }} );
+"""
+run = rocelab(scenario_file(TWO.format(spines=4, iterations=8, more="")))
+verdict = json.loads((run.dir / "verdict.json").read_text())
+check(sorted(f["root"] for f in verdict["findings"] if f["type"] == "silent-fault") == ["l2:2", "l2:4"],
+      "two links of one leaf are named both", verdict["findings"])
+run = rocelab(scenario_file(TWO.format(spines=1, iterations=2, more="enabled = false;").replace("l2:4", "l3:2")))
+verdict = json.loads((run.dir / "verdict.json").read_text())
+check({u["why"] for u in verdict["flowpulse"]["unmeasured"]} == {"few"}, "one spine: nothing can be compared",
+      verdict["flowpulse"]["unmeasured"])
+check("Nothing that could be compared was missing" in " ".join((run.dir / "report.txt").read_text().split()), "the report says so")
 
 # What cannot be predicted is refused, with the line and what would do.
 for keys, says in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balancing__kind": "flowlet"}, "learned"),

@@ -54,10 +54,51 @@ what_chance_makes_is_no_finding(void **state)
 	}
 }
 
+/* Nor are a few alarms of packets that lean on each other, however much is missing: those of a fault come again. */
+static void
+what_is_scattered_is_no_finding(void **state)
+{
+	static const struct {
+		uint32_t iterations, every, dispersion_ppm;
+		bool is_finding;
+	} cases[] = { { 1, 1, 6000000, false }, { 1, 1, 500000, true }, { 2, 6, 6000000, false }, { 3, 1, 6000000, true } };
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		for (uint32_t i = 0; i < cases[c].iterations; i++) {
+			struct rec_volume_alarm alarm = { .port = 1,
+							  .place = REC_LOSS_LOCAL,
+							  .sender = REC_NONE,
+							  .iteration = 1 + i * cases[c].every,
+							  .pooled = 1,
+							  .predicted = 4000000,
+							  .seen = 3200000,
+							  .expected = 4000000,
+							  .got = 3200000,
+							  .packets = 3200,
+							  .drop_ppm = 200000,
+							  .low_ppm = 120000,
+							  .high_ppm = 280000,
+							  .dispersion_ppm = cases[c].dispersion_ppm };
+
+			RECORDS_PUT(&r, alarm, REC_VOLUME_ALARM, 1, (alarm.iteration + 1) * PS_PER_MS);
+		}
+		v = diagnose(&r);
+		assert_int_equal(v->nfindings, cases[c].is_finding);
+		assert_int_equal(own_of(v)->ndoubtful, !cases[c].is_finding);
+		verdict_destroy(v);
+	}
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(what_chance_makes_is_no_finding) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(what_chance_makes_is_no_finding),
+					    cmocka_unit_test(what_is_scattered_is_no_finding) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,38 @@ moments_of_order_statistics(void **state)
 	}
 }
 
+/* The same of the half of the others: by other draws than the table's. */
+static void
+moments_of_halves(void **state)
+{
+	const uint32_t runs = 20000;
+	struct prng prng;
+
+	(void)state;
+	prng_init(&prng, 14, 0);
+	for (uint32_t ports = 4; ports <= DETECT_MAX_HALVED; ports += 1 + ports / 4) {
+		double missing[MOST_PORTS], mean = 0, squares = 0, dof = 0;
+		struct leaf leaf;
+
+		leaf_init(&leaf, ports);
+		leaf.ports.half = true;
+		for (uint32_t r = 0; r < runs; r++) {
+			struct detect_noise found;
+
+			leaf_forget(&leaf);
+			iterate(&prng, missing, ports, 0);
+			detect_learn(&leaf.learned, &leaf.ports, missing);
+			found = noise_of(&leaf, 0);
+			dof = found.dof;
+			mean += found.variance / runs;
+			squares += found.variance * found.variance / runs;
+		}
+		assert_int_equal(leaf.trims[ports - 1].kept, ports - 1 - (ports - 1) / 2);
+		assert_float_equal(mean / (DEVIATION * DEVIATION), 1, 0.04);
+		assert_float_equal(dof, 2 * mean * mean / (squares - mean * mean), 0.1 * dof);
+	}
+}
+
 /* A fault at one of 4 or 16 ports that is there from the first iteration on, small to all of a port, changes nothing of its noise. */
 static void
 a_fault_is_not_learned(void **state)
@@ -314,13 +346,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moments_of_order_statistics),
-		cmocka_unit_test(a_fault_is_not_learned),
-		cmocka_unit_test(old_noise_fades),
-		cmocka_unit_test(whole_packets_are_spread),
-		cmocka_unit_test(false_alarms_keep_their_rate),
-		cmocka_unit_test(lossy_ports_are_not_learned_from),
-		cmocka_unit_test(known_losses_thin_noise),
+		cmocka_unit_test(moments_of_order_statistics),      cmocka_unit_test(moments_of_halves),
+		cmocka_unit_test(a_fault_is_not_learned),           cmocka_unit_test(old_noise_fades),
+		cmocka_unit_test(whole_packets_are_spread),         cmocka_unit_test(false_alarms_keep_their_rate),
+		cmocka_unit_test(lossy_ports_are_not_learned_from), cmocka_unit_test(known_losses_thin_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,14 +4,6 @@
 
 #include "tests/unit/telemetry/volumes_rig.h"
 
-static void
-declare_all(struct rig *rig, uint64_t packets)
-{
-	rig_shares(rig);
-	for (uint16_t s = 0; s < rig->judge.volumes.nsenders; s++)
-		rig_declare(rig, s, packets);
-}
-
 /* The paper's figures: 1.5 % and more of adaptive spraying is always found, and nothing where nothing is lost. */
 static void
 what_the_paper_finds_is_found(void **state)
@@ -23,7 +15,7 @@ what_the_paper_finds_is_found(void **state)
 		struct rig rig;
 
 		rig_init(&rig, &config, 1, seed);
-		declare_all(&rig, 80000);
+		rig_declare_all(&rig, 80000);
 		assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
 		assert_int_equal(rig.judge.nalarms, 0);
 		rig.local_loss[seed % RIG_PORTS] = 0.02;
@@ -48,7 +40,7 @@ a_sender_may_lack_what_its_port_does_not(void **state)
 
 		config.ports_alone = i;
 		rig_init(&rig, &config, 2, 9);
-		declare_all(&rig, 80000);
+		rig_declare_all(&rig, 80000);
 		rig.loss[4][1] = 0.018;
 		assert_int_equal(rig_iterate(&rig, 80000), JUDGE_COMPARED);
 		assert_int_equal(rig.judge.nalarms, i == 0);
@@ -64,7 +56,7 @@ another_demand_is_no_fault(void **state)
 
 	(void)state;
 	rig_init(&rig, &config, 2, 10);
-	declare_all(&rig, 80000);
+	rig_declare_all(&rig, 80000);
 	rig_declare(&rig, 1, 90000); /* more than comes */
 	rig.loss[4][0] = 0.1;
 	rig.loss[5][1] = 0.1;
@@ -93,7 +85,7 @@ count_alarms(enum rec_detector detector, double loss, uint32_t iterations, uint3
 
 	config.scores = (struct scores_config){ .detector = detector, .rate = 1e-4 };
 	rig_init(&rig, &config, 2, 77);
-	declare_all(&rig, 40000);
+	rig_declare_all(&rig, 40000);
 	rig.random = true;
 	*longest = 0;
 	for (uint32_t i = 0; i < 10 + iterations; i++) {
@@ -141,7 +133,7 @@ noise_of_random_spraying_is_known(void **state)
 
 			config.scores = (struct scores_config){ REC_DETECTOR_NOISE, 1e-4, knows };
 			rig_init(&rig, &config, 1, 300 + seed);
-			declare_all(&rig, 40000);
+			rig_declare_all(&rig, 40000);
 			rig.random = true;
 			rig.local_loss[5] = seed < 10 ? 0.08 : 0;
 			assert_int_equal(rig_iterate(&rig, 40000), JUDGE_COMPARED);
@@ -250,7 +242,7 @@ pooled_alarms_are_located_by_their_iterations(void **state)
 	(void)state;
 	config.scores = (struct scores_config){ .detector = REC_DETECTOR_POOLED, .rate = 1e-4 };
 	rig_init(&rig, &config, 2, 79);
-	declare_all(&rig, 40000);
+	rig_declare_all(&rig, 40000);
 	rig.random = true;
 	for (uint32_t i = 0; i < 110; i++) {
 		rig.loss[5][0] = i >= 10 ? 0.025 : 0;
@@ -283,7 +275,7 @@ a_threshold_below_the_noise_is_not_applied(void **state)
 
 	(void)state;
 	rig_init(&rig, &config, 2, 78);
-	declare_all(&rig, 40000);
+	rig_declare_all(&rig, 40000);
 	rig.random = true;
 	for (uint32_t i = 0; i < 40; i++) {
 		rig.local_loss[5] = i >= 20 ? 0.15 : 0;
@@ -316,7 +308,7 @@ ports_of_a_relative_one_are_compared_with_each_other(void **state)
 		struct rig rig;
 
 		rig_init(&rig, &config, 2, 11);
-		declare_all(&rig, 80000);
+		rig_declare_all(&rig, 80000);
 		assert_int_equal(rig_iterate(&rig, (uint32_t)(80000 + more)), JUDGE_COMPARED);
 		assert_int_equal(rig.judge.nalarms, 0);
 		assert_int_equal(rig.judge.flaws[0] | rig.judge.flaws[1], 0);

@@ -86,6 +86,14 @@ rig_declare(struct rig *rig, uint16_t sender, uint64_t packets)
 	}
 }
 
+static inline void
+rig_declare_all(struct rig *rig, uint64_t packets)
+{
+	rig_shares(rig);
+	for (uint16_t s = 0; s < rig->judge.volumes.nsenders; s++)
+		rig_declare(rig, s, packets);
+}
+
 static inline uint16_t
 rig_choose(struct rig *rig, uint16_t sender)
 {
