@@ -40,9 +40,10 @@ static const struct argp_option options[] = {
 	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "hold", 'H', "TIME", 0,
 	  "Go on for so long at least, for people who use the hosts (rocelab shell); as --set limits.hold=TIME", 0 },
-	{ "poll", 'p', "busy|sleep", 0,
-	  "Real time with nothing to do: poll on a CPU of its own, or sleep (the default) and leave it to the hosts; as "
-	  "--set timing.idle=busy",
+	{ "poll", 'p', "busy|sleep|auto", 0,
+	  "Real time with nothing to do: poll on CPUs of its own, or sleep and leave them to the hosts (default: poll "
+	  "where "
+	  "CPUs are to spare); as --set timing.idle=busy",
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "parts", 'P', "N", 0, "Real time: N programs run the fabric, each a part of it (default: one runs all)", 0 },

@@ -140,9 +140,12 @@ check_options(const struct scenario *sc, const struct emulation_options *options
 		return 0;
 	if (options->external == NULL)
 		return err_set(err, -ENOTSUP, "%s: hosts with their own kernel cannot be attached here", cfg_file(sc->cfg));
-	if (options->lcores != 1)
-		return err_set(err, -EINVAL, "--lcores %u: hosts with their own kernel are served by one lcore",
-			       options->lcores);
+	if (options->lcores != 1 && sc->nexternal != sc->topo->nhosts)
+		return err_set(
+			err, -EINVAL,
+			"--lcores %u: embedded hosts beside such with their own kernel are served by one lcore, as the "
+			"bytes of their messages are read where frames leave",
+			options->lcores);
 	return 0;
 }
 

@@ -22,6 +22,7 @@ emulation_create(struct scenario *scenario, const struct emulation_options *opti
 		emulation->faults = &scenario->faults;
 		emulation->sertables.quantum_ps = scenario->timing.quantum_ps;
 		emulation->phase = options->phase;
+		emulation->lcores = options->lcores;
 		emulation->foretold = options->foretold;
 		emulation->part = options->part;
 		ret = emulation_build(emulation, options, err);
@@ -54,6 +55,8 @@ emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t
 			emulation->pacer.pending = emulation_pending;
 	if (emulation->serve != NULL)
 		emulation->pacer.pending = emulation_pending;
+	if (emulation->scenario->timing.clock == CLOCK_REAL && emulation->scenario->timing.idle == IDLE_BUSY)
+		emulation->fabric->barrier.spins = UINT32_MAX;
 	emulation->pacer.ctx = emulation;
 	for (uint32_t i = 0; emulation->phase == EMULATION_RUN && i < emulation->scenario->topo->nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];

@@ -30,6 +30,7 @@ struct emulation {
 	uint32_t ndrivers, nbegun;     /* nbegun: of these have begun with the fabric */
 	const struct part *part;       /* of a fabric that several programs run; NULL: all of it is here */
 	enum emulation_phase phase;
+	uint32_t lcores;
 	struct pacer pacer;    /* real time */
 	uint64_t collected_ps; /* records of what happened before have been passed on */
 	struct sertables sertables;

@@ -22,7 +22,12 @@ hook_interrupted(void *ctx)
 static uint64_t
 hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
-	return pacer_wait(&((struct emulation *)ctx)->pacer, earliest_ps, start_ps);
+	struct emulation *emulation = ctx;
+
+	for (uint32_t i = 0; i < emulation->ndrivers; i++)
+		if (emulation->drivers[i].ops->settle != NULL)
+			emulation->drivers[i].ops->settle(emulation->drivers[i].ctx);
+	return pacer_wait(&emulation->pacer, earliest_ps, start_ps);
 }
 
 static uint64_t

@@ -49,6 +49,8 @@ struct host_driver_ops {
 	/* Hosts that live in real time alone; NULL for others. */
 	/* Whether a frame waits to come in. Cheap: asked for between windows. */
 	bool (*pending)(void *ctx);
+	/* Before every window: what its nodes may not do within one. NULL: nothing. */
+	void (*settle)(void *ctx);
 	/* Hears and answers the hosts' programs. After the last window too. */
 	void (*service)(void *ctx);
 	/* Flows that it sends now, as its kernel tells; valid until service. @return how many */

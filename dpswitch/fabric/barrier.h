@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where lcores meet between windows. They spin, as a window is a few microseconds of work; one that has spun for long, because
- * another is at work alone or has no CPU just now, sleeps until it is woken.
+ * another is at work alone or has no CPU just now, sleeps until it is woken, unless each has a CPU of its own for good.
  */
 #pragma once
 
@@ -18,6 +18,7 @@
 
 struct barrier {
 	uint32_t parties;
+	uint32_t spins;                                /* until one sleeps; UINT32_MAX: for ever. Written between runs */
 	_Alignas(CACHE_LINE) _Atomic uint32_t arrived; /* written by every party */
 	_Alignas(CACHE_LINE) _Atomic uint32_t phase;   /* written by the last to arrive, read by all */
 	_Atomic uint32_t sleepers; /* written by who goes to sleep and wakes up, read by the last to arrive */
@@ -27,6 +28,7 @@ static inline void
 barrier_init(struct barrier *barrier, uint32_t parties)
 {
 	barrier->parties = parties;
+	barrier->spins = BARRIER_SPINS;
 	atomic_init(&barrier->arrived, 0);
 	atomic_init(&barrier->phase, 0);
 	atomic_init(&barrier->sleepers, 0);
@@ -73,7 +75,7 @@ barrier_wait(struct barrier *barrier)
 		return;
 	}
 	for (uint32_t spins = 0; atomic_load_explicit(&barrier->phase, memory_order_acquire) == phase; spins++) {
-		if (spins == BARRIER_SPINS) {
+		if (spins == barrier->spins && spins != UINT32_MAX) {
 			barrier_sleep(barrier, phase);
 			return;
 		}

@@ -82,6 +82,12 @@ lcore_init(const struct lcore_config *config, struct err *err)
 	return 0;
 }
 
+uint32_t
+lcore_process_cpus(void)
+{
+	return (uint32_t)CPU_COUNT(&process_cpus);
+}
+
 void
 lcore_unpin(void)
 {

@@ -23,6 +23,9 @@ struct lcore_config {
 int lcore_init(const struct lcore_config *config, struct err *err);
 void lcore_fini(void);
 
+/* @return CPUs that this process may use: after lcore_init() */
+uint32_t lcore_process_cpus(void);
+
 /*
  * A thread inherits the CPUs of the one that starts it, and an lcore has only its own. Threads that are none are started
  * between these two calls, so that they keep clear of it; the second call brings this thread back.

@@ -31,7 +31,7 @@ struct record_check *attach_check(const struct attach *attach);
  * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any more.
  * @param lcores    that the run is to have
  * @param progress  show whom it waits for on stderr
- * @return 0, or with err set: -EINVAL (more than one lcore), -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
+ * @return 0, or with err set: -EINVAL (several lcores for hosts of both kinds), -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
  */
 int attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct err *err);
 

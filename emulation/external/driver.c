@@ -84,6 +84,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, str
 		.switches = emulation->switches,
 		.idle_ps = (sc->epochs_kept + 1) * sc->telemetry.epoch_ps,
 		.source = { attach, describe },
+		.shared = emulation->lcores > 1,
 		.data_prio = sc->roce.data_prio,
 		.measured_prio = sc->roce.measured_prio,
 	};
@@ -159,6 +160,12 @@ pending(void *ctx)
 		any |= external_pending(attach->hosts[i].external);
 	}
 	return any;
+}
+
+static void
+settle(void *ctx)
+{
+	edge_settle(((const struct attach *)ctx)->edge);
 }
 
 static void
@@ -249,6 +256,7 @@ const struct host_driver_ops external_hosts = {
 	.program_create = program_create,
 	.frame = frame,
 	.pending = pending,
+	.settle = settle,
 	.service = service,
 	.working = working,
 	.sending = sending,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/run/run.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -28,22 +27,24 @@
 #include "emulation/outsiders.h"
 #include "emulation/parts/parts.h"
 #include "emulation/run/conclude.h"
+#include "emulation/run/eal.h"
 #include "emulation/run/warn.h"
-
-/* PORT_MBUFS of PORT_FRAME_ROOM each, and what comes with them. */
-#define PORT_MEMORY_MB 48
 
 static void
 introduce(const struct run_options *options, const struct emulation *emulation, const struct parts *parts)
 {
 	const struct scenario *sc = emulation->scenario;
 	char window[32], of[200];
+	const char *polls = "";
 
-	printf("# %s: %u switches, %u hosts, %u links; seed %lld, %u lcore%s, windows of %s; configuration: "
+	if (sc->timing.clock == CLOCK_REAL)
+		polls = sc->timing.idle == IDLE_BUSY ? " polling busily" : " asleep when idle";
+
+	printf("# %s: %u switches, %u hosts, %u links; seed %lld, %u lcore%s%s, windows of %s; configuration: "
 	       "%s/effective.cfg\n",
 	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed, options->lcores,
-	       options->lcores > 1 ? "s" : "", units_format_time(emulation->fabric->window_ps, window, sizeof(window)),
-	       options->out);
+	       options->lcores > 1 ? "s" : "", polls,
+	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), options->out);
 	if (parts != NULL)
 		printf("# %s\n", parts_describe(parts, of));
 	if (emulation->foretold != NULL)
@@ -252,22 +253,6 @@ run(const struct running *r, struct err *err)
 	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, r->attach);
 }
 
-/* Room for the frames of external hosts; NICs are looked for where one is a port by its PCI address. */
-static int
-start_eal(const struct run_options *options, const struct scenario *scenario, struct err *err)
-{
-	struct lcore_config config = {
-		.lcores = options->lcores,
-		.memory_mb = LCORE_MEMORY_MB + scenario->nexternal * PORT_MEMORY_MB,
-	};
-
-	for (size_t i = 0; i < scenario->nhost_configs; i++)
-		config.pci |= host_kinds[scenario->host_configs[i].kind].foreign &&
-			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
-			      strchr(scenario->host_configs[i].port, ':') != NULL;
-	return lcore_init(&config, err);
-}
-
 /* @return exit code */
 static int
 start_outsiders(struct running *r, struct err *err)
@@ -331,7 +316,7 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 
 	if (foretold == NULL && foretell_is_asked(scenario))
 		return errno == EINTR ? EXIT_NOT_BEGUN : EXIT_USAGE;
-	if (start_eal(options, scenario, err) < 0) {
+	if (eal_start(options, scenario, err) < 0) {
 		foretold_destroy(foretold);
 		return EXIT_USAGE;
 	}

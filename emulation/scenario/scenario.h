@@ -31,7 +31,7 @@ struct scenario_root {
 };
 
 enum clock_kind { CLOCK_AUTO, CLOCK_VIRTUAL, CLOCK_REAL };
-enum idle_kind { IDLE_SLEEP, IDLE_BUSY };
+enum idle_kind { IDLE_AUTO, IDLE_SLEEP, IDLE_BUSY };
 
 struct timing_params {
 	struct cfg_where where;

@@ -29,6 +29,7 @@ static const struct cfg_choice clocks[] = {
 	{ 0 },
 };
 static const struct cfg_choice idles[] = {
+	{ .name = "auto", .value = IDLE_AUTO },
 	{ .name = "sleep", .value = IDLE_SLEEP },
 	{ .name = "busy", .value = IDLE_BUSY },
 	{ 0 },
@@ -40,8 +41,10 @@ static const struct cfg_field timing_fields[] = {
 	  "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, for hosts that "
 	  "have "
 	  "their own kernel; auto: real where there are such hosts" },
-	{ "idle", CFG_ENUM, offsetof(S, idle), "sleep", 0, 0, idles,
-	  "Real time with nothing to do: sleep leaves the CPU to the guests, busy polls on a CPU of its own" },
+	{ "idle", CFG_ENUM, offsetof(S, idle), "auto", 0, 0, idles,
+	  "Real time with nothing to do: sleep leaves the CPUs to the guests, busy polls on CPUs of its own; auto: busy "
+	  "where "
+	  "there is a CPU for each lcore and one to spare, and where kernels run here as hosts another one for them" },
 	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
 	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
 	{ "pipeline", CFG_TIME, offsetof(S, pipeline_ps), "600ns", 0, 1e9, NULL,

@@ -14,6 +14,8 @@ from guests import Rig, find_kernel
 from harness import ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_file, scratch, skip
 
 HOSTS = ["h0", "h1", "h2", "h3"]
+# Where this machine has them.
+TWO_LCORES = ["--lcores", "2"] if len(os.sched_getaffinity(0)) > 1 else []
 UP_S = 180        # until guests are up and connected, on a machine that has other things to do
 GONE_S = 30       # until nothing is left of a run that has ended
 PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; };

@@ -3,7 +3,7 @@
 """Faults on the traffic of external hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
 verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
 from harness import check
-from rxe import HOSTS, Live, counters, invariants, need_guests, of_host, ring, scenario, settled, whole
+from rxe import HOSTS, TWO_LCORES, Live, counters, invariants, need_guests, of_host, ring, scenario, settled, whole
 
 END_S = 300
 # A loop whose buffers fill halts its own links, and they wait for each other for ever: a PFC deadlock that stays when the
@@ -14,7 +14,7 @@ ROOMY = 'switch = { buffer = "64MB"; pfc = { model = "static"; xoff = "8MiB"; };
 def run_with(name, reason, *faults, iterations=1, size="1MB", hold=None, extra=""):
     """@param reason  why packets are dropped. @return run, counters of the kernels when all is over (with hold)"""
     path = scenario(ring(size=size, iterations=iterations), faults=faults, extra=extra)
-    live = Live(path, *(["--hold", hold] if hold else []))
+    live = Live(path, *TWO_LCORES, *(["--hold", hold] if hold else []))
     live.begun()
     kernels = settled(live, END_S) if hold else None
     if hold:

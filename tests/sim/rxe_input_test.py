@@ -3,7 +3,7 @@
 """What a run with external hosts must refuse, before any host boots: where, what, and what would be right."""
 from guests import find_kernel
 from harness import ROCELAB, check, command, scenario_file, scratch, told
-from rxe import PATIENT, TOPOLOGY, ring
+from rxe import PATIENT, TOPOLOGY, TWO_LCORES, ring
 
 NAMES = 'hosts = ( { kind = "guest"; } );'
 COLLECTIVE = f"collectives = (\n  {ring()}\n);\n"
@@ -58,8 +58,10 @@ def traffic():
 
 def options():
     good = TOPOLOGY + PATIENT + COLLECTIVE
-    for name, args, says in (("two lcores", ["--lcores", "2"], ["--lcores 2", "one lcore"]),
-                             ("no such port to capture", ["--capture", "z:1"], ["z:1", "no port"]),
+    if TWO_LCORES:
+        refused("two lcores for hosts of both kinds", good.replace(NAMES, 'hosts = ( { kind = "guest"; names = [ "h0" ]; } );'),
+                "--lcores 2", "one lcore", args=TWO_LCORES, place=False)
+    for name, args, says in (("no such port to capture", ["--capture", "z:1"], ["z:1", "no port"]),
                              ("a hold without a unit", ["--hold", "5"], ["limits.hold", "5", "us"]),
                              ("no such way to poll", ["--poll", "often"], ["timing.idle", "often", "sleep", "busy"])):
         path = scenario_file(good, "good.cfg")

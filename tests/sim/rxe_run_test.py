@@ -11,7 +11,7 @@ import sys
 from harness import SCENARIOS, check, command
 from pairs import PAIRS, more
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
-from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, whole
+from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, whole
 
 LONG = os.environ.get("ROCELAB_LONG") == "1" or "--long" in sys.argv
 LOOP_S = 60 if LONG else 10
@@ -44,12 +44,13 @@ def ready_made():
 
 
 def loop():
-    """AllReduces under two background flows and storms: not a frame is lost, counted on both ends."""
+    """AllReduces under two background flows and storms, on two lcores: not a frame is lost, counted on both ends."""
     until = f'until = "{LOOP_S}s"; mode = "repeat"; bytes = "500KB";'
     flows = [f'{{ src = "h0"; dst = "h3"; sport = 50000; {until} }}', f'{{ src = "h3"; dst = "h1"; sport = 50001; {until} }}']
     storm = '{ kind = "pfc-storm"; port = "b:1"; start = "1s"; duration = "100ms"; period = "2s"; }'
     iterations = LOOP_S
-    live = Live(scenario(ring(iterations=iterations), flows=flows, faults=[storm]), "--set", "limits.hold=600s")
+    path = scenario(ring(iterations=iterations), flows=flows, faults=[storm])
+    live = Live(path, *TWO_LCORES, "--set", "limits.hold=600s")
     live.begun()
     at_rest = settled(live, END_S)
     live.interrupt()

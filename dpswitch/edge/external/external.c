@@ -65,6 +65,13 @@ may_send(const struct external_nic *nic)
 	return false;
 }
 
+/* Is there a frame to take in, and room for it? */
+static bool
+comes(const struct external_nic *nic)
+{
+	return nic->staged < EXTERNAL_STAGE && (nic->nwaiting != 0 || port_pending(nic->port));
+}
+
 static uint64_t
 next_ps(const struct node *node)
 {
@@ -74,7 +81,7 @@ next_ps(const struct node *node)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct external_nic *nic = &host->nics[i];
 
-		if (nic->nown != 0 || !fifo_empty(&nic->hold) || (nic->staged < EXTERNAL_STAGE && port_pending(nic->port)))
+		if (nic->nown != 0 || !fifo_empty(&nic->hold) || comes(nic))
 			return host->window.end_ps;
 		if (may_send(nic))
 			first_ps = min_u64(first_ps, nic->free_ps);
@@ -146,6 +153,7 @@ destroy(struct node *node)
 
 		rte_pktmbuf_free_bulk(nic->ready, nic->nready);
 		rte_pktmbuf_free_bulk(nic->own, nic->nown);
+		rte_pktmbuf_free_bulk(nic->waiting, nic->nwaiting);
 		drop_queue(node->bodies, &nic->hold);
 		for (uint32_t c = 0; c < EXTERNAL_CLASSES; c++)
 			drop_queue(node->bodies, &nic->stage[c]);
@@ -223,8 +231,11 @@ external_host_create(const struct external_config *config, struct err *err)
 	host->nics = calloc(host->node.nports, sizeof(*host->nics));
 	if (host->nics != NULL)
 		ret = setup_nics(host, err);
-	if (ret == 0)
+	if (ret == 0) {
+		host->next = config->edge->hosts;
+		config->edge->hosts = host;
 		return &host->node;
+	}
 fail:
 	err_set(err, ret, "out of memory for host %s", config->topo->nodes[config->node].name);
 	node_destroy(host != NULL ? &host->node : NULL);
@@ -240,8 +251,7 @@ external_pending(const struct node *node)
 	for (uint16_t i = 0; i < node->nports; i++) {
 		const struct external_nic *nic = &host->nics[i];
 
-		if (nic->nown != 0 || !fifo_empty(&nic->hold) || may_send(nic) ||
-		    (nic->staged < EXTERNAL_STAGE && port_pending(nic->port)))
+		if (nic->nown != 0 || !fifo_empty(&nic->hold) || may_send(nic) || comes(nic))
 			return true;
 	}
 	return false;

@@ -7,7 +7,7 @@
  * lossless classes, as a NIC with a slow host does, and RESUME below it.
  * From the host: a few hundred frames at most are dequeued and wait for the link, answers first; behind them, while the
  * link is busy or a class paused, the host's own transmit ring is not dequeued.
- * Runs with external hosts use one lcore.
+ * Several lcores: a host and its port belong to one; what hosts share is read within a window, and changed between windows.
  */
 #pragma once
 
@@ -34,6 +34,7 @@ struct edge_config {
 	struct flow_table *flows;     /* after flow_table_reserve(); the spare slots are the edge's to fill */
 	struct sw *const *switches;   /* [topo->nnodes], NULL for hosts; filled by the time the fabric runs */
 	struct message_source source; /* of embedded hosts in the same run; describe NULL: there are none */
+	bool shared;                  /* by several lcores: edge_settle() is called between windows */
 	uint64_t idle_ps;             /* a spare slot idle for so long may be given away: more than the kept epochs */
 	uint8_t data_prio;            /* RoCEv2 without a mark */
 	uint8_t measured_prio;        /* measured data without an 802.1Q tag */
@@ -45,6 +46,8 @@ struct edge_config {
 struct edge *edge_create(const struct edge_config *config, struct err *err);
 /* After the fabric and its nodes, which give back what they hold. */
 void edge_destroy(struct edge *edge);
+/* Between windows: frames of flows that nobody planned get theirs. */
+void edge_settle(struct edge *edge);
 /* For struct fabric_config. */
 struct bodies *edge_bodies(struct edge *edge);
 

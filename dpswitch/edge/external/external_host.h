@@ -27,6 +27,7 @@ struct edge {
 	struct edge_config config;
 	struct body_table bodies;
 	struct lookup lookup;
+	struct external *hosts;   /* of the fabric */
 	struct rte_mempool *pool; /* frames that are built here: ports' own stay free for what comes in */
 };
 
@@ -51,11 +52,14 @@ struct external_nic {
 	struct telem_batch rows; /* of the last frames of one flow: packets 0: none */
 	uint32_t rows_flow;
 	struct fifo stage[EXTERNAL_CLASSES];
-	uint32_t staged;           /* frames in all of them */
-	uint64_t free_ps;          /* the link has sent the last frame */
-	uint64_t now_ps, limit_ps; /* frames may start to leave from here on, until then */
-	uint8_t turn;              /* class served last */
-	uint8_t paused;            /* bit p: the switch paused class p */
+	uint32_t staged; /* frames in all of them */
+	struct rte_mbuf
+		*waiting[PORT_BURST]; /* [nwaiting] the first is of a flow that nobody planned; the others came behind it */
+	uint32_t nwaiting, nsettled;  /* of the first nsettled, all that could be was done */
+	uint64_t free_ps;             /* the link has sent the last frame */
+	uint64_t now_ps, limit_ps;    /* frames may start to leave from here on, until then */
+	uint8_t turn;                 /* class served last */
+	uint8_t paused;               /* bit p: the switch paused class p */
 	uint64_t paused_since_ps;
 	/* PAUSE to the switch, and to and from the peer */
 	uint8_t storm_mask, storm_ended, peer_xoff; /* classes */
@@ -75,6 +79,7 @@ struct external {
 	struct external_nic *nics; /* [node.nports] */
 	struct telem_config telemetry;
 	struct telem_reporter reporter;
+	struct external *next; /* of the edge */
 	bool has_telemetry;
 	bool work_expected;
 	uint64_t epoch_end_ps;
@@ -96,6 +101,15 @@ void external_offer(struct external *host, struct external_nic *nic, uint64_t no
 bool external_own(struct external *host, struct external_nic *nic, const uint8_t *bytes, size_t size_bytes);
 /* A packet toward the host ends here. */
 void external_drop(struct external *host, struct external_nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* external_flows.c: whose a frame is */
+enum external_place {
+	EXTERNAL_PLACED,  /* p.flow, p.prio */
+	EXTERNAL_REFUSED, /* for the reason said */
+	EXTERNAL_WAITS,   /* for edge_settle() */
+};
+enum external_place external_place(struct external *host, const struct external_nic *nic, struct classified *c, bool roce,
+				   enum edge_drop *why);
 
 /* external_in.c: from the host */
 /* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */

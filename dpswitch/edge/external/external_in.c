@@ -3,11 +3,12 @@
  * From the host: frames are dequeued in bursts as fast as the link lets them out, judged once, and sent class by class. Of a
  * frame's bytes its headers alone are looked at, and where it is like the one before it (memo.h), not even its flow is looked up.
  */
+#include <string.h>
+
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
 #include "common/minmax.h"
-#include "common/tag.h"
 #include "dpswitch/edge/external/arp.h"
 #include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/frame.h"
@@ -71,57 +72,6 @@ external_stage(struct external *host, struct external_nic *nic, struct pkt *p)
 	external_rows_end(nic);
 }
 
-static bool
-is_reply(const struct pkt *p)
-{
-	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
-}
-
-/*
- * The flow of a frame; answers belong to the flow that runs the other way, with the same UDP source port.
- * @return LOOKUP_NONE with *why
- */
-static uint32_t
-flow_of(struct external *host, struct classified *c, uint64_t now_ps, enum edge_drop *why)
-{
-	struct edge *edge = host->edge;
-	struct tuple mirrored = c->tuple;
-	uint32_t flow = LOOKUP_NONE, node;
-	bool recycled = false;
-	uint16_t nic;
-
-	mirrored.src_ip = c->tuple.dst_ip;
-	mirrored.dst_ip = c->tuple.src_ip;
-	if (is_reply(&c->p))
-		flow = lookup_find(&edge->lookup, &mirrored);
-	if (flow != LOOKUP_NONE) {
-		c->p.flags |= PKT_REVERSE;
-		return flow;
-	}
-	flow = lookup_find(&edge->lookup, &c->tuple);
-	if (flow != LOOKUP_NONE)
-		return flow;
-	*why = EDGE_DROP_DESTINATION;
-	if (!topo_find_nic(edge->config.topo, c->tuple.dst_ip, &node, &nic) || node == host->node.id)
-		return LOOKUP_NONE;
-	*why = EDGE_DROP_NO_SLOT;
-	flow = lookup_add(&edge->lookup, &c->tuple, c->p.prio, now_ps, edge->bodies.under_way, &recycled);
-	for (uint32_t i = 0; recycled && flow != LOOKUP_NONE && i < edge->config.topo->nnodes; i++)
-		if (edge->config.switches[i] != NULL)
-			switch_forget_flow(edge->config.switches[i], flow);
-	return flow;
-}
-
-static uint8_t
-class_of(const struct edge_config *config, const struct classified *c, bool roce)
-{
-	if (roce && is_reply(&c->p))
-		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
-	if (roce)
-		return c->mark != 0 ? c->mark : tag_is(c->p.tag) ? config->measured_prio : config->data_prio;
-	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
-}
-
 /* A frame whose descriptor is complete enters the fabric with its bytes. */
 static inline void
 enter(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct pkt *p)
@@ -132,24 +82,25 @@ enter(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, st
 	stage(host, nic, p);
 }
 
-static void
+/* @return false: it has to wait, and is still the caller's */
+static bool
 admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct classified *c, bool roce)
 {
-	uint64_t now_ps = nic->free_ps;
-	enum edge_drop why = EDGE_DROP_SOURCE;
-	struct pkt *p = &c->p;
+	enum edge_drop why;
+	enum external_place place = external_place(host, nic, c, roce, &why);
 
-	p->prio = class_of(&host->edge->config, c, roce);
-	p->flow = c->tuple.src_ip == nic->ip ? flow_of(host, c, now_ps, &why) : LOOKUP_NONE;
-	if (p->flow == LOOKUP_NONE) {
+	if (place == EXTERNAL_WAITS)
+		return false;
+	if (place == EXTERNAL_REFUSED) {
 		refuse(nic, mbuf, why);
-		return;
+		return true;
 	}
-	pad(host, p);
+	pad(host, &c->p);
 	if (roce && !c->tagged)
-		memo_keep(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), p,
+		memo_keep(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c->p,
 			  host->edge->lookup.recycled);
-	enter(host, nic, mbuf, p);
+	enter(host, nic, mbuf, &c->p);
+	return true;
 }
 
 /* The flow that a control packet concerns, as the edge looks it up. */
@@ -217,27 +168,13 @@ reply_to_arp(struct external *host, struct external_nic *nic, struct rte_mbuf *m
 		nic->count.dropped[EDGE_DROP_REPLY]++;
 }
 
-/* A frame that is not like the last. */
-static __attribute__((noinline)) void
-judge(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
+/* A frame that is none of the fabric's. */
+static void
+divert(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, enum frame_class class)
 {
 	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
-	struct classified c;
-	enum frame_class class;
 
-	external_rows_end(nic); /* whoever polls is to find them */
-	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
-		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
-		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
-		rte_pktmbuf_free(mbuf);
-		return;
-	}
-	class = classify(bytes, rte_pktmbuf_data_len(mbuf), &c);
 	switch (class) {
-	case CLASS_ROCE:
-	case CLASS_FOREIGN:
-		admit_packet(host, nic, mbuf, &c, class == CLASS_ROCE);
-		return;
 	case CLASS_CONTROL:
 		admit_control(host, nic, mbuf, bytes);
 		return;
@@ -255,47 +192,100 @@ judge(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	case CLASS_MULTICAST:
 		refuse(nic, mbuf, EDGE_DROP_MULTICAST);
 		return;
+	case CLASS_ROCE:
+	case CLASS_FOREIGN:
 	case CLASS_MALFORMED:
 		refuse(nic, mbuf, EDGE_DROP_MALFORMED);
 		return;
 	}
 }
 
-static inline void
+/* A frame that is not like the last. @return false: it has to wait */
+static __attribute__((noinline)) bool
+judge(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
+{
+	struct classified c;
+	enum frame_class class;
+
+	external_rows_end(nic); /* whoever polls is to find them */
+	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
+		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
+		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
+		rte_pktmbuf_free(mbuf);
+		return true;
+	}
+	class = classify(rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c);
+	if (class == CLASS_ROCE || class == CLASS_FOREIGN)
+		return admit_packet(host, nic, mbuf, &c, class == CLASS_ROCE);
+	divert(host, nic, mbuf, class);
+	return true;
+}
+
+static inline bool
 admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 {
 	struct pkt p;
 
 	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
-	if (mbuf->nb_segs == 1 && memo_knows(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *),
-					     rte_pktmbuf_data_len(mbuf), host->edge->lookup.recycled, &p))
-		enter(host, nic, mbuf, &p);
-	else
-		judge(host, nic, mbuf);
+	if (mbuf->nb_segs != 1 || !memo_knows(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *),
+					      rte_pktmbuf_data_len(mbuf), host->edge->lookup.recycled, &p))
+		return judge(host, nic, mbuf);
+	enter(host, nic, mbuf, &p);
+	return true;
 }
 
-/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames taken from the port */
+/* What waited for flows comes first. @return how many, at most room */
+static uint16_t
+receive(struct external_nic *nic, struct rte_mbuf **mbufs, uint32_t room)
+{
+	uint32_t n = nic->nwaiting < room ? nic->nwaiting : room;
+
+	if (n == 0)
+		return port_receive(nic->port, mbufs, (uint16_t)room);
+	if (nic->nsettled == 0)
+		return 0;
+	memcpy(mbufs, nic->waiting, n * sizeof(*mbufs));
+	nic->nwaiting -= n;
+	memmove(nic->waiting, nic->waiting + n, nic->nwaiting * sizeof(*mbufs));
+	return (uint16_t)n;
+}
+
+/* Frames that have come wait again, before those that wait still. */
+static void
+put_back(struct external_nic *nic, struct rte_mbuf *const *mbufs, uint32_t n)
+{
+	memmove(nic->waiting + n, nic->waiting, nic->nwaiting * sizeof(*mbufs));
+	memcpy(nic->waiting, mbufs, n * sizeof(*mbufs));
+	nic->nwaiting += n;
+	nic->nsettled = 0;
+}
+
+/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames that have come in */
 static uint16_t
 dequeue(struct external *host, struct external_nic *nic)
 {
 	struct rte_mbuf *mbufs[PORT_BURST];
 	uint32_t room = EXTERNAL_STAGE - nic->staged;
-	uint16_t n;
+	uint16_t n, i;
 
 	if (room > PORT_BURST)
 		room = PORT_BURST;
 	if (room == 0)
 		return 0;
-	n = port_receive(nic->port, mbufs, (uint16_t)room);
-	for (uint16_t i = 0; i < n && i < EXTERNAL_AHEAD; i++)
+	n = receive(nic, mbufs, room);
+	for (i = 0; i < n && i < EXTERNAL_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], const uint8_t *));
-	for (uint16_t i = 0; i < n; i++) {
+	for (i = 0; i < n; i++) {
 		if (i + EXTERNAL_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + EXTERNAL_AHEAD], const uint8_t *));
-		admit(host, nic, mbufs[i]);
+		if (!admit(host, nic, mbufs[i]))
+			break;
+		nic->nsettled -= nic->nsettled != 0;
 	}
 	external_rows_end(nic);
-	return n;
+	if (i < n)
+		put_back(nic, mbufs + i, (uint32_t)(n - i));
+	return i;
 }
 
 /* Class 0 first, then the others in turn. @return class whose first frame may go, EXTERNAL_CLASSES: none */

@@ -158,13 +158,12 @@ expect_all_found(const struct xrig *x, uint64_t seed, bool over, uint64_t *lost)
  * hosts: every frame is delivered, dropped by name, or somewhere; every mbuf is found at the end.
  */
 static void
-random_faults_leak_nothing(void **state)
+leak_nothing(uint32_t lcores, uint64_t seeds)
 {
 	uint64_t lost = 0, delivered = 0;
 
-	(void)state;
-	for (uint64_t seed = 1; seed <= 30; seed++) {
-		struct xrig x = { .hold_bytes = 10000, .mbufs = 511, .idle_ps = 100 * PS_PER_US };
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct xrig x = { .hold_bytes = 10000, .mbufs = 511, .lcores = lcores, .idle_ps = 100 * PS_PER_US };
 		bool over = seed % 2 == 0;
 		struct prng prng;
 		char faults[1024];
@@ -179,7 +178,49 @@ random_faults_leak_nothing(void **state)
 		delivered += x.ports[PAIR_A]->nout + x.ports[PAIR_B]->nout;
 		xrig_stop(&x);
 	}
-	assert_true(lost > 1000 && delivered > 1000);
+	assert_true(lost > 200 && delivered > 500);
+}
+
+static void
+random_faults_leak_nothing(void **state)
+{
+	(void)state;
+	leak_nothing(1, 30);
+}
+
+static void
+random_faults_leak_nothing_on_two_lcores(void **state)
+{
+	(void)state;
+	leak_nothing(2, 8);
+}
+
+/* Twice as many flows as there are slots for, all begun at once: some get one between windows, the others are refused by name. */
+static void
+flows_begun_on_two_lcores_get_slots_or_are_refused(void **state)
+{
+	struct xrig x = { .lcores = 2, .idle_ps = PS_PER_S };
+	uint8_t bytes[XRIG_FRAME_BYTES];
+	struct edge_counters sum;
+
+	(void)state;
+	pair_start(&x, "", 20);
+	for (uint16_t i = 0; i < 40; i++) {
+		port_rig_send(x.ports[PAIR_A], bytes,
+			      (uint32_t)pair_ipv4(&x, PAIR_A, PAIR_B, 17, (uint16_t)(1000 + i), 2000, 100, bytes));
+		port_rig_send(x.ports[PAIR_B], bytes,
+			      (uint32_t)pair_ipv4(&x, PAIR_B, PAIR_A, 17, (uint16_t)(1000 + i), 2000, 100, bytes));
+	}
+	xrig_run(&x, 10 * PS_PER_MS);
+	edge_sum(x.edge, &sum);
+	assert_int_equal(sum.foreign_flows, 20);
+	assert_int_equal(x.ports[PAIR_A]->nout + x.ports[PAIR_B]->nout, 20);
+	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT] +
+				 pair_counters(&x, PAIR_B).dropped[EDGE_DROP_NO_SLOT],
+			 60);
+	assert_int_equal(xrig_in_use(&x), 0);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
 }
 
 int
@@ -191,6 +232,8 @@ main(void)
 		cmocka_unit_test(a_corrupt_frame_goes_no_further),
 		cmocka_unit_test(frames_for_a_host_that_is_gone_are_dropped),
 		cmocka_unit_test(random_faults_leak_nothing),
+		cmocka_unit_test(random_faults_leak_nothing_on_two_lcores),
+		cmocka_unit_test(flows_begun_on_two_lcores_get_slots_or_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

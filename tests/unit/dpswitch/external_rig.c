@@ -17,6 +17,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 		.flows = &x->f.table,
 		.switches = x->switches,
 		.source = x->source,
+		.shared = x->lcores > 1,
 		.idle_ps = x->idle_ps,
 		.data_prio = 3,
 		.lossy_prio = 1,
@@ -36,6 +37,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 	if (x->edge == NULL)
 		fail_msg("%s", err.text);
 	x->f.fabric_config.bodies = edge_bodies(x->edge);
+	x->f.fabric_config.lcores = x->lcores != 0 ? x->lcores : 1;
 	if (frig_start(&x->f) < 0)
 		fail_msg("%s", x->f.err.text);
 	memcpy(x->switches, x->f.switches, x->f.topo->nnodes * sizeof(*x->switches));
@@ -87,9 +89,20 @@ xrig_in_use(const struct xrig *x)
 	return mbufs;
 }
 
+static void
+settle(void *ctx, const struct window *window)
+{
+	const struct xrig *x = (const struct xrig *)((const char *)ctx - offsetof(struct xrig, f));
+
+	(void)window;
+	edge_settle(x->edge);
+}
+
 void
 xrig_run(struct xrig *x, uint64_t end_ps)
 {
+	if (x->lcores > 1)
+		x->f.fabric->hooks.arriving = settle;
 	for (uint32_t i = 0; i < x->count; i++)
 		x->nodes[i]->ops->expect_work(x->nodes[i], true);
 	frig_run(&x->f, end_ps);

@@ -26,6 +26,7 @@ struct xrig {
 	uint64_t hold_bytes;
 	uint64_t idle_ps;
 	uint32_t mbufs;
+	uint32_t lcores; /* 0: 1 */
 };
 
 /* After frig_init() of x->f, planned flows made. @param spares  spare flow slots */
