@@ -8,6 +8,23 @@
 #define FOREVER_PS (1000000 * PS_PER_S)
 #define SPARES 16
 
+/* Whether faults acted is seen in what is counted. */
+static bool
+crosses(void *run, uint32_t port)
+{
+	(void)run;
+	(void)port;
+	return true;
+}
+
+static uint64_t
+held_ps(void *run, uint32_t port)
+{
+	(void)run;
+	(void)port;
+	return FAULT_UNSEEN;
+}
+
 static int
 make_fabric(struct forward *f, struct err *err)
 {
@@ -28,6 +45,7 @@ make_fabric(struct forward *f, struct err *err)
 	f->fabric = fabric_create(&config, err);
 	if (f->fabric == NULL)
 		return -errno;
+	f->faults = (struct fault_env){ .fabric = f->fabric, .topo = sc->topo, .crosses = crosses, .held_ps = held_ps };
 	f->fabric->hooks = forward_hooks(f);
 	f->switch_config = (struct switch_config){
 		.topo = sc->topo,

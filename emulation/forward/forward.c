@@ -78,12 +78,28 @@ hook_arriving(void *ctx, const struct window *window)
 	port_round_turn(&((struct forward *)ctx)->round);
 }
 
+static uint64_t
+hook_next_change(void *ctx, uint64_t now_ps)
+{
+	return faults_next_ps(&((struct forward *)ctx)->scenario->faults, now_ps);
+}
+
+static void
+hook_change(void *ctx, uint64_t now_ps)
+{
+	struct forward *f = ctx;
+
+	faults_apply(&f->scenario->faults, &f->faults, now_ps);
+}
+
 struct fabric_hooks
 forward_hooks(struct forward *f)
 {
 	return (struct fabric_hooks){
 		.ctx = f,
 		.pace = f->options->paced ? hook_pace : NULL,
+		.next_change_ps = hook_next_change,
+		.change = hook_change,
 		.collect = hook_collect,
 		.arriving = f->options->rings ? hook_arriving : NULL,
 		.interrupted = hook_interrupted,
@@ -104,6 +120,47 @@ quantile_us(const struct probe *probe, double share)
 	return probe->taken != 0 ? probe->taken_ns[(uint32_t)(share * (probe->taken - 1))] / 1e3 : 0;
 }
 
+static const char *const drop_names[] = { REC_DROPS(ENUM_NAME) };
+static const char *const ending_names[] = { REC_ENDINGS(ENUM_NAME) };
+
+/* What must hold whatever happens, and what happened. */
+static void
+write_account(const struct forward *f, FILE *file)
+{
+	uint64_t dropped[REC_DROP_REASONS] = { 0 }, born = 0, ended = 0, order_errors = 0, pause_errors = 0, pauses = 0;
+	struct fabric_totals totals;
+
+	fabric_sum(f->fabric, &totals);
+	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++) {
+		const struct node *node = f->fabric->nodes[i];
+		uint64_t bytes = 0;
+
+		born += node->count.born_packets;
+		ended += node->count.consumed_packets + node->count.dropped_packets;
+		order_errors += node->count.order_errors;
+		pause_errors += node->count.pause_errors;
+		node->ops->held(node, &ended, &bytes);
+		for (uint16_t port = 0; port < node->nports; port++)
+			for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
+				dropped[reason] += node->ops->dropped(node, port, reason);
+		if (f->hosts[i] != NULL) {
+			struct external_counters sum;
+
+			external_sum(f->hosts[i], &sum);
+			pauses += sum.pauses_received;
+		}
+	}
+	fprintf(file,
+		", \"born\": %" PRIu64 ", \"found\": %" PRIu64 ", \"lost_on_cables\": %" PRIu64
+		", \"order_errors\": %" PRIu64 ", \"pause_errors\": %" PRIu64 ", \"pauses_at_hosts\": %" PRIu64
+		", \"end_reason\": \"%s\", \"dropped\": {",
+		born, ended + totals.in_flight_packets + totals.lost_packets, totals.lost_packets, order_errors,
+		pause_errors, pauses, ending_names[f->fabric->end_reason]);
+	for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
+		fprintf(file, "%s \"%s\": %" PRIu64, reason != 0 ? "," : "", drop_names[reason], dropped[reason]);
+	fputs(" }", file);
+}
+
 static int
 write_results(struct forward *f, struct err *err)
 {
@@ -122,6 +179,7 @@ write_results(struct forward *f, struct err *err)
 		fprintf(out.file, ", \"samples\": %u, \"p50_us\": %.3f, \"p99_us\": %.3f, \"late_windows\": %" PRIu64,
 			f->probe->taken, quantile_us(f->probe, 0.5), quantile_us(f->probe, 0.99), f->pacer.late_windows);
 	}
+	write_account(f, out.file);
 	fputs(" }\n", out.file);
 	return outfile_close(&out, 0, err);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast, and how late, frames cross a scenario's switches between hosts on external ports: of each flow, from its source to
- * its destination. How fast: net_pcap repeats a frame of the flow and net_null takes what comes out, or the same frames go round
- * over net_ring; windows follow each other as fast as the CPUs allow. How late: in real time, one frame at a time.
+ * How fast, and how late, frames cross a scenario's switches between hosts on external ports: of each flow, from its source
+ * to its destination. How fast: net_pcap repeats a frame of the flow and net_null takes what comes out, or the same frames go
+ * round over net_ring; windows follow each other as fast as the CPUs allow, and the scenario's faults of the network act. How
+ * late: in real time, one frame at a time.
  */
 #pragma once
 

@@ -9,6 +9,7 @@
 #include "dpswitch/edge/port/port_round.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
+#include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch.h"
 #include "emulation/forward/forward.h"
 
@@ -29,6 +30,7 @@ struct forward {
 	struct port **ports;  /* [2 * npairs] in and out of each flow */
 	uint32_t npairs;
 	struct port_round round; /* where frames go round: what the source is to receive, what the sink has sent */
+	struct fault_env faults; /* those of the scenario act */
 	struct pacer pacer;
 	struct probe *probe;
 	uint8_t frame[FRAME_MAX_BYTES]; /* made last: the first flow's */
