@@ -47,6 +47,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "parts", 'P', "N", 0, "Real time: N programs run the fabric, each a part of it (default: one runs all)", 0 },
+	{ "eal", 'e', "ARGS", 0,
+	  "Further arguments of DPDK's EAL, in one word: \"-a 0000:03:00.0\", \"--telemetry\" for dpdk-telemetry.py", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
 	{ "diagnosers", 'd', "NAME[,NAME...]", 0,
 	  "Show findings of these systems side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, hawkeye-minr, "
@@ -139,6 +141,8 @@ parse(int key, char *arg, struct argp_state *state)
 		if (run->nprograms <= OUTSIDE_PROGRAMS)
 			run->programs[run->nprograms++] = arg;
 		return 0;
+	case 'e':
+		return pass_on(state, &run->pass, "--eal", arg);
 	case 'c':
 		return pass_on(state, &run->base, "--capture", arg);
 	case 'B':

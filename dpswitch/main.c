@@ -30,6 +30,7 @@ static const struct argp_option option_table[] = {
 	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
 	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
+	{ "eal", 'e', "ARGS", 0, "Further arguments of DPDK's EAL, in one word: \"--vdev net_null0 -a 0000:03:00.0\"", 0 },
 	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
 	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
 	{ "diagnoser", 'd', "PROGRAM", 0,
@@ -72,6 +73,9 @@ parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'l':
 		options->run.lcores = (uint32_t)args_number(state, "--lcores", arg, 1, FABRIC_MAX_LCORES);
+		return 0;
+	case 'e':
+		options->run.eal = arg;
 		return 0;
 	case 'o':
 		options->run.out = arg;

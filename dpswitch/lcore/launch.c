@@ -5,14 +5,15 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "common/array.h"
 #include "common/private_dir.h"
+#include "dpswitch/lcore/eal_args.h"
 
 /* What this process may use: as it was started, and what its first lcore has of it. Set by lcore_init(). */
 static cpu_set_t process_cpus, lcore_cpus;
@@ -36,19 +37,25 @@ place_lcores(char *buf, size_t cap, uint32_t lcores)
 	return placed;
 }
 
-/* It makes a folder for what it shares with others. We share nothing: the folder is ours, and gone when it has started. */
+/* It makes a folder for what it shares with others. Unless asked to, we share nothing: the folder is ours, and gone then. */
 static int
-start_eal(int argc, char **argv, const char *memory_mb, struct err *err)
+start_eal(const struct eal_args *args, struct err *err)
 {
+	char *argv[EAL_ARGS_MAX + 1];
 	struct private_dir dir;
-	int ret = private_dir_create(&dir, err);
+	int ret = args->shares ? 0 : private_dir_create(&dir, err);
 
 	if (ret < 0)
 		return ret;
-	setenv("RUNTIME_DIRECTORY", dir.path, 1);
-	if (rte_eal_init(argc, argv) < 0)
-		ret = err_set(err, -EIO, "DPDK's EAL does not start with %s MB: %s", memory_mb, rte_strerror(rte_errno));
-	private_dir_remove(&dir);
+	if (!args->shares)
+		setenv("RUNTIME_DIRECTORY", dir.path, 1);
+	memcpy(argv, args->argv, sizeof(argv)); /* it changes their order */
+	if (rte_eal_init(args->argc, argv) < 0)
+		ret = err_set(err, -EIO, "DPDK's EAL does not start with %u MB%s%s: %s%s", args->memory_mb,
+			      args->user != NULL ? " and " : "", args->user != NULL ? args->user : "",
+			      rte_strerror(rte_errno), args->huge ? "; without hugepages: --eal --no-huge" : "");
+	if (!args->shares)
+		private_dir_remove(&dir);
 	return ret;
 }
 
@@ -56,14 +63,8 @@ int
 lcore_init(const struct lcore_config *config, struct err *err)
 {
 	uint32_t lcores = config->lcores, placed;
-	char map[FABRIC_MAX_LCORES * 12], memory[16];
-	char program[] = "dpswitch", lcores_opt[] = "--lcores", no_huge[] = "--no-huge", no_shconf[] = "--no-shconf";
-	char no_pci[] = "--no-pci", no_telemetry[] = "--no-telemetry", mem_opt[] = "-m";
-	char log_opt[] = "--log-level", level[] = "lib.eal:error";
-	/* --no-pci last, so that it can be left out */
-	char *argv[] = { program, lcores_opt, map,     no_huge, no_shconf, no_telemetry,
-			 mem_opt, memory,     log_opt, level,   no_pci,    NULL };
-	int argc = (int)ARRAY_LEN(argv) - 1;
+	char map[FABRIC_MAX_LCORES * 12];
+	struct eal_args args;
 
 	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
 		return err_set(err, -EINVAL, "--lcores %u: give 1 to %u", lcores, FABRIC_MAX_LCORES);
@@ -73,13 +74,18 @@ lcore_init(const struct lcore_config *config, struct err *err)
 		return err_set(err, -EINVAL,
 			       "--lcores %u: this process may use %u CPUs, and an lcore polls one alone; give at most %u",
 			       lcores, placed, placed);
-	snprintf(memory, sizeof(memory), "%u", config->memory_mb != 0 ? config->memory_mb : LCORE_MEMORY_MB);
-	if (config->pci)
-		argv[--argc] = NULL;
-	if (start_eal(argc, argv, memory, err) < 0)
+	if (eal_args_make(&args, config, map, err) < 0)
+		return -EINVAL;
+	if (start_eal(&args, err) < 0)
 		return -EIO;
 	sched_getaffinity(0, sizeof(lcore_cpus), &lcore_cpus);
 	return 0;
+}
+
+bool
+lcore_has_hugepages(void)
+{
+	return rte_eal_has_hugepages() != 0;
 }
 
 uint32_t

@@ -14,14 +14,19 @@ struct lcore_config {
 	uint32_t lcores;
 	uint32_t memory_mb; /* DPDK's, for the frames of external ports; 0: LCORE_MEMORY_MB. Used pages alone cost any */
 	bool pci;           /* look for NICs: needs privileges and a driver bound to them */
+	const char *eal;    /* further arguments of EAL, as a user wrote them; NULL: none */
 };
 
 /*
- * Starts EAL with so many lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges.
+ * Starts EAL with so many lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges: hugepages are used where enough
+ * are free (dpswitch/lcore/eal_args.h).
  * @return 0, or -EINVAL with err set when the machine has fewer CPUs than lcores
  */
 int lcore_init(const struct lcore_config *config, struct err *err);
 void lcore_fini(void);
+
+/* Whether frames lie in hugepages. After lcore_init(). */
+bool lcore_has_hugepages(void);
 
 /* @return CPUs that this process may use: after lcore_init() */
 uint32_t lcore_process_cpus(void);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "dpswitch/lcore/launch.h"
@@ -34,6 +35,7 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 {
 	struct lcore_config config = {
 		.lcores = options->lcores,
+		.eal = options->eal,
 		.memory_mb = LCORE_MEMORY_MB + scenario->nexternal * PORT_MEMORY_MB,
 	};
 
@@ -44,5 +46,9 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 	if (lcore_init(&config, err) < 0)
 		return -EIO;
 	choose_idle(options, scenario);
+	if (scenario->nexternal != 0 && !options->quiet)
+		printf("# DPDK: %u MB, %u of them for the frames of %u ports, in %s\n", config.memory_mb,
+		       scenario->nexternal * PORT_MEMORY_MB, scenario->nexternal,
+		       lcore_has_hugepages() ? "hugepages" : "ordinary pages");
 	return 0;
 }

@@ -18,6 +18,7 @@ struct run_options {
 	uint32_t ndiagnosers;
 	const char *hosts; /* directory for the sockets of hosts with their own kernel, NULL: none may come */
 	uint32_t lcores;
+	const char *eal; /* further arguments of DPDK's EAL, NULL: none */
 	bool quiet, brief;
 	struct parts_options parts; /* addresses NULL: all of the fabric is here */
 };

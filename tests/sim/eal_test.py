@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arguments for DPDK's EAL: they reach it, leave the run as it is, bad ones are refused, and --telemetry lets others ask."""
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import tempfile
+import time
+
+from harness import DPSWITCH, SCENARIOS, check, command, dpswitch, scenario_file, scratch
+
+SCENARIO = SCENARIOS / "pfc-storm.cfg"
+REAL = """topology = { kind = "explicit"; rate = "200Mbps"; delay = "50us"; switches = [ "a" ]; hosts = [ "h0", "h1" ];
+    links = ( "h0 a", "a h1" ); };
+timing = { clock = "real"; };
+limits = { virtual_time = "20s"; };
+flows = ( { src = "h0"; dst = "h1"; sport = 49152; bytes = "1GB"; } );
+"""
+
+plain, told = dpswitch(SCENARIO), dpswitch(SCENARIO, "--eal", "--log-level=lib.eal:debug  --vdev net_null0")
+check(told.run["digest"] == plain.run["digest"], "EAL's arguments change nothing in the run", told.run["digest"])
+check("EAL: " in told.stderr and "EAL: " not in plain.stderr, "they reach EAL", told.stderr[-300:])
+done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", "--no-such-thing", expect=2)
+check("--no-such-thing" in done.stderr, "an argument that EAL does not know is named", done.stderr[-300:])
+done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", " -x" * 100, expect=2)
+check("--eal" in done.stderr and "words" in done.stderr, "too many are refused", done.stderr[-300:])
+
+
+def ask(path, request):
+    """As dpdk-telemetry.py does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        connection.connect(str(path))
+        hello = json.loads(connection.recv(16384))
+        connection.send(request.encode())
+        return hello, json.loads(connection.recv(hello["max_output_len"]))
+
+
+with tempfile.TemporaryDirectory(prefix="eal") as folder:
+    fabric = subprocess.Popen([DPSWITCH, scenario_file(REAL, "real.cfg"), "--out", scratch(), "--quiet", "--eal",
+                               "--telemetry --vdev net_null7"], env={**os.environ, "RUNTIME_DIRECTORY": folder})
+    path = pathlib.Path(folder) / "dpdk" / "rte" / "dpdk_telemetry.v2"
+    for _ in range(200):
+        if path.exists() or fabric.poll() is not None:
+            break
+        time.sleep(0.1)
+    hello, reply = ask(path, "/ethdev/list")
+    check(hello["pid"] == fabric.pid, "the socket is the fabric's", hello)
+    check(len(reply["/ethdev/list"]) == 1, "DPDK's devices are told of", reply)
+    fabric.terminate()
+    fabric.wait(60)
