@@ -6,11 +6,11 @@
 
 #include "diag/run/fill.h"
 
-/* What probes are measured together. */
+/* What probes are measured together, if they are of the network. */
 struct group {
 	enum pingmesh_network network;
-	uint32_t first, end; /* of the probes */
-	uint32_t host;       /* RUN_NONE: of all */
+	uint32_t first, count; /* of the probes, or of the list */
+	const uint32_t *list;  /* their numbers; NULL: one after the other */
 };
 
 /* Room for the values of one distribution. */
@@ -46,12 +46,10 @@ measure(const struct judging *j, struct group group, const struct room *room)
 	struct pingmesh_sla sla = { 0 };
 	uint64_t count = 0, ones = 0;
 
-	for (uint32_t i = group.first; i < group.end; i++) {
-		const struct net_probe *probe = &j->net.probes[i];
+	for (uint32_t i = group.first; i < group.first + group.count; i++) {
+		const struct net_probe *probe = &j->net.probes[group.list != NULL ? group.list[i] : i];
 
-		if (network_of(probe) != group.network ||
-		    (group.host != RUN_NONE && j->net.rnics[probe->src].host != group.host &&
-		     j->net.rnics[probe->dst].host != group.host))
+		if (network_of(probe) != group.network)
 			continue;
 		sla.probes++;
 		sla.causes[probe->cause]++;
@@ -72,26 +70,59 @@ measure(const struct judging *j, struct group group, const struct room *room)
 	return sla;
 }
 
+/* Both hosts of a probe of service tracing; @return how many they are, 0: it is none */
+static uint32_t
+hosts_of(const struct judging *j, const struct net_probe *probe, uint32_t hosts[2])
+{
+	hosts[0] = j->net.rnics[probe->src].host;
+	hosts[1] = j->net.rnics[probe->dst].host;
+	if (network_of(probe) != PINGMESH_SERVICE)
+		return 0;
+	return hosts[0] != hosts[1] ? 2 : 1;
+}
+
+/*
+ * Probes by the hosts that they are to or from.
+ * @param ends  [nnodes + 1] zeroed; set: those of node n are list[ends[n], ends[n + 1]) @param list  [2 * nprobes]
+ */
+static void
+sort_by_host(const struct judging *j, uint32_t *ends, uint32_t *list)
+{
+	uint32_t hosts[2], all;
+
+	for (uint32_t i = 0; i < j->net.nprobes; i++)
+		for (uint32_t h = hosts_of(j, &j->net.probes[i], hosts); h > 0; h--)
+			ends[hosts[h - 1] + 1]++;
+	for (uint32_t node = 0; node < j->run->nnodes; node++)
+		ends[node + 1] += ends[node];
+	all = ends[j->run->nnodes];
+	for (uint32_t i = j->net.nprobes; i-- > 0;) /* from behind: each end becomes its host's first */
+		for (uint32_t h = hosts_of(j, &j->net.probes[i], hosts); h > 0; h--)
+			list[--ends[hosts[h - 1] + 1]] = i;
+	for (uint32_t node = 0; node < j->run->nnodes; node++)
+		ends[node] = ends[node + 1];
+	ends[j->run->nnodes] = all;
+}
+
 /* The services' network is of few servers: what they are part of is not summed up by ToR, only by themselves (7.4). */
 static int
 measure_servers(struct judging *j, const struct room *room)
 {
-	uint8_t *serves = run_alloc(j->run->nnodes, 1, j->err);
+	uint32_t nnodes = j->run->nnodes, *ends = run_alloc((size_t)nnodes + 1, sizeof(*ends), j->err);
+	uint32_t *list = run_alloc(2 * (size_t)j->net.nprobes, sizeof(*list), j->err);
 
-	j->own->servers = run_alloc(j->run->nnodes, sizeof(*j->own->servers), j->err);
-	for (uint32_t i = 0; serves != NULL && i < j->net.nprobes; i++) {
-		const struct net_probe *probe = &j->net.probes[i];
-
-		if (network_of(probe) == PINGMESH_SERVICE)
-			serves[j->net.rnics[probe->src].host] = serves[j->net.rnics[probe->dst].host] = 1;
-	}
-	for (uint32_t i = 0; serves != NULL && j->own->servers != NULL && i < j->run->nnodes; i++)
-		if (serves[i])
+	j->own->servers = run_alloc(nnodes, sizeof(*j->own->servers), j->err);
+	if (ends != NULL && list != NULL)
+		sort_by_host(j, ends, list);
+	for (uint32_t i = 0; ends != NULL && list != NULL && j->own->servers != NULL && i < nnodes; i++)
+		if (ends[i] != ends[i + 1])
 			j->own->servers[j->own->nservers++] = (struct pingmesh_server){
-				i, measure(j, (struct group){ PINGMESH_SERVICE, 0, j->net.nprobes, i }, room)
+				i,
+				measure(j, (struct group){ PINGMESH_SERVICE, ends[i], ends[i + 1] - ends[i], list }, room)
 			};
-	free(serves);
-	return serves != NULL && j->own->servers != NULL ? 0 : -ENOMEM;
+	free(ends);
+	free(list);
+	return ends != NULL && list != NULL && j->own->servers != NULL ? 0 : -ENOMEM;
 }
 
 static void
@@ -105,7 +136,7 @@ measure_periods(struct judging *j, const struct room *room)
 		while (end < j->net.nprobes && j->net.probes[end].sent_ps < period->end_ps)
 			end++;
 		for (uint32_t network = 0; network < PINGMESH_NNETWORKS; network++)
-			period->networks[network] = measure(j, (struct group){ network, first, end, RUN_NONE }, room);
+			period->networks[network] = measure(j, (struct group){ network, first, end - first, NULL }, room);
 	}
 }
 
@@ -121,8 +152,7 @@ sla_measure(struct judging *j)
 	if (rc == 0) {
 		measure_periods(j, &room);
 		for (uint32_t network = 0; network < PINGMESH_NNETWORKS; network++)
-			j->own->networks[network] =
-				measure(j, (struct group){ network, 0, j->net.nprobes, RUN_NONE }, &room);
+			j->own->networks[network] = measure(j, (struct group){ network, 0, j->net.nprobes, NULL }, &room);
 		rc = measure_servers(j, &room);
 	}
 	free(room.rtt);
