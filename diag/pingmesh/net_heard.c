@@ -94,14 +94,40 @@ mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct 
 			mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
 }
 
-/* A prober that starts again has another QPN, and numbers of its own: of such tuples nothing is told. */
+/* When a prober's RNIC had this QPN: its numbers of before and after are another agent's. @return false: never */
 static bool
-is_of_one(const struct rec_heard *heard, uint32_t count)
+find_life(const struct net *net, uint32_t ip, uint32_t qpn, uint64_t *from_ps, uint64_t *to_ps)
 {
-	for (uint32_t i = 1; i < count; i++)
-		if (heard[i].qpn != heard[0].qpn)
-			return false;
-	return true;
+	for (uint32_t i = 0; i < net->nregistered; i++) {
+		const struct rec_rnic *rnic = &net->registered[i], *next = rnic + 1;
+
+		if (rnic->ip != ip || rnic->qpn != qpn)
+			continue;
+		*from_ps = rnic->hdr.time_ps;
+		*to_ps = i + 1 < net->nregistered && next->ip == ip ? next->hdr.time_ps : UINT64_MAX;
+		return true;
+	}
+	return false;
+}
+
+/* Of a tuple's probes, [0, count), what responders told of each of the prober's lives. */
+static void
+mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struct rec_heard *heard, uint32_t nheard)
+{
+	for (uint32_t first = 0, end; first < nheard; first = end) {
+		uint64_t from_ps, to_ps;
+		uint32_t begin = 0, past;
+
+		for (end = first + 1; end < nheard && heard[end].qpn == heard[first].qpn; end++)
+			;
+		if (!find_life(net, heard[first].tuple.src_ip, heard[first].qpn, &from_ps, &to_ps))
+			continue;
+		while (begin < count && net->probes[sent[begin].probe].sent_ps < from_ps)
+			begin++;
+		for (past = begin; past < count && net->probes[sent[past].probe].sent_ps < to_ps; past++)
+			;
+		mark_tuple(net, &sent[begin], past - begin, &heard[first], end - first);
+	}
 }
 
 int
@@ -120,13 +146,13 @@ net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err)
 
 		for (end = h + 1; end < count && net_cmp_tuple(&heard[end].tuple, &heard[h].tuple) == 0; end++)
 			;
-		if (tuple == RUN_NONE || !is_of_one(&heard[h], end - h))
+		if (tuple == RUN_NONE)
 			continue;
 		while (first < net->nprobes && sent[first].tuple < tuple)
 			first++;
 		for (past = first; past < net->nprobes && sent[past].tuple == tuple; past++)
 			;
-		mark_tuple(net, &sent[first], past - first, &heard[h], end - h);
+		mark_lives(net, &sent[first], past - first, &heard[h], end - h);
 	}
 	free(heard);
 	free(sent);

@@ -112,7 +112,7 @@ two_bad_links_make_no_bad_switch(void **state)
 
 /* @return how many links are as likely; forth: what is lost was, else its ACKs */
 static uint32_t
-links_of_one_tuple(bool forth, bool heard)
+links_of_one_tuple(bool forth, bool heard, bool restarted)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -122,6 +122,7 @@ links_of_one_tuple(bool forth, bool heard)
 	rig.mesh_only = true; /* but for the service's one tuple: by spine 1, and back by spine 0 */
 	rig.service[1] = 8;
 	rig.heard = heard;
+	rig.hosts[0].restart_ps = restarted ? 25 * S : 0; /* the prober's */
 	if (forth)
 		rig_link(&rig, RIG_SPINE(1), 2, 0.3);
 	else
@@ -144,7 +145,9 @@ responders_tell_which_way_lost_it(void **state)
 {
 	(void)state;
 	for (uint32_t forth = 0; forth < 2; forth++)
-		assert_true(links_of_one_tuple(forth, true) < links_of_one_tuple(forth, false));
+		for (uint32_t restarted = 0; restarted < 2; restarted++)
+			assert_true(links_of_one_tuple(forth, true, restarted) <
+				    links_of_one_tuple(forth, false, restarted));
 }
 
 int

@@ -111,16 +111,18 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 
 /* What a responder tells of one tuple, with its uploads, as its probes come. @param came  0: none has, until the time */
 static void
-hear(struct rig *rig, const struct rec_probe *probe, uint32_t to, bool came, uint64_t *uploaded_ps)
+hear(struct rig *rig, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool came, uint64_t *uploaded_ps)
 {
 	struct rec_heard *rec = &rig->hears;
 
+	if (rec->qpn != qpn)
+		*rec = (struct rec_heard){ .qpn = qpn }; /* of another life of the prober's agent */
 	for (; *uploaded_ps <= probe->sent_ps; *uploaded_ps += UPLOAD_PS) {
 		rec->tuple = probe->tuple;
 		rec->nic = to >= RIG_HOSTS;
 		RECORDS_PUT(&rig->r, *rec, REC_HEARD, RIG_HOST(host_of(to)), *uploaded_ps);
 		if (rec->count != 0)
-			*rec = (struct rec_heard){ .chained = 1, .after_seq = rec->last_seq };
+			*rec = (struct rec_heard){ .qpn = qpn, .chained = 1, .after_seq = rec->last_seq };
 	}
 	if (!came)
 		return;
@@ -148,7 +150,7 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	rec.responder_ps = processing(rig, host_of(to), time_ps);
 	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
 	if (rig->heard && kind == REC_PROBE_SERVICE)
-		hear(rig, &rec, to, !lost, &rig->heard_ps);
+		hear(rig, &rec, qpn_of(rig, from, time_ps, 0), to, !lost, &rig->heard_ps);
 	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
 	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
 	    rec.responder_ps >= TIMEOUT_PS || is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
