@@ -56,6 +56,18 @@ application(struct registry *registry)
 	return id;
 }
 
+/* A page that is cut off or garbled would else show when an agent asks for what is in it. */
+static bool
+is_whole(struct registry *registry)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool whole = sqlite3_prepare_v2(registry->db, "PRAGMA quick_check(1)", -1, &stmt, NULL) == SQLITE_OK &&
+		     sqlite3_step(stmt) == SQLITE_ROW && strcmp((const char *)sqlite3_column_text(stmt, 0), "ok") == 0;
+
+	sqlite3_finalize(stmt);
+	return whole;
+}
+
 static int
 set_up(struct registry *registry, const char *path, struct err *err)
 {
@@ -69,6 +81,8 @@ set_up(struct registry *registry, const char *path, struct err *err)
 	if (rc == SQLITE_NOTADB)
 		return err_set(err, -EIO, "%s: no registry, but another file; give a path of which there is nothing yet",
 			       path);
+	if (rc == SQLITE_CORRUPT || (rc == SQLITE_OK && !is_whole(registry)))
+		return err_set(err, -EIO, "%s: damaged; remove it, and RNICs are known again as their agents start", path);
 	if (rc != SQLITE_OK)
 		return failed(registry, err);
 	id = application(registry);

@@ -103,6 +103,13 @@ def main():
           "what was registered outlives a crash", again)
     stop(process)
 
+    whole = (work / "store").read_bytes()
+    for name, data in (("cut off", whole[:len(whole) * 3 // 4]), ("cut off early", whole[:100]),
+                       ("garbled", whole[:4096] + bytes(byte ^ 0xff for byte in whole[4096:]))):
+        (work / "damaged").write_bytes(data)
+        done = command(PROGRAM, scenario, "--listen", work / "socket", "--store", work / "damaged", expect=2)
+        check("damaged; remove it" in told(done), f"a store that is {name} is refused", told(done))
+
     foreign = work / "notes"
     foreign.write_text("no database\n" * 100)
     done = command(PROGRAM, scenario, "--listen", work / "socket", "--store", foreign, expect=2)
