@@ -19,7 +19,7 @@
 
 /* Bad probes of the same ways. */
 struct bad_way {
-	uint32_t traces[2], ways, count;
+	uint32_t traces[BALLOT_WAYS], ways, count;
 };
 
 struct likely {

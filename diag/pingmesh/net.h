@@ -86,8 +86,12 @@ uint32_t net_find_rnic(const struct net *net, uint32_t ip);
  */
 uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
 
-/* Was it another way by the next whole trace after a probe was sent than by the one before? */
-bool net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
+#define NET_WAYS 4
+/*
+ * Ways that it may have taken: the one above first, then others by the next whole trace after it was sent, or by one of the last period.
+ * @param ways  set to indices into traces @return how many, 0: none is known
+ */
+uint32_t net_ways_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t ways[NET_WAYS]);
 
 enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT }; /* silent: not yet for as long as makes it down, when the stream ends */
 /*

@@ -124,22 +124,32 @@ net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 	return best;
 }
 
-bool
-net_way_changed(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
+static bool
+is_same_way(const struct net *net, const struct net_trace *a, const struct net_trace *b)
+{
+	return a->count == b->count &&
+	       memcmp(&net->links[a->first], &net->links[b->first], a->count * sizeof(*net->links)) == 0;
+}
+
+uint32_t
+net_ways_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t ways[NET_WAYS])
 {
 	const struct net_tuple *of = &net->tuples[tuple];
-	const struct net_trace *before = NULL;
+	uint32_t count = 1;
 
-	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back]; i++) {
+	ways[0] = net_trace_at(net, tuple, back, time_ps);
+	if (ways[0] == RUN_NONE)
+		return 0;
+	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back] && count < NET_WAYS; i++) {
 		const struct net_trace *trace = &net->traces[i];
+		bool is_known = !trace->whole || trace->sent_ps + net->config.period_ps < time_ps;
 
-		if (!trace->whole)
-			continue;
-		if (before != NULL && trace->sent_ps > time_ps)
-			return trace->count != before->count ||
-			       memcmp(&net->links[trace->first], &net->links[before->first],
-				      trace->count * sizeof(*net->links)) != 0;
-		before = trace;
+		for (uint32_t k = 0; k < count && !is_known; k++)
+			is_known = is_same_way(net, trace, &net->traces[ways[k]]);
+		if (!is_known)
+			ways[count++] = i;
+		if (trace->whole && trace->sent_ps > time_ps)
+			break;
 	}
-	return false;
+	return count;
 }

@@ -84,21 +84,25 @@ ballot_can_wait(const struct judging *j, const struct net_probe *probe)
 }
 
 uint32_t
-ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2])
+ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS])
 {
 	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST ||
 				      probe->lost == NET_LOST_BACK);
+	bool bad = ballot_is_bad(b, probe);
 	uint32_t count = 0, ways = probe->lost == NET_LOST_FORTH || net_is_one_way(probe) ? 1 : 2;
 
 	for (uint32_t back = back_only; back < ways; back++) {
-		uint32_t trace = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
+		uint32_t may[NET_WAYS], nmay = 1;
 
-		if (b->high && net_way_changed(&b->j->net, probe->tuple, back != 0, probe->sent_ps))
-			return 0; /* nobody knows by which it went; what is lost at a change, though, is lost on the old one */
-		if (ballot_is_bad(b, probe) && (trace == RUN_NONE || !b->j->net.traces[trace].whole))
+		may[0] = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
+		if (b->high || bad)
+			nmay = net_ways_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps, may);
+		if (b->high && nmay > 1)
+			return 0; /* nobody knows by which it went */
+		if (bad && (nmay == 0 || !b->j->net.traces[may[0]].whole))
 			return 0; /* it may have been lost where nobody traced it */
-		if (trace != RUN_NONE)
-			traces[count++] = trace;
+		for (uint32_t i = 0; i < nmay && may[i] != RUN_NONE; i++)
+			traces[count++] = may[i];
 	}
 	return count;
 }
@@ -121,7 +125,7 @@ tally_all(const struct ballot *b)
 {
 	const struct net *net = &b->j->net;
 	struct votes *v = b->j->votes;
-	uint32_t all_bad = 0, traces[2];
+	uint32_t all_bad = 0, traces[BALLOT_WAYS];
 
 	memset(v->links, 0, v->run->nports * sizeof(*v->links));
 	memset(v->ports, 0, v->run->nports * sizeof(*v->ports));

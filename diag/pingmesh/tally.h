@@ -21,6 +21,8 @@ struct votes {
 	uint32_t stamp;
 };
 
+#define BALLOT_WAYS (2 * NET_WAYS) /* of a probe */
+
 /* What is voted on. */
 struct ballot {
 	struct judging *j;
@@ -35,11 +37,11 @@ bool ballot_takes_part(const struct ballot *b, uint32_t probe);
 bool ballot_is_bad(const struct ballot *b, const struct net_probe *probe);
 
 /*
- * The ways of a probe that it says anything of. An ACK that came, whichever of the two, came back from where the probe had
+ * The ways of a probe that it says anything of, there and back. What was lost of a tuple whose way goes to and fro was lost on one of them. An ACK that came, whichever of the two, came back from where the probe had
  * arrived: what is missing was lost on the way back. So was what its responder heard; what that did not hear never took this way.
  * @param traces  set to indices into net.traces @return how many
  */
-uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[2]);
+uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS]);
 
 /* Counts all that take part. @return bad probes whose way is known */
 uint32_t tally_all(const struct ballot *b);

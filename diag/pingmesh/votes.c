@@ -99,7 +99,7 @@ ballot_is_over(const struct ballot *b, const struct net_probe *probe, const stru
 {
 	const struct net *net = &b->j->net;
 	const struct run *run = net->run;
-	uint32_t traces[2], ways = ballot_ways(b, probe, traces);
+	uint32_t traces[BALLOT_WAYS], ways = ballot_ways(b, probe, traces);
 
 	for (uint32_t k = 0; k < at->nports; k++)
 		if (tally_link(run, net->rnics[probe->src].port) == tally_link(run, at->ports[k]) ||
@@ -268,7 +268,7 @@ leave_rest(const struct ballot *b)
 					 .ways = 1u << PINGMESH_BY_VOTES,
 					 .networks = 1u << b->network,
 					 .start_ps = UINT64_MAX };
-	uint32_t traces[2];
+	uint32_t traces[BALLOT_WAYS];
 
 	for (uint32_t i = b->first; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];

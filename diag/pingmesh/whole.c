@@ -49,7 +49,7 @@ count_through(const struct ballot *b, const uint32_t *links, uint32_t nlinks, bo
 	struct votes *v = b->j->votes;
 	const struct net *net = &b->j->net;
 	struct tally sum = { 0 };
-	uint32_t traces[2];
+	uint32_t traces[BALLOT_WAYS];
 
 	memset(v->through, 0, v->run->nnodes * sizeof(*v->through));
 	for (uint32_t i = b->first; i < b->j->end; i++) {
