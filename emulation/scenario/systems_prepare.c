@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/units.h"
+#include "common/wire/volume.h"
 #include "rxe-hosts/controller/times.h"
 #include "topo/tiers.h"
 
@@ -134,11 +135,14 @@ measure(const struct scenario *scenario, struct system_sets *sets, struct err *e
 				 "there are none");
 }
 
-/* Where packets are not spread, hashes tell a simulation by which port they come; a flowlet's port is chance. */
+/*
+ * The default holds where packets are spread. Where they are not, hashes tell a simulation by which port they come; a flowlet's
+ * port is chance.
+ */
 static int
 predict(const struct scenario *scenario, struct system_sets *sets, struct err *err)
 {
-	if (cfg_has(&scenario->volumes.where, "prediction") || balance_spreads(&scenario->balance))
+	if (scenario->volumes.prediction != REC_PREDICTION_ANALYTICAL || balance_spreads(&scenario->balance))
 		return 0;
 	return system_set(sets, err, "flowpulse.prediction=%s",
 			  balance_is_on(&scenario->balance) ? "learned" : "simulated");
@@ -196,7 +200,6 @@ horizon_ps(const struct scenario *scenario)
 int
 system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *sets, struct err *err)
 {
-	const struct cfg_where *where = &scenario->pingmesh.where;
 	uint64_t period_ps = pingmesh_times(PINGMESH_PPM).period_ps, horizon = horizon_ps(scenario);
 	uint64_t ppm = horizon / (PINGMESH_PERIODS * (period_ps / PINGMESH_PPM));
 	uint64_t least = scenario->nexternal != 0 ? PINGMESH_LEAST_REAL_PPM : PINGMESH_LEAST_PPM;
@@ -204,15 +207,15 @@ system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *set
 
 	if (scenario->pingmesh.enabled) /* its times are what it wants */
 		return 0;
-	if (cfg_has(where, "time_factor"))
+	if (pingmesh_factor_ppm(&scenario->pingmesh) != PINGMESH_PPM) { /* not the default, which effective.cfg has too */
 		ppm = pingmesh_factor_ppm(&scenario->pingmesh);
-	else {
+	} else {
 		ppm = ppm < least ? least : ppm > PINGMESH_PPM ? PINGMESH_PPM : ppm;
 		ret = system_set(sets, err, "pingmesh.time_factor=%llu.%06llu", (unsigned long long)(ppm / PINGMESH_PPM),
 				 (unsigned long long)(ppm % PINGMESH_PPM));
 	}
 	horizon = later(horizon, PINGMESH_PERIODS * pingmesh_times((uint32_t)ppm).period_ps);
-	if (ret == 0 && !cfg_has(where, "duration"))
+	if (ret == 0 && scenario->pingmesh.duration_ps == 0)
 		ret = system_set(sets, err, "pingmesh.duration=%lluns", (unsigned long long)(horizon / PS_PER_NS));
 	return ret;
 }

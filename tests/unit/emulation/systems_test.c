@@ -160,6 +160,10 @@ probing_has_its_horizon(void **state)
 	assert_true(sc->pingmesh.time_factor > 0.0099 && sc->pingmesh.time_factor < 0.0101);
 	assert_int_equal(sc->pingmesh.duration_ps, PS_PER_S);
 	scenario_destroy(sc);
+	sc = with(FABRIC RING "pingmesh = { time_factor = 1.0; duration = \"0s\"; };\n", names, 1, &sets, &err);
+	assert_non_null(sc); /* defaults that are written out, as in a run's effective.cfg, ask for nothing */
+	assert_int_equal(sc->pingmesh.duration_ps, 200 * PS_PER_MS);
+	scenario_destroy(sc);
 	sc = with(FABRIC RING "pingmesh = { enabled = true; duration = \"3s\"; };\n", names, 1, &sets, &err);
 	assert_non_null(sc);
 	assert_true(sc->pingmesh.time_factor > 0.99 && sc->pingmesh.time_factor < 1.01);
