@@ -8,6 +8,7 @@ import streams
 from browser import Browser, Keys
 from harness import ANALYZER, SCENARIOS, SOURCE, check, command, rocelab, scenario_file, scratch, sets, skip
 from looks import FAINT, WIDTHS, fits_all
+from systems_page import shows_outside, shows_systems
 
 MANY = """
 name = "many";
@@ -288,25 +289,6 @@ def shows_probes(browser):
     check(not browser.all("#slas") and "undefined" not in browser.text("#page"), "and has no SLAs")
 
 
-def shows_outside(browser):
-    """Programs from outside: a section each, with findings that light up, and why one was left out."""
-    quitter = scratch() / "quitter"
-    quitter.write_text("#!/bin/sh\nexit 3\n")
-    quitter.chmod(0o755)
-    run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter)
-    browser.open(run.dir / "report.html", "outside")
-    told = run.verdict["outside"]
-    check(browser.text("#outside-0 h2") == "As ./deep_ports says" and
-          len(browser.all("#outside-0 li")) == len(told[0]["findings"]) > 0, "what a program found", browser.text("#outside-0"))
-    check("ended with status 3" in browser.text("#outside-1"), "and why another was left out", browser.text("#outside-1"))
-    browser.click("#outside-0 button.finding")
-    lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
-    check(told[0]["findings"][0]["where"]["ports"][0] in lit, "chosen, its port lights up", lit)
-    browser.press("body", Keys.ESCAPE)
-    check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
-    browser.quiet("outside")
-
-
 def shows_ways(browser):
     """FlowTracer: flows on every link beside the ideal, layer by layer, throughput of pairs, and links on which flows met."""
     run = rocelab(SCENARIOS / "flowtracer.cfg")
@@ -335,24 +317,6 @@ def shows_ways(browser):
     fits_all(browser, "ways")
     check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
     browser.quiet("ways")
-
-
-def shows_systems(browser):
-    """What stands side by side in comparison.json; a finding of the page's own run lights up with what belongs to it."""
-    run = rocelab(SCENARIOS / "five-systems.cfg", "--diagnosers", "vedrfolnir,flowpulse,hawkeye-minr")
-    systems = run.json("comparison.json")["systems"]
-    browser.open(run.dir / "report.html", "systems")
-    rows = browser.all("#systems > .scroll:first-of-type tbody tr")
-    check([row.text.split()[0] for row in rows] == ["VEDRFOLNIR", "FlowPulse", "Hawkeye-MinR"], "a row each system", rows)
-    said, truths = len(browser.all("#systems svg .said")), len(browser.all("#systems svg .truth"))
-    check((said, truths) == (sum(len(s["findings"]) for s in systems), 8), "when each was said, beside what was injected", said)
-    for summary in browser.all("#systems summary"):
-        summary.click()
-    silent = next(b for b in browser.all("#systems details button") if b.text.startswith("silent-fault"))
-    silent.click()
-    check(browser.one("#flowpulse button.finding").get_attribute("aria-pressed") == "true", "a finding is the page's own")
-    fits_all(browser, "systems")
-    browser.quiet("systems")
 
 
 def names_do_no_harm(browser, run):
