@@ -19,10 +19,15 @@
 #include "emulation/emulation.h"
 #include "rxe-hosts/steps/remote.h"
 
-#define SCENARIO                                                                                                           \
+#define PAIR                                                                                                               \
 	"topology = { kind = \"explicit\"; rate = \"1Gbps\"; delay = \"30us\"; switches = [ \"s\" ]; "                     \
-	"hosts = [ \"a\", \"b\" ]; links = ( \"a s\", \"b s\" ); }; hosts = ( { kind = \"guest\"; } ); "                   \
-	"flows = ( { src = \"a\"; dst = \"b\"; sport = 49152; bytes = \"1KB\"; } );"
+	"hosts = [ \"a\", \"b\" ]; links = ( \"a s\", \"b s\" ); }; "
+#define SCENARIO                                                                                                           \
+	PAIR "hosts = ( { kind = \"guest\"; } ); "                                                                         \
+	     "flows = ( { src = \"a\"; dst = \"b\"; sport = 49152; bytes = \"1KB\"; } );"
+#define MIXED                                                                                                              \
+	PAIR "hosts = ( { names = [ \"a\" ]; kind = \"guest\"; } ); "                                                      \
+	     "collectives = ( { op = \"allreduce\"; bytes = \"4KB\"; payload = \"real\"; } );"
 
 /* What the emulation asked of the driver, and what it shall hear. */
 struct fake {
@@ -202,7 +207,7 @@ static const struct host_driver_ops fake_hosts = {
 };
 
 static struct scenario *
-load(void)
+load_text(const char *text)
 {
 	char path[] = "/tmp/hosts-test-XXXXXX";
 	struct scenario_options options = { .path = path };
@@ -211,7 +216,7 @@ load(void)
 	struct scenario *scenario;
 
 	assert_non_null(file);
-	fputs(SCENARIO, file);
+	fputs(text, file);
 	fclose(file);
 	scenario = scenario_load(&options, &err);
 	unlink(path);
@@ -220,16 +225,23 @@ load(void)
 	return scenario;
 }
 
-static void
-external_hosts_need_a_driver_and_one_lcore(void **state)
+static struct scenario *
+load(void)
 {
-	struct scenario *scenario = load();
+	return load_text(SCENARIO);
+}
+
+/* And one lcore, where embedded hosts are beside them. */
+static void
+external_hosts_need_a_driver(void **state)
+{
+	struct scenario *scenario = load_text(MIXED);
 	struct fake fake = { 0 };
 	const struct host_driver driver = { &fake_hosts, &fake };
 	struct emulation_options options = { .lcores = 1, .phase = EMULATION_RUN };
 	struct err err = { "" };
 
-	assert_int_equal(scenario->nexternal, 2);
+	assert_int_equal(scenario->nexternal, 1);
 	assert_null(emulation_create(scenario, &options, &err));
 	assert_int_equal(errno, ENOTSUP);
 	options.external = &driver;
@@ -346,7 +358,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(external_hosts_need_a_driver_and_one_lcore),
+		cmocka_unit_test(external_hosts_need_a_driver),
 		cmocka_unit_test(the_first_phase_lasts_until_hosts_are_ready),
 		cmocka_unit_test(a_run_ends_with_its_programs_and_has_their_reports),
 		cmocka_unit_test(a_host_that_is_lost_ends_the_run),
