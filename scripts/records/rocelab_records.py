@@ -60,7 +60,7 @@ KINDS = {
     20: ("PROBE_HOP", 64, "24 tuple tuple, 40 hop u16, 42 back u16, 44 at u32, 48 port u16, 50 last u16, 52 trace u32, "
         "56 sent_ps u64"),
     21: ("RNIC", 40, "24 nic u16, 26 reserved u16, 28 ip u32, 32 qpn u32, 36 tor u32"),
-    22: ("UPLOAD", 40, "24 probes u32, 28 timeouts u32, 32 dropped u32, 36 reserved u32"),
+    22: ("UPLOAD", 40, "24 probes u32, 28 timeouts u32, 32 dropped u32, 36 late_us u32"),
     23: ("CONNECTION", 48, "24 nic u16, 26 open u16, 28 collective u32, 32 tuple tuple"),
     24: ("TRACED", 80, "24 tuple tuple, 40 set_low u64, 48 set_high u64, 56 told_ps u64, 64 messages u64, 72 round u32, "
         "76 nic u16, 78 result u16"),
@@ -119,10 +119,10 @@ VALUES = {
     "MONITOR.prediction": "analytical, measured, learned, simulated".split(", "),
     "MONITOR.detector": "threshold, noise, pooled".split(", "),
     "VOLUME_ALARM.place": "local, remote, pair".split(", "),
-    "VOLUME_FLAW.flaw": "tags, senders, routes, overlap, unknown, demand, uneven".split(", "),
+    "VOLUME_FLAW.flaw": "tags, senders, routes, overlap, unknown, demand, uneven, few".split(", "),
     "PROBE.kind": "tor-mesh, inter-tor, service, rail".split(", "),
     "PROBE.result": "ok, timeout, second-lost, first-lost".split(", "),
-    "END.reason": "complete, qp_error, stall, limit, invariant, interrupt, host_lost".split(", "),
+    "END.reason": "complete, qp_error, stall, limit, invariant, interrupt, host_lost, part_lost".split(", "),
 }
 # ---- until here ----
 
