@@ -86,6 +86,8 @@ is_down(const struct fp_spec *spec, uint32_t row, uint32_t path)
 void
 fp_spec_add_faults(struct fp_spec *spec, const double *drops, uint32_t ndrops)
 {
+	/* Of more rates than rows the next run goes on where this one ends: all rates have their turn. */
+	uint64_t rows = spec->fabric.leaves / 2, turn = rows < ndrops ? spec->seed * rows : spec->seed / 2;
 	struct prng prng;
 
 	prng_init(&prng, spec->seed, spec->fabric.leaves);
@@ -94,10 +96,9 @@ fp_spec_add_faults(struct fp_spec *spec, const double *drops, uint32_t ndrops)
 
 		while (is_down(spec, row, path))
 			path = (path + 1) % spec->fabric.spines;
-		spec->links[spec->nlinks++] = (struct fp_link){ .row = row,
-								.path = path,
-								.is_up = prng_next(&prng) & 1,
-								.drop = drops[(row / 2 + spec->seed / 2) % ndrops] };
+		spec->links[spec->nlinks++] = (struct fp_link){
+			.row = row, .path = path, .is_up = prng_next(&prng) & 1, .drop = drops[(row / 2 + turn) % ndrops]
+		};
 	}
 }
 

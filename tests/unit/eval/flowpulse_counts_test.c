@@ -206,6 +206,28 @@ faults_are_drawn(void **state)
 	assert_in_range(up, 50, 110);
 }
 
+/* Runs that follow each other give every drop rate as many links, however few leaves they have. */
+static void
+every_rate_has_its_links(void **state)
+{
+	static const double drops[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+
+	(void)state;
+	for (uint32_t leaves = 8; leaves <= 32; leaves *= 2) {
+		uint32_t links[9] = { 0 };
+
+		for (uint64_t seed = 64; seed < 68; seed++) {
+			struct fp_spec spec = { .fabric = { leaves, 4, 1 }, .seed = seed };
+
+			fp_spec_add_faults(&spec, drops, 8);
+			for (uint32_t i = 0; i < spec.nlinks; i++)
+				links[(uint32_t)spec.links[i].drop]++;
+		}
+		for (uint32_t rate = 1; rate <= 8; rate++)
+			assert_int_equal(links[rate], leaves / 2 * 4 / 8);
+	}
+}
+
 int
 main(void)
 {
@@ -213,6 +235,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_recording_is_a_grid, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_such_recording_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(links_are_ports_of_the_scenario, setup, teardown),
+		cmocka_unit_test(every_rate_has_its_links),
 		cmocka_unit_test(faults_are_drawn),
 	};
 
