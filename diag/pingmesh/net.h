@@ -56,7 +56,7 @@ struct net {
 	struct net_tuple *tuples;
 	uint32_t ntuples;
 	struct net_trace *traces;
-	uint32_t ntraces;
+	uint32_t ntraces, walked, torn; /* walked: whole ones by several switches; torn: whose packets went several ways */
 	uint32_t *links;
 	struct rec_rnic *registered; /* by (ip, time) */
 	uint32_t nregistered;
@@ -85,6 +85,16 @@ uint32_t net_find_rnic(const struct net *net, uint32_t ip);
  * @return index into traces, RUN_NONE: there is none
  */
 uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
+
+/*
+ * Do switches send each packet its own way, whatever its tuple? So they do where packets of one traceroute follow several: of two
+ * parallel paths half of the traceroutes are torn, and where routes change, few.
+ */
+static inline bool
+net_is_sprayed(const struct net *net)
+{
+	return 4 * (uint64_t)net->torn > net->walked;
+}
 
 #define NET_WAYS 4
 /*

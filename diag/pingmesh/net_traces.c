@@ -42,16 +42,20 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 				   .whole = last->last && hops[0].hop == 1,
 				   .sent_ps = hops[0].sent_ps,
 				   .first = *nlinks };
+	bool is_torn = false; /* a packet came from elsewhere than where the one before it ended */
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t link = link_to(net->run, hops[i].at, hops[i].port);
 
+		is_torn |= link != RUN_NONE && i != 0 && net->run->ports[link].node != hops[i - 1].at;
 		if (link != RUN_NONE)
 			net->links[(*nlinks)++] = link;
 		trace.whole &= i == 0 || hops[i].hop == hops[i - 1].hop + 1;
 	}
 	if (last->last && end != RUN_NONE && net->run->ports[net->rnics[end].port].peer_port != RUN_NONE)
 		net->links[(*nlinks)++] = net->run->ports[net->rnics[end].port].peer_port;
+	net->walked += trace.whole && count > 1;
+	net->torn += trace.whole && is_torn;
 	trace.count = *nlinks - trace.first;
 	if (net->tuples[tuple].count[trace.back]++ == 0)
 		net->tuples[tuple].first[trace.back] = net->ntraces;
@@ -140,6 +144,8 @@ net_ways_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, 
 	ways[0] = net_trace_at(net, tuple, back, time_ps);
 	if (ways[0] == RUN_NONE)
 		return 0;
+	if (net_is_sprayed(net))
+		return 1; /* any of them, and the traced one is drawn as its own was */
 	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back] && count < NET_WAYS; i++) {
 		const struct net_trace *trace = &net->traces[i];
 		bool is_known = !trace->whole || trace->sent_ps + net->config.period_ps < time_ps;

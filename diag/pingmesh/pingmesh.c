@@ -176,6 +176,7 @@ pingmesh_diagnose(const struct evidence *ev, const struct run *run, const void *
 	own->config = j.net.config;
 	own->strangers = j.net.strangers;
 	own->dropped = j.net.dropped;
+	own->sprayed = net_is_sprayed(&j.net);
 	if (rc == 0)
 		rc = judge_all(&j);
 	if (rc == 0)

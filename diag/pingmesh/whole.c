@@ -16,6 +16,14 @@ is_end(const struct run *run, uint32_t link, uint32_t node)
 	return run->ports[link].node == node || run->ports[link].peer_node == node;
 }
 
+static bool
+is_of_host(const struct run *run, uint32_t link)
+{
+	uint32_t peer = run->ports[link].peer_node;
+
+	return run->nodes[run->ports[link].node].host || (peer != RUN_NONE && run->nodes[peer].host);
+}
+
 /* Of a probe's ways: @return whether they cross any of the links */
 static bool
 crosses(const struct ballot *b, const uint32_t *traces, uint32_t ways, const uint32_t *links, uint32_t nlinks)
@@ -139,6 +147,8 @@ is_whole(const struct ballot *b, uint32_t node, uint32_t link, double log_likely
 
 	if (o.probed < 2 || o.next == RUN_NONE)
 		return false;
+	if (net_is_sprayed(&b->j->net) && !is_of_host(v->run, link))
+		return o.as_likely != 0; /* nobody knows by which of them a probe went */
 	if (o.probed == 2)
 		return o.as_likely == 2;
 	count_through(b, links, 2, false);
@@ -194,7 +204,7 @@ whole_switch(const struct ballot *b, uint32_t link, double log_likely)
 {
 	const struct run *run = b->j->run;
 	const uint32_t ends[2] = { run->ports[link].node, run->ports[link].peer_node };
-	bool of_host = run->nodes[ends[0]].host || (ends[1] != RUN_NONE && run->nodes[ends[1]].host);
+	bool of_host = is_of_host(run, link);
 	uint32_t node = selective_switch(b, link, of_host);
 
 	for (uint32_t i = 0; node == RUN_NONE && i < 2; i++)

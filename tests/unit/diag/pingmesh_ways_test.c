@@ -58,10 +58,31 @@ a_lost_probe_may_have_gone_by_any_way_of_late(void **state)
 	assert_int_equal(net_ways_at(&net, 0, true, 60 * S, ways), 0); /* back was never traced */
 }
 
+/* Of two parallel paths half of the traceroutes are torn where packets are sprayed; where a route changes now and then, few. */
+static void
+torn_traceroutes_tell_of_spraying(void **state)
+{
+	struct net sprayed = net;
+	uint32_t ways[NET_WAYS];
+
+	(void)state;
+	sprayed.walked = 40;
+	sprayed.torn = 10;
+	assert_false(net_is_sprayed(&sprayed));
+	assert_int_equal(net_ways_at(&sprayed, 0, false, 22 * S, ways), 3);
+	sprayed.torn = 11;
+	assert_true(net_is_sprayed(&sprayed));
+	assert_int_equal(net_ways_at(&sprayed, 0, false, 22 * S, ways), 1);
+	assert_int_equal(ways[0], 2); /* the one before */
+	sprayed.walked = sprayed.torn = 0;
+	assert_false(net_is_sprayed(&sprayed));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(torn_traceroutes_tell_of_spraying),
 		cmocka_unit_test(a_lost_probe_may_have_gone_by_any_way_of_late),
 	};
 
