@@ -98,7 +98,8 @@ eal_args_make(struct eal_args *args, const struct lcore_config *config, const ch
 		{ { "-m", memory_mb }, !has(args, memory) },
 		{ { "--log-level", "lib.eal:error" }, !has(args, logs) },
 		{ { "--in-memory" }, args->huge },
-		{ { "--no-huge", "--no-shconf" }, !has(args, pages) && !args->huge },
+		{ { "--no-huge" }, !has(args, pages) && !args->huge },
+		{ { "--no-shconf" }, !args->huge }, /* nobody shares: EAL's folder is gone once it runs */
 		{ { "--no-pci" }, !config->pci && !has(args, pci) },
 		{ { "--no-telemetry" }, !args->shares },
 	};

@@ -78,6 +78,14 @@ lcore_init(const struct lcore_config *config, struct err *err)
 		return -EINVAL;
 	if (start_eal(&args, err) < 0)
 		return -EIO;
+	if (rte_lcore_count() != lcores) { /* the user's words hid ours */
+		uint32_t count = rte_lcore_count();
+
+		rte_eal_cleanup();
+		return err_set(err, -EINVAL,
+			       "--eal \"%s\": EAL has %u lcores, not %u: no \"--\", and no option without its value",
+			       config->eal != NULL ? config->eal : "", count, lcores);
+	}
 	sched_getaffinity(0, sizeof(lcore_cpus), &lcore_cpus);
 	return 0;
 }

@@ -82,6 +82,23 @@ port_of(const struct forward *f, uint32_t node)
 	return NULL;
 }
 
+/* Hosts are ports here: nothing can be done to them. @return 0, or -EINVAL with err */
+static int
+check_faults(const struct scenario *sc, struct err *err)
+{
+	for (uint32_t i = 0; i < sc->faults.count; i++) {
+		const struct fault_ops *const *ops = switch_faults;
+
+		while (*ops != NULL && *ops != sc->faults.faults[i].ops)
+			ops++;
+		if (*ops == NULL)
+			return err_set(err, -EINVAL,
+				       "%s: faults.[%u]: \"%s\" is of hosts, which are ports here: leave it out", sc->name,
+				       i, sc->faults.faults[i].ops->kind);
+	}
+	return 0;
+}
+
 /* Every host is at one end of one flow. */
 static bool
 makes_pairs(const struct forward *f)
@@ -152,6 +169,9 @@ forward_build(struct forward *f, struct err *err)
 	f->npairs = sc->plan->flows.count;
 	if (!makes_pairs(f))
 		return err_set(err, -EINVAL, "%s: forwarding needs a flow for every two hosts", sc->name);
+	ret = check_faults(sc, err);
+	if (ret < 0)
+		return ret;
 	if (f->switches == NULL || f->hosts == NULL || flow_table_reserve(&sc->plan->flows, SPARES) < 0)
 		return err_set(err, -ENOMEM, "out of memory");
 	ret = forward_open_ports(f, err);

@@ -26,6 +26,9 @@ done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", "--no-such-thing
 check("--no-such-thing" in done.stderr, "an argument that EAL does not know is named", done.stderr[-300:])
 done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", " -x" * 100, expect=2)
 check("--eal" in done.stderr and "words" in done.stderr, "too many are refused", done.stderr[-300:])
+if len(os.sched_getaffinity(0)) > 1:
+    done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", "--no-huge --", expect=2)
+    check("no option without its value" in done.stderr, "some that hide which CPUs are ours are, too", done.stderr[-300:])
 
 
 def ask(path, request):

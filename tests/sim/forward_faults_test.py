@@ -26,10 +26,14 @@ FAULTS = {
 }
 
 
+def scenario(folder, faults):
+    path = pathlib.Path(folder) / "faults.cfg"
+    path.write_text(PAIRS + f"faults = ( {', '.join(faults)} );\n")
+    return path
+
+
 def forward(folder, faults, lcores):
-    scenario = pathlib.Path(folder) / "faults.cfg"
-    scenario.write_text(PAIRS + f"faults = ( {', '.join(faults)} );\n")
-    command(FORWARD, scenario, "--out", folder, "--frame-bytes", 1000, "--seconds", "0.4", "--lcores", lcores)
+    command(FORWARD, scenario(folder, faults), "--out", folder, "--frame-bytes", 1000, "--seconds", "0.4", "--lcores", lcores)
     return json.loads((pathlib.Path(folder) / "forward.json").read_text())
 
 
@@ -52,4 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
             check((lost > 0) == (kind in ("loss", "flap")), f"{name}: cables lose what the fault says", result)
             check(kind != "flap" or dropped["link_down"] > 0, f"{name}: what has no way is dropped as such", result)
         expect(f"all at once, {lcores} lcores", forward(folder, FAULTS.values(), lcores))
+    path = scenario(folder, ['{ kind = "host-down"; host = "a"; start = "1ms"; }'])
+    done = command(FORWARD, path, "--out", folder, "--seconds", "0.1", expect=1)
+    check("which are ports here" in done.stderr, "a fault of a host is refused", done.stderr)
 print("ok")

@@ -88,13 +88,18 @@ settle(struct external *host, struct external_nic *nic)
 		const struct rte_mbuf *mbuf = nic->waiting[i];
 		struct classified c;
 		enum frame_class class;
+		enum external_place place;
 		enum edge_drop why;
 
-		if (mbuf->nb_segs != 1)
+		if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes)
 			continue;
 		class = classify(rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c);
-		if ((class == CLASS_ROCE || class == CLASS_FOREIGN) &&
-		    external_place(host, nic, &c, class == CLASS_ROCE, &why) == EXTERNAL_WAITS)
+		if (class != CLASS_ROCE && class != CLASS_FOREIGN)
+			continue;
+		place = external_place(host, nic, &c, class == CLASS_ROCE, &why);
+		if (place == EXTERNAL_PLACED)
+			lookup_touch(&host->edge->lookup, c.p.flow, nic->free_ps); /* nobody behind it takes its slot */
+		else if (place == EXTERNAL_WAITS)
 			add(host->edge, &c, nic->free_ps);
 	}
 	nic->nsettled = nic->nwaiting;

@@ -98,7 +98,7 @@ admit_packet(struct external *host, struct external_nic *nic, struct rte_mbuf *m
 	pad(host, &c->p);
 	if (roce && !c->tagged)
 		memo_keep(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c->p,
-			  host->edge->lookup.recycled);
+			  lookup_generation(&host->edge->lookup));
 	enter(host, nic, mbuf, &c->p);
 	return true;
 }
@@ -228,7 +228,7 @@ admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 
 	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
 	if (mbuf->nb_segs != 1 || !memo_knows(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *),
-					      rte_pktmbuf_data_len(mbuf), host->edge->lookup.recycled, &p))
+					      rte_pktmbuf_data_len(mbuf), lookup_generation(&host->edge->lookup), &p))
 		return judge(host, nic, mbuf);
 	enter(host, nic, mbuf, &p);
 	return true;

@@ -116,7 +116,7 @@ free_slot(const struct lookup *lookup, uint64_t now_ps, const _Atomic uint32_t *
 	for (uint32_t i = 0; i < lookup->flows->spares; i++) {
 		uint64_t used_ps = atomic_load_explicit(&lookup->used_ps[i], memory_order_relaxed);
 
-		if (atomic_load_explicit(&under_way[i], memory_order_relaxed) != 0 || now_ps - used_ps < lookup->idle_ps)
+		if (atomic_load_explicit(&under_way[i], memory_order_relaxed) != 0 || now_ps < used_ps + lookup->idle_ps)
 			continue;
 		if (best == LOOKUP_NONE || used_ps < best_ps) {
 			best = first + i;

@@ -27,6 +27,13 @@ struct lookup {
 	uint32_t taken, recycled; /* spare slots in use; given away again */
 };
 
+/* What is remembered of flows holds as long as this does. */
+static inline uint32_t
+lookup_generation(const struct lookup *lookup)
+{
+	return lookup->taken + lookup->recycled;
+}
+
 /* @return 0 or -ENOMEM */
 int lookup_init(struct lookup *lookup, const struct topo *topo, struct flow_table *flows, uint64_t idle_ps);
 void lookup_fini(struct lookup *lookup);

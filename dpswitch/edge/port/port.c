@@ -20,15 +20,17 @@ int
 port_init(struct port *port, const struct port_ops *ops, const struct port_config *config, struct err *err)
 {
 	uint32_t mbufs = config->mbufs != 0 ? config->mbufs : PORT_MBUFS;
+	uint32_t cache = mbufs / (4 * rte_lcore_count()); /* one that only frees keeps half as many again */
 	char pool[RTE_MEMPOOL_NAMESIZE];
 
+	cache = cache < POOL_CACHE ? cache : POOL_CACHE;
 	if (strlen(config->name) >= sizeof(port->name))
 		return err_set(err, -EINVAL, "port of %s: a host's name has at most %zu characters", config->name,
 			       sizeof(port->name) - 1);
 	port->ops = ops;
 	strcpy(port->name, config->name);
 	snprintf(pool, sizeof(pool), "port_%.18s", config->name);
-	port->pool = rte_pktmbuf_pool_create_by_ops(pool, mbufs, mbufs > 4 * POOL_CACHE ? POOL_CACHE : 0, 0,
+	port->pool = rte_pktmbuf_pool_create_by_ops(pool, mbufs, mbufs > 4 * POOL_CACHE ? cache : 0, 0,
 						    RTE_PKTMBUF_HEADROOM + PORT_FRAME_ROOM, (int)rte_socket_id(), POOL_OPS);
 	if (port->pool == NULL)
 		return err_set(err, -rte_errno,
