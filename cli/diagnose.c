@@ -160,6 +160,8 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 	bool several;
 	int ret;
 
+	if (diagnose->nprograms != 0) /* in place of those that followed the run */
+		programs = (struct systems_programs){ diagnose->programs, diagnose->nprograms, true };
 	snprintf(folders, sizeof(folders), "%s/" RUN_SYSTEMS, dir->path);
 	snprintf(config, sizeof(config), "%s/" RUN_CONFIG, dir->path);
 	several = access(folders, F_OK) == 0 && systems_plan_init(&plan, &of, dir, &programs, &why) == 0 && plan.count != 0;

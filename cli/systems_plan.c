@@ -152,13 +152,12 @@ add_programs(struct systems_plan *plan, struct err *err)
 static void
 list_programs(struct systems_plan *plan, const struct cfg_strings *list, const struct systems_programs *others)
 {
-	uint32_t listed = 0;
+	bool is_told = others->recorded && others->count != 0; /* which were there, whatever the list says */
 
-	for (size_t i = 0; i < list->count; i++)
+	for (size_t i = 0; i < list->count && !is_told; i++)
 		if (system_is_program(list->items[i]) && plan->nprograms <= OUTSIDE_PROGRAMS)
 			plan->programs[plan->nprograms++] = list->items[i];
-	listed = others->recorded ? plan->nprograms : 0;
-	for (uint32_t i = listed; i < others->count && plan->nprograms <= OUTSIDE_PROGRAMS; i++)
+	for (uint32_t i = 0; i < others->count && plan->nprograms <= OUTSIDE_PROGRAMS; i++)
 		plan->programs[plan->nprograms++] = others->paths[i];
 }
 

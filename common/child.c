@@ -16,6 +16,8 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 
+#define STATUS_LOST 127 /* as shells have it for what did not run */
+
 #define NS_PER_S 1000000000ULL
 #define END_NS 2000000000ULL
 #define END_POLL_NS 5000000ULL
@@ -59,6 +61,7 @@ child_fork(sigset_t *before)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, before);
+	signal(SIGCHLD, SIG_DFL); /* who ignores it, as a parent may have it, never hears how a child ended */
 	return fork();
 }
 
@@ -136,9 +139,16 @@ int
 child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns)
 {
 	struct rusage used;
+	pid_t got;
 	int raw;
 
-	if (wait4(pid, &raw, WNOHANG, &used) != pid)
+	got = wait4(pid, &raw, WNOHANG, &used);
+	if (got < 0 && errno == ECHILD) { /* its status went elsewhere: nobody will hear of it any more */
+		*status = STATUS_LOST;
+		*cpu_ns = 0;
+		return 1;
+	}
+	if (got != pid)
 		return 0;
 	*status = status_of(raw);
 	*cpu_ns = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NS_PER_S +

@@ -131,6 +131,10 @@ run_files_remove_parts(const char *dir, uint32_t first, struct err *err)
 	char path[PATH_MAX];
 	struct stat st;
 
+	if (snprintf(path, sizeof(path), "%s/" RUN_PARTS, dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) /* what leads elsewhere is not ours */
+		return 0;
 	for (uint32_t part = first; part < PARTS_MAX; part++) {
 		int ret;
 

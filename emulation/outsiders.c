@@ -274,7 +274,8 @@ outsiders_run(struct emulation *emulation, uint64_t now_ps)
 		return;
 	emulation_take_reports(emulation);
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
-	exporter_advance(emulation->exporter, now_ps);
+	/* Hosts with their own kernel may still tell of what happened since they were asked last. */
+	exporter_advance(emulation->exporter, emulation->scenario->nexternal != 0 ? emulation->collected_ps : now_ps);
 	exporter_flush(emulation->exporter);
 	turn(emulation, now_ps, false);
 	o->next_ps = (now_ps / o->epoch_ps + 1) * o->epoch_ps;

@@ -121,13 +121,14 @@ read_account(const json_t *from, struct outside_account *account, struct err *er
 int
 outside_report_read(const char *path, struct outside_report *report, struct err *err)
 {
-	json_error_t error;
-	json_t *root = access(path, F_OK) == 0 ? json_load_file(path, JSON_REJECT_DUPLICATES, &error) : NULL;
+	json_error_t error = { 0 };
+	bool is_absent = access(path, F_OK) < 0 && errno == ENOENT;
+	json_t *root = is_absent ? NULL : json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	const json_t *programs = json_object_get(root, "programs");
 	struct err why = { "" };
 	int ret = 0;
 
-	if (root == NULL && errno == ENOENT)
+	if (is_absent)
 		return 0;
 	if (root == NULL)
 		return err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);

@@ -182,17 +182,17 @@ take_finding(struct outside_session *session, const struct outside_driver *drive
 	     uint64_t now_ps)
 {
 	struct err err = { "" };
-	int rc;
 
+	if (session->account.nfindings == OUTSIDE_FINDINGS) { /* before it is looked up */
+		refuse(session, "finding", "there are a thousand already");
+		return;
+	}
 	if (driver->check != NULL && driver->check(driver->ctx, &answer->finding, &err) != 0) {
 		leave_out(session, now_ps, "%s", err.text);
 		return;
 	}
 	answer->finding.told_ps = now_ps;
-	rc = outside_account_add(&session->account, &answer->finding);
-	if (rc == -ENOSPC)
-		refuse(session, "finding", "there are a thousand already");
-	else if (rc != 0)
+	if (outside_account_add(&session->account, &answer->finding) != 0)
 		refuse(session, "finding", "out of memory");
 }
 

@@ -83,6 +83,21 @@ tell_faults(struct parts *parts)
 	free(acted);
 }
 
+/* What others have not taken, of those who want to hear it. */
+static size_t
+left_bytes(const struct parts *parts)
+{
+	size_t bytes = 0;
+
+	for (uint32_t p = 0; p < parts->count; p++) {
+		const struct part_peer *peer = &parts->peers[p];
+
+		if (!peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && (p == 0 || !peer->bye))
+			bytes += peer->channel.out_used - peer->channel.out_head;
+	}
+	return bytes;
+}
+
 static void
 tell(struct parts *parts)
 {
@@ -102,14 +117,15 @@ tell(struct parts *parts)
 	}
 	tell_faults(parts);
 	channel_put(&first->channel, PARTS_DONE, NULL, 0, NULL, 0);
-	while (!first->lost && channel_waits(&first->channel) && first->channel.error == 0) {
-		size_t waits = first->channel.out_used - first->channel.out_head;
+	while (left_bytes(parts) != 0) {
+		size_t waits = left_bytes(parts);
 
-		channel_flush(&first->channel);
-		if (first->channel.out_used - first->channel.out_head != waits)
+		parts_flush(parts);
+		if (left_bytes(parts) != waits)
 			patience_renew(&taken);
 		if (patience_look(&taken, clock_now_ns()) >= patience_ns()) {
-			parts_lose(parts, 0, "it takes nothing any more");
+			if (channel_waits(&first->channel))
+				parts_lose(parts, 0, "it takes nothing any more");
 			break;
 		}
 		parts_sleep(parts, clock_now_ns() + FINISH_SLICE_NS);

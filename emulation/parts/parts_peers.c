@@ -157,7 +157,7 @@ take_in(struct parts *parts, uint32_t from)
 	}
 	if (got < 0)
 		parts_lose(parts, from, err.text);
-	else if (peer->channel.error != 0)
+	else if (peer->channel.error != 0 && !peer->bye) /* one that has said all may be gone */
 		parts_lose(parts, from, strerror(peer->channel.error));
 	else if (peer->channel.ended && !peer->bye)
 		parts_lose(parts, from, "its program has ended");

@@ -171,6 +171,10 @@ def in_the_table():
         for system in before + again:
             system.pop("diagnosis_cpu_ns")
         check(again == before, "again from the recordings", again)
+    other = follower()
+    command(ROCELAB, "diagnose", run.dir, "--diagnoser", other)
+    names = [s["name"] for s in run.json("comparison.json")["systems"]]
+    check(names == ["vedrfolnir", "full-polling", f"./{other.stem}"], "another one over the recording takes the place of those before", names)
 
 
 def real_time():

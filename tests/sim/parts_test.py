@@ -220,8 +220,19 @@ def refused():
         check(words in done.stderr, f"refused: {words}", done.stderr)
 
 
+def led_astray():
+    """What a link named parts leads to is somebody else's."""
+    theirs, out = scratch(), scratch()
+    (theirs / "1").mkdir()
+    (theirs / "1" / "run.json").write_text("{}")
+    (out / "parts").symlink_to(theirs)
+    command(DPSWITCH, scenario_file(RING % ("", "synthetic", 1, "60s")), "--out", out, "--quiet")
+    check((theirs / "1" / "run.json").exists(), "a link to another run's parts is not followed")
+
+
 def main():
     refused()
+    led_astray()
     exact()
     contents()
     over_tcp()

@@ -187,7 +187,18 @@ def analyzer_ends(until):
     check("interrupted before the run began" in stderr, f"before {until}: told so", stderr)
 
 
+def whoever_ignores_children():
+    """As a parent may have left it: how those that were started ended is heard all the same."""
+    out = scratch()
+    words = [ROCELAB, "run", SCENARIOS / "clean-ring.cfg", "--out", out]
+    run = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    ended(run, "SIGCHLD ignored")
+    check(run.returncode == 0, "SIGCHLD ignored: exit code 0", run.returncode)
+
+
 if __name__ == "__main__":
+    whoever_ignores_children()
     one_signal()
     by_timeout()
     ignored_hangup()
