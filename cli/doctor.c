@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab doctor: which kinds of hosts this machine can run, by trying each. */
+/* rocelab doctor: which kinds of hosts this machine can run, and which kinds of ports it can open, by trying each. */
 #include <argp.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -12,27 +12,32 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/command.h"
+#include "cli/doctor.h"
 #include "cli/guests.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/private_dir.h"
 
-struct checkup {
-	const char *scenario_kind; /* as a scenario spells it */
-	const char *kind;          /* as the launcher does; NULL: part of dpswitch, always there */
-	unsigned timeout_ms;
-	const char *what;
-	bool chosen, works;
-	uint64_t took_ms;
-	struct err err;
-};
-
 static struct checkup checkups[] = {
-	{ "embedded", NULL, 0, "a RoCEv2 host inside the fabric, virtual or real time", false, true, 0, { "" } },
-	{ "guest", "uml", 30000, "user-mode Linux with soft-RoCE", false, false, 0, { "" } },
-	{ "qemu", "qemu", 90000, "QEMU with Debian's kernel; slow without KVM", false, false, 0, { "" } },
-	{ "netns", "netns", 10000, "a network namespace on this machine's own soft-RoCE", false, false, 0, { "" } },
+	{ .name = "embedded", .what = "a RoCEv2 host inside the fabric, virtual or real time", .works = true },
+	{ .name = "guest", .guest = "uml", .timeout_ms = 30000, .what = "user-mode Linux with soft-RoCE" },
+	{ .name = "qemu", .guest = "qemu", .timeout_ms = 90000, .what = "QEMU with Debian's kernel; slow without KVM" },
+	{ .name = "netns",
+	  .guest = "netns",
+	  .timeout_ms = 10000,
+	  .what = "a network namespace on this machine's own soft-RoCE" },
+	{ .name = "vhost", .port = "vhost:%/try.vhost", .what = "a vhost-user socket, for guests and virtual machines" },
+	{ .name = "tap", .port = "net_tap_try,iface=rl-try", .what = "a tap of the kernel's" },
+	{ .name = "af_packet", .port = "net_af_packet_try,iface=lo", .what = "a network device that stays the kernel's" },
+	{ .name = "memif",
+	  .port = "net_memif_try,role=server,socket-abstract=no,socket=%/try.memif",
+	  .what = "shared memory with another program" },
+	{ .name = "pcap", .port = "net_pcap_try,rx_pcap=%/in.pcap,tx_pcap=%/out.pcap", .what = "files of frames" },
+	{ .name = "ring", .port = "net_ring_try", .what = "rings inside dpswitch, for measurements" },
+	{ .name = "null", .port = "net_null_try", .what = "takes all frames and gives none, for measurements" },
+	{ .name = "nic", .port = "%", .what = "a NIC on PCI that is DPDK's" },
+	{ .name = "hugepages", .hugepages = true, .what = "where frames lie, if enough are free" },
 };
 
 #define NCHECKUPS ARRAY_LEN(checkups)
@@ -53,11 +58,14 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		for (size_t i = 0; i < NCHECKUPS; i++)
-			if (strcmp(checkups[i].scenario_kind, arg) == 0) {
+			if (strcmp(checkups[i].name, arg) == 0) {
 				checkups[i].chosen = true;
 				return 0;
 			}
-		argp_error(state, "no kind of host \"%s\": there are embedded, guest, qemu and netns", arg);
+		argp_error(state,
+			   "no kind of host or port \"%s\": there are embedded, guest, qemu, netns, vhost, tap, "
+			   "af_packet, memif, pcap, ring, null, nic and hugepages",
+			   arg);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		for (size_t i = 0; i < NCHECKUPS; i++)
@@ -72,22 +80,23 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[KIND...]",
-	.doc = "Says which kinds of hosts this machine can run and what the others miss, by booting one of each and adding "
-	       "a "
-	       "soft-RoCE device in it. Exit status 0 if a host with a kernel of its own works, of the kinds asked about, "
-	       "else 1.",
+	.doc = "Says which kinds of hosts this machine can run, by booting one of each and adding a soft-RoCE device in "
+	       "it; "
+	       "which kinds of ports it can open, by opening one of each; and what the others miss. Exit status 0 if a "
+	       "host "
+	       "with a kernel of its own works, of the kinds asked about, or, where only ports are, one of those; else 1.",
 };
 
 static void
 check(struct checkup *checkup, const struct guests_paths *paths, const char *dir)
 {
 	struct guest_config config = {
-		.kind = checkup->kind, .dir = dir, .init = paths->init, .kernel = paths->kernel, .hold_fd = -1
+		.kind = checkup->guest, .dir = dir, .init = paths->init, .kernel = paths->kernel, .hold_fd = -1
 	};
 	uint64_t start_ns = clock_now_ns();
 
 	if (isatty(STDERR_FILENO))
-		fprintf(stderr, "trying %s, for at most %u s\n", checkup->scenario_kind, checkup->timeout_ms / 1000);
+		fprintf(stderr, "trying %s, for at most %u s\n", checkup->name, checkup->timeout_ms / 1000);
 	checkup->works = guest_probe(&config, checkup->timeout_ms, &checkup->err) == 0;
 	checkup->took_ms = (clock_now_ns() - start_ns) / 1000000;
 }
@@ -104,8 +113,12 @@ check_all(struct err *err)
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < NCHECKUPS; i++)
-		if (checkups[i].chosen && checkups[i].kind != NULL)
+		if (checkups[i].chosen && checkups[i].guest != NULL)
 			check(&checkups[i], &paths, dir.path);
+		else if (checkups[i].chosen && checkups[i].port != NULL)
+			doctor_try_port(&checkups[i], dir.path);
+		else if (checkups[i].chosen && checkups[i].hugepages)
+			doctor_count_hugepages(&checkups[i]);
 	private_dir_remove(&dir);
 	return 0;
 }
@@ -117,7 +130,7 @@ print_table(void)
 
 	if (table == NULL || scols_table_new_column(table, "KIND", 0, 0) == NULL ||
 	    scols_table_new_column(table, "WORKS", 0, 0) == NULL ||
-	    scols_table_new_column(table, "BOOT (ms)", 0, SCOLS_FL_RIGHT) == NULL ||
+	    scols_table_new_column(table, "TOOK (ms)", 0, SCOLS_FL_RIGHT) == NULL ||
 	    scols_table_new_column(table, "WHAT IT IS, OR WHAT IT MISSES", 0, SCOLS_FL_WRAP) == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < NCHECKUPS; i++) {
@@ -128,9 +141,9 @@ print_table(void)
 		if (!checkup->chosen)
 			continue;
 		line = scols_table_new_line(table, NULL);
-		if (checkup->works && checkup->kind != NULL)
+		if (checkup->works && checkup->took_ms != 0)
 			snprintf(took, sizeof(took), "%llu", (unsigned long long)checkup->took_ms);
-		if (line == NULL || scols_line_set_data(line, 0, checkup->scenario_kind) < 0 ||
+		if (line == NULL || scols_line_set_data(line, 0, checkup->name) < 0 ||
 		    scols_line_set_data(line, 1, checkup->works ? "yes" : "no") < 0 ||
 		    scols_line_set_data(line, 2, took) < 0 ||
 		    scols_line_set_data(line, 3, checkup->works ? checkup->what : checkup->err.text) < 0)
@@ -153,11 +166,11 @@ print_json(void)
 
 		if (!checkup->chosen)
 			continue;
-		kind = json_pack("{s:s, s:b, s:s}", "kind", checkup->scenario_kind, "works", checkup->works, "what",
-				 checkup->what);
+		kind = json_pack("{s:s, s:b, s:s}", "kind", checkup->name, "works", checkup->works, "what", checkup->what);
 
-		if (checkup->works && checkup->kind != NULL)
-			json_object_set_new(kind, "boot_ms", json_integer((json_int_t)checkup->took_ms));
+		if (checkup->works && checkup->took_ms != 0)
+			json_object_set_new(kind, checkup->guest != NULL ? "boot_ms" : "open_ms",
+					    json_integer((json_int_t)checkup->took_ms));
 		if (!checkup->works)
 			json_object_set_new(kind, "missing", json_string(checkup->err.text));
 		json_array_append_new(kinds, kind);
@@ -166,6 +179,22 @@ print_json(void)
 	putchar('\n');
 	json_decref(kinds);
 	return rc;
+}
+
+/* Of hosts with a kernel of their own; of ports, where only those were asked about. */
+static bool
+any_works(void)
+{
+	bool guests = false, guest_works = false, port_works = false;
+
+	for (size_t i = 0; i < NCHECKUPS; i++) {
+		const struct checkup *checkup = &checkups[i];
+
+		guests |= checkup->chosen && checkup->guest != NULL;
+		guest_works |= checkup->chosen && checkup->guest != NULL && checkup->works;
+		port_works |= checkup->chosen && checkup->port != NULL && checkup->works;
+	}
+	return guests ? guest_works : port_works;
 }
 
 int
@@ -181,8 +210,5 @@ command_doctor(int argc, char **argv)
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	for (size_t i = 0; i < NCHECKUPS; i++)
-		if (checkups[i].chosen && checkups[i].kind != NULL && checkups[i].works)
-			return EXIT_DONE;
-	return EXIT_FAILED;
+	return any_works() ? EXIT_DONE : EXIT_FAILED;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* dpswitch: the fabric with its embedded hosts. Loads a scenario, runs it, exports records. */
 #include <argp.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "common/run_files.h"
 #include "common/stdio_guard.h"
 #include "common/units.h"
+#include "dpswitch/edge/port/port.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/yardstick.h"
 #include "emulation/emulation.h"
@@ -23,7 +25,7 @@
 struct options {
 	struct scenario_options scenario;
 	struct run_options run;
-	const char *yardstick;
+	const char *yardstick, *try_port;
 };
 
 static const struct argp_option option_table[] = {
@@ -46,6 +48,8 @@ static const struct argp_option option_table[] = {
 	{ "token", 'T', "FILE", 0, "Its first line is what parts know each other by, where others could come, too", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
 	{ "brief", 'b', NULL, 0, "Results only where elements were verified: the analyzer shows the rest", 0 },
+	{ "try-port", 'p', "PORT", 0,
+	  "Open a port, as scenarios name it, and close it; what is wrong goes into DIR/port.txt (--out)", 0 },
 	{ "yardstick", 'y', "DIR", 0, "Time a plain mac-swap hop instead, into DIR/yardstick.json", 0 },
 	{ 0 },
 };
@@ -64,11 +68,33 @@ parse_size(const struct argp_state *state, const char *option, const char *arg, 
 	return size_bytes;
 }
 
+/* Of a fabric in parts, or of the scenario. */
+static error_t
+parse_part(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+	struct err err = { 0 };
+
+	switch (key) {
+	case 'P':
+		if (parts_number(arg, &options->run.parts, &err) < 0)
+			argp_error(state, "--part %s", err.text);
+		return 0;
+	case 'A':
+		options->run.parts.addresses = arg;
+		return 0;
+	case 'T':
+		options->run.parts.token = arg;
+		return 0;
+	default:
+		return scenario_args_parse(&options->scenario, key, arg, state);
+	}
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
-	struct err err = { 0 };
 
 	switch (key) {
 	case 'l':
@@ -99,21 +125,14 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'L':
 		options->run.capture.limit_bytes = parse_size(state, "--capture-limit", arg, 1000, UINT64_MAX);
 		return 0;
-	case 'P':
-		if (parts_number(arg, &options->run.parts, &err) < 0)
-			argp_error(state, "--part %s", err.text);
-		return 0;
-	case 'A':
-		options->run.parts.addresses = arg;
-		return 0;
-	case 'T':
-		options->run.parts.token = arg;
-		return 0;
 	case 'q':
 		options->run.quiet = true;
 		return 0;
 	case 'b':
 		options->run.brief = true;
+		return 0;
+	case 'p':
+		options->try_port = arg;
 		return 0;
 	case 'y':
 		options->yardstick = arg;
@@ -123,9 +142,11 @@ parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--part and --parts-at go together");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		return options->yardstick != NULL ? 0 : scenario_args_parse(&options->scenario, key, arg, state);
+		return options->yardstick != NULL || options->try_port != NULL
+			       ? 0
+			       : scenario_args_parse(&options->scenario, key, arg, state);
 	default:
-		return scenario_args_parse(&options->scenario, key, arg, state);
+		return parse_part(key, arg, state);
 	}
 }
 
@@ -155,6 +176,27 @@ yardstick(const char *dir, struct err *err)
 	return outfile_close(&out, 0, err) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* @return exit code: EXIT_FAILED where the port cannot be opened */
+static int
+try_port(const struct options *options, struct err *err)
+{
+	const struct port_config config = { .name = "try" };
+	const struct lcore_config lcore = { .lcores = 1, .eal = options->run.eal, .pci = isdigit(options->try_port[0]) };
+	struct err why = { 0 };
+	struct port *port = NULL;
+	struct outfile out;
+
+	if (lcore_init(&lcore, &why) == 0) {
+		port = port_open(&config, options->try_port, &why);
+		port_close(port);
+		lcore_fini();
+	}
+	if (outfile_open(&out, options->run.out, "port.txt", err) < 0)
+		return EXIT_FAILED;
+	fputs(why.text, out.file);
+	return outfile_close(&out, 0, err) == 0 && port != NULL ? EXIT_DONE : EXIT_FAILED;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -171,8 +213,8 @@ main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
 		return EXIT_USAGE;
-	if (options.yardstick != NULL) {
-		ret = yardstick(options.yardstick, &err);
+	if (options.yardstick != NULL || options.try_port != NULL) {
+		ret = options.try_port != NULL ? try_port(&options, &err) : yardstick(options.yardstick, &err);
 		if (err.text[0] != '\0')
 			log_error("%s", err.text);
 		return ret;

@@ -53,7 +53,7 @@ emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t
 	for (uint32_t i = 0; i < emulation->ndrivers; i++)
 		if (emulation->drivers[i].ops->pending != NULL)
 			emulation->pacer.pending = emulation_pending;
-	if (emulation->serve != NULL)
+	if (emulation->serve != NULL || emulation->counters != NULL)
 		emulation->pacer.pending = emulation_pending;
 	if (emulation->scenario->timing.clock == CLOCK_REAL && emulation->scenario->timing.idle == IDLE_BUSY)
 		emulation->fabric->barrier.spins = UINT32_MAX;

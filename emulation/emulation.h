@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/wire/record_run.h"
+#include "dpswitch/control/counters.h"
 #include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
@@ -64,7 +65,8 @@ struct emulation {
 	/* real time: answers whoever asks devices; never waits. NULL: nobody may */
 	void (*serve)(void *ctx);
 	void *serve_ctx;
-	const char *error_text; /* a QP or buffer error, NULL: none */
+	struct counters *counters; /* for other threads, borrowed; NULL: none asks */
+	const char *error_text;    /* a QP or buffer error, NULL: none */
 };
 
 struct emulation_options {

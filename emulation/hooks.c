@@ -149,6 +149,8 @@ emulation_pending(void *ctx)
 
 	if (emulation->serve != NULL)
 		emulation->serve(emulation->serve_ctx); /* nothing of it concerns the fabric */
+	if (emulation->counters != NULL)
+		counters_serve(emulation->counters, emulation->fabric->window.end_ps);
 	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
 		const struct host_driver *driver = &emulation->drivers[i];
 
@@ -168,6 +170,8 @@ hook_collect(void *ctx, uint64_t now_ps)
 			emulation->drivers[i].ops->service(emulation->drivers[i].ctx);
 	if (emulation->serve != NULL)
 		emulation->serve(emulation->serve_ctx);
+	if (emulation->counters != NULL)
+		counters_serve(emulation->counters, now_ps);
 	emulation_take_reports(emulation);
 	probing_exchange(emulation);
 	emulation->collected_ps = now_ps;

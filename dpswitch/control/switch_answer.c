@@ -120,6 +120,29 @@ drops_of(const struct switch_port *port, const uint8_t *reasons, size_t count)
 	return packets;
 }
 
+struct swm_port
+answer_port(const struct sw *sw, uint16_t index)
+{
+	const struct switch_port *port = &sw->ports[index];
+	uint64_t packets = 0, bytes = 0;
+
+	egress_held(&port->egress, &packets, &bytes);
+	return (struct swm_port){
+		.speed_bps = topo_port_of(sw->node.topo, sw->node.id, index)->rate_bps,
+		.port = index,
+		.is_up = !port->egress.tx->down,
+		.rx_pause = port->egress.paused,
+		.tx_pause = switch_pausing(sw, index),
+		.in_pkts = sw->node.rx[index]->came_frames,
+		.out_pkts = port->egress.tx->sent_frames,
+		.out_octets = port->egress.sent_bytes,
+		.in_errors = drops_of(port, in_errors, ARRAY_LEN(in_errors)),
+		.in_discards = drops_of(port, in_discards, ARRAY_LEN(in_discards)),
+		.out_discards = drops_of(port, out_discards, ARRAY_LEN(out_discards)),
+		.queue_octets = bytes,
+	};
+}
+
 static size_t
 answer_counters(const struct exchange *x)
 {
@@ -132,26 +155,8 @@ answer_counters(const struct exchange *x)
 	if (x->size != 0)
 		return refuse(x, "COUNTERS of %zu B; right would be no body", x->size);
 	*list = (struct swm_list){ .count = sw->node.nports };
-	for (uint16_t i = 0; i < sw->node.nports; i++) {
-		const struct switch_port *port = &sw->ports[i];
-		uint64_t packets = 0, bytes = 0;
-
-		egress_held(&port->egress, &packets, &bytes);
-		rows[i] = (struct swm_port){
-			.speed_bps = topo_port_of(x->device->topo, x->device->node, i)->rate_bps,
-			.port = i,
-			.is_up = !port->egress.tx->down,
-			.rx_pause = port->egress.paused,
-			.tx_pause = switch_pausing(sw, i),
-			.in_pkts = sw->node.rx[i]->came_frames,
-			.out_pkts = port->egress.tx->sent_frames,
-			.out_octets = port->egress.sent_bytes,
-			.in_errors = drops_of(port, in_errors, ARRAY_LEN(in_errors)),
-			.in_discards = drops_of(port, in_discards, ARRAY_LEN(in_discards)),
-			.out_discards = drops_of(port, out_discards, ARRAY_LEN(out_discards)),
-			.queue_octets = bytes,
-		};
-	}
+	for (uint16_t i = 0; i < sw->node.nports; i++)
+		rows[i] = answer_port(sw, i);
 	return finish(x, SWM_PORTS, sizeof(*list) + sw->node.nports * sizeof(*rows));
 }
 

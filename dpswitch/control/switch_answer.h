@@ -31,6 +31,9 @@ struct answer_device {
 /* What a switch says of headers, as in a row of EGRESSES. @param index  of its flows */
 struct swm_egress answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query);
 
+/* What a port of a switch counts, as in a row of PORTS. */
+struct swm_port answer_port(const struct sw *sw, uint16_t port);
+
 #define ANSWER_MAX_BYTES (sizeof(struct swm_hdr) + SWM_MAX_REPLY)
 
 /* What greets a connection. @param reply  of ANSWER_MAX_BYTES, aligned to 8 bytes. @return its bytes, the header's too */

@@ -126,6 +126,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 			link->injected_packets++;
 			link->injected_bytes += lane->pkts[i].wire_bytes;
 			link->came_frames += link->silent;
+			link->came_bytes += link->silent ? lane->pkts[i].wire_bytes : 0;
 			body_release(link->bodies, &lane->pkts[i]);
 			continue;
 		}
@@ -140,8 +141,28 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 			link->corrupted_packets++;
 			link->damaged = true;
 		}
+		link->came_bytes += p->wire_bytes;
 		link->ready_tail++;
 	}
+}
+
+/* Of 802.1Qbb frames that one end has sent, or that have come in at the other. @param step  1, or -1: they have not */
+static void
+count_pauses(uint64_t of_class[8], const struct pause_frame *pauses, uint32_t count, uint64_t step)
+{
+	for (uint32_t i = 0; i < count; i++)
+		for (uint32_t classes = pauses[i].prio_mask; classes != 0; classes &= classes - 1)
+			of_class[__builtin_ctz(classes)] += step;
+}
+
+static uint64_t
+bytes_of(const struct pkt *pkts, uint32_t count)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		bytes += pkts[i].wire_bytes;
+	return bytes;
 }
 
 void
@@ -149,6 +170,7 @@ link_receive(struct link *link, uint32_t parity)
 {
 	struct link_lane *lane = &link->lane[parity ^ 1];
 	const struct int_header *ints = link->inband ? link->lane_ints[parity ^ 1] : NULL;
+	uint64_t bytes = bytes_of(lane->pkts, lane->npkts);
 	uint32_t came;
 
 	if (lane->npkts == 0 && lane->npauses == 0)
@@ -161,6 +183,7 @@ link_receive(struct link *link, uint32_t parity)
 	if (__builtin_expect(link->loss > 0 || link->corruption > 0 || link->stretched, 0)) {
 		link_receive_faulty(link, lane, ints);
 	} else {
+		link->came_bytes += bytes;
 		memcpy(link->ready + link->ready_tail, lane->pkts, lane->npkts * sizeof(*lane->pkts));
 		if (ints != NULL)
 			memcpy(link->ready_ints + link->ready_tail, ints, lane->npkts * sizeof(*ints));
@@ -174,8 +197,13 @@ link_receive(struct link *link, uint32_t parity)
 			link_stretch_pause(link, pause);
 		link->pauses_tail++;
 	}
+	if (__builtin_expect(lane->npauses != 0, 0)) {
+		count_pauses(link->sent_pauses, lane->pauses, lane->npauses, 1);
+		count_pauses(link->came_pauses, lane->pauses, lane->npauses, 1);
+	}
 	link->sent_frames += lane->npkts;
 	link->came_frames += link->ready_tail - came;
+	link->sent_bytes += bytes;
 	link->ready_filled = link->ready_tail;
 	lane->npkts = 0;
 	lane->npauses = 0;
@@ -257,10 +285,15 @@ link_set_down(struct link *link, bool down)
 	link_in_flight(link, &link->down_packets, &link->down_bytes);
 	release_all(link);
 	link->came_frames -= link->ready_tail - link->ready_head;
+	link->came_bytes -= bytes_of(link->ready + link->ready_head, link->ready_tail - link->ready_head);
+	count_pauses(link->came_pauses, link->ready_pauses + link->pauses_head, link->pauses_tail - link->pauses_head,
+		     UINT64_MAX);
 	link->ready_head = link->ready_tail = link->ready_filled = 0;
 	link->pauses_head = link->pauses_tail = 0;
 	for (uint32_t lane = 0; lane < 2; lane++) {
 		link->sent_frames += link->lane[lane].npkts;
+		link->sent_bytes += bytes_of(link->lane[lane].pkts, link->lane[lane].npkts);
+		count_pauses(link->sent_pauses, link->lane[lane].pauses, link->lane[lane].npauses, 1);
 		link->lane[lane].npkts = link->lane[lane].npauses = 0;
 	}
 }

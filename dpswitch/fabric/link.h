@@ -49,7 +49,7 @@ struct link {
 	double loss;       /* faults, written between windows only: probability that a frame is lost */
 	double corruption; /* that a frame's ICRC breaks */
 	/* A third of the receiver's. Counters of the MACs at both ends, as of the last window taken in: */
-	uint64_t sent_frames, came_frames;
+	uint64_t sent_frames, came_frames, sent_bytes, came_bytes;
 	uint32_t ready_filled; /* frames that stood in ready[] then */
 	/* the rest: faults, written between windows only */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
@@ -67,6 +67,8 @@ struct link {
 	uint64_t injected_packets, injected_bytes; /* lost by fault */
 	uint64_t corrupted_packets;
 	uint64_t faulty_packets; /* crossed while a fault was on */
+	/* 802.1Qbb frames by class: counters of the MACs, as of the last window taken in */
+	uint64_t sent_pauses[8], came_pauses[8];
 	/* sender */
 	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets, if inband */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */

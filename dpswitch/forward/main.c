@@ -20,6 +20,7 @@
 struct options {
 	struct scenario_options scenario;
 	struct forward_options forward;
+	const char *eal;
 };
 
 static const struct argp_option option_table[] = {
@@ -29,6 +30,7 @@ static const struct argp_option option_table[] = {
 	{ "seconds", 't', "S", 0, "How long, behind 0.3 s that are not counted (default 1)", 0 },
 	{ "rings", 'r', NULL, 0, "Frames go round over net_ring, instead of from net_pcap to net_null", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the switches (default 1)", 0 },
+	{ "eal", 'e', "ARGS", 0, "Further arguments of DPDK's EAL, in one word: \"--telemetry\"", 0 },
 	{ "paced", 'p', NULL, 0, "In real time, one frame at a time: measure how late it comes out", 0 },
 	{ 0 },
 };
@@ -57,6 +59,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'l':
 		options->forward.lcores = (uint32_t)args_number(state, "--lcores", arg, 1, FABRIC_MAX_LCORES);
+		return 0;
+	case 'e':
+		options->eal = arg;
 		return 0;
 	case 'p':
 		options->forward.paced = true;
@@ -90,6 +95,7 @@ main(int argc, char **argv)
 		return EXIT_USAGE;
 	scenario = scenario_load(&options.scenario, &err);
 	eal.lcores = options.forward.lcores;
+	eal.eal = options.eal;
 	eal.memory_mb = scenario != NULL ? MEMORY_MB + PAIR_MEMORY_MB * scenario->topo->nhosts : 0;
 	if (scenario != NULL && lcore_init(&eal, &err) == 0) {
 		ret = forward_run(scenario, &options.forward, &err);

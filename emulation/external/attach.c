@@ -22,7 +22,6 @@ attach_host_at(const struct attach *attach, uint32_t node)
 static struct port *
 open_port(const struct attach *attach, uint32_t node, const char *dir, struct err *err)
 {
-	static const char vhost_prefix[] = "vhost:";
 	const struct host_config *host = attach->scenario->hosts[node];
 	const struct port_config config = {
 		.name = attach->scenario->topo->nodes[node].name,
@@ -32,9 +31,7 @@ open_port(const struct attach *attach, uint32_t node, const char *dir, struct er
 	char where[PATH_MAX];
 
 	host_kinds[host->kind].port(&cable, where, sizeof(where));
-	if (strncmp(where, vhost_prefix, sizeof(vhost_prefix) - 1) == 0)
-		return port_vhost_create(&config, where + sizeof(vhost_prefix) - 1, err);
-	return port_ethdev_create(&config, where, err);
+	return port_open(&config, where, err);
 }
 
 static int

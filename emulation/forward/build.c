@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/units.h"
+#include "dpswitch/lcore/telemetry.h"
 #include "emulation/forward/forward_state.h"
 
 #define FOREVER_PS (1000000 * PS_PER_S)
@@ -181,12 +182,19 @@ forward_build(struct forward *f, struct err *err)
 	if (f->edge == NULL)
 		return -errno;
 	ret = make_fabric(f, err);
-	return ret == 0 ? make_nodes(f, err) : ret;
+	if (ret == 0)
+		ret = make_nodes(f, err);
+	if (ret < 0)
+		return ret;
+	f->counters = counters_create(sc->topo, f->switches, NULL, sc->routes, err);
+	return f->counters != NULL ? telemetry_open(f->counters, err) : -errno;
 }
 
 void
 forward_unbuild(struct forward *f)
 {
+	telemetry_close();
+	counters_destroy(f->counters);
 	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++) {
 		if (f->hosts != NULL)
 			node_destroy(f->hosts[i]);

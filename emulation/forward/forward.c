@@ -9,6 +9,7 @@
 #include "common/outfile.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
+#include "dpswitch/lcore/telemetry.h"
 #include "emulation/forward/forward_state.h"
 
 #define WARM_UP_NS 300000000ULL
@@ -49,7 +50,7 @@ hook_collect(void *ctx, uint64_t now_ps)
 {
 	struct forward *f = ctx;
 
-	(void)now_ps;
+	counters_serve(f->counters, now_ps);
 	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++)
 		f->fabric->nodes[i]->records.used_bytes = 0;
 }
@@ -65,6 +66,7 @@ hook_pending(void *ctx)
 {
 	const struct forward *f = ctx;
 
+	counters_serve(f->counters, f->fabric->window.end_ps);
 	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++)
 		if (f->hosts[i] != NULL && external_pending(f->hosts[i]))
 			return true;
@@ -201,6 +203,7 @@ forward_run(struct scenario *scenario, const struct forward_options *options, st
 		f.pacer.ctx = &f;
 		take_mark(&f, &f.begin);
 		ret = lcore_run(f.fabric, err);
+		counters_end(f.counters, f.fabric->window.end_ps);
 		take_mark(&f, &f.end);
 	}
 	if (ret == 0)

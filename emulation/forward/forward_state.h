@@ -3,6 +3,7 @@
 #pragma once
 
 #include "common/sertable.h"
+#include "dpswitch/control/counters.h"
 #include "dpswitch/edge/external/external.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/port/port_probe.h"
@@ -29,8 +30,9 @@ struct forward {
 	struct node **hosts;  /* [nnodes] the two of them */
 	struct port **ports;  /* [2 * npairs] in and out of each flow */
 	uint32_t npairs;
-	struct port_round round; /* where frames go round: what the source is to receive, what the sink has sent */
-	struct fault_env faults; /* those of the scenario act */
+	struct port_round round;   /* where frames go round: what the source is to receive, what the sink has sent */
+	struct fault_env faults;   /* those of the scenario act */
+	struct counters *counters; /* for DPDK's telemetry */
 	struct pacer pacer;
 	struct probe *probe;
 	uint8_t frame[FRAME_MAX_BYTES]; /* made last: the first flow's */

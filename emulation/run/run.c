@@ -16,7 +16,9 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
+#include "dpswitch/control/counters.h"
 #include "dpswitch/lcore/launch.h"
+#include "dpswitch/lcore/telemetry.h"
 #include "emulation/external/attach.h"
 #include "emulation/foretell.h"
 #include "emulation/headers.h"
@@ -191,6 +193,7 @@ struct running {
 	struct parts *parts;         /* NULL: all of the fabric is here */
 	struct live *live;           /* NULL: nobody asks devices */
 	struct outsiders *outsiders; /* NULL: nobody's program diagnoses */
+	struct counters *counters;   /* for DPDK's telemetry */
 	struct exporter *exporter;
 	int socket; /* of the analyzer; -1: none */
 };
@@ -233,6 +236,7 @@ run(const struct running *r, struct err *err)
 		return EXIT_NOT_BEGUN;
 	emulation_begin(emulation, r->exporter, zero_ns);
 	ret = lcore_run(emulation->fabric, err);
+	counters_end(r->counters, emulation->fabric->window.end_ps);
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
 	if (r->parts != NULL)
 		parts_stop(r->parts);
@@ -263,6 +267,20 @@ start_outsiders(struct running *r, struct err *err)
 	return r->outsiders != NULL ? EXIT_DONE : EXIT_USAGE;
 }
 
+/* DPDK's telemetry socket answers for the switches. @return 0 or negative errno with err set */
+static int
+open_telemetry(struct running *r, struct err *err)
+{
+	struct emulation *emulation = r->emulation;
+
+	r->counters = counters_create(r->scenario->topo, emulation->switches,
+				      emulation->part != NULL ? emulation->part->foreign : NULL, r->scenario->routes, err);
+	if (r->counters == NULL)
+		return -errno;
+	emulation->counters = r->counters;
+	return telemetry_open(r->counters, err);
+}
+
 /* Whatever can be refused is, before an analyzer hears of the run. @return exit code */
 static int
 prepare(struct running *r, const struct foretold *foretold, struct err *err)
@@ -288,7 +306,7 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 		how.external = attach_driver(r->attach);
 	}
 	r->emulation = emulation_create(r->scenario, &how, err);
-	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0)
+	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0 || open_telemetry(r, err) < 0)
 		return EXIT_USAGE;
 	ret = r->parts != NULL ? parts_meet(r->parts, &r->options->parts, err) : 0;
 	if (ret < 0)
@@ -323,7 +341,9 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	ret = prepare(&r, foretold, err);
 	if (ret == EXIT_DONE)
 		ret = run(&r, err);
+	telemetry_close();
 	live_destroy(r.live);
+	counters_destroy(r.counters);
 	emulation_destroy(r.emulation);
 	parts_destroy(r.parts);
 	attach_destroy(r.attach);

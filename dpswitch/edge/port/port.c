@@ -39,6 +39,16 @@ port_init(struct port *port, const struct port_ops *ops, const struct port_confi
 	return 0;
 }
 
+struct port *
+port_open(const struct port_config *config, const char *where, struct err *err)
+{
+	static const char vhost_prefix[] = "vhost:";
+
+	if (strncmp(where, vhost_prefix, sizeof(vhost_prefix) - 1) == 0)
+		return port_vhost_create(config, where + sizeof(vhost_prefix) - 1, err);
+	return port_ethdev_create(config, where, err);
+}
+
 void
 port_starved(struct port *port)
 {

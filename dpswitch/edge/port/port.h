@@ -73,6 +73,9 @@ struct port *port_vhost_create(const struct port_config *config, const char *pat
  */
 struct port *port_ethdev_create(const struct port_config *config, const char *devargs, struct err *err);
 
+/* Any of these. @param where  "vhost:PATH", or DPDK device arguments. @return as they */
+struct port *port_open(const struct port_config *config, const char *where, struct err *err);
+
 /* Takes frames that the peer sent, oldest first. @return how many; the mbufs are the caller's */
 static inline uint16_t
 port_receive(struct port *port, struct rte_mbuf **mbufs, uint16_t count)

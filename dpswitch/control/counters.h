@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the ports of a running fabric's switches count, for whoever asks from another thread. The fabric is never waited for, nor
+ * made to wait: who wants to know leaves word in one atomic; the first lcore, which looks for that between two windows, while
+ * no other touches a switch, copies what all ports count and says so; then it is the asker's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/wire/switch_manage.h"
+#include "dpswitch/pipeline/switch.h"
+
+/* How long an asker waits for a fabric that is between no two windows; then he gets what was told last. */
+#define COUNTERS_PATIENCE_NS 300000000ULL
+
+/* Of one port, since its switch is up. Octets are those of frames with FCS, without preamble and gap (RFC 3635, 3.2.2). */
+struct counters_port {
+	struct swm_port port; /* out_octets as the wire is loaded: with preamble and gap */
+	uint64_t in_octets, out_octets;
+	uint64_t rx_pfc[SWITCH_CLASSES], tx_pfc[SWITCH_CLASSES]; /* 802.1Qbb frames that name the class, XOFF and XON */
+};
+
+/* A port's place. */
+struct counters_place {
+	const struct sw *sw;
+	uint16_t port;
+};
+
+/* Ports of equal cost at one switch towards so many destinations, as configured. */
+struct counters_group {
+	uint32_t first; /* number of the switch's first port */
+	uint32_t node;
+	uint32_t destinations;
+	uint32_t count;
+	uint8_t members[TOPO_MAX_PORTS]; /* ports of the switch, ascending */
+};
+
+struct counters;
+
+/* What was told at one moment; the asker's until counters_done(). */
+struct counters_view {
+	const struct topo *topo;
+	const struct counters_place *places; /* [nports] */
+	const struct counters_port *ports;   /* [nports] */
+	uint32_t nports;
+	const struct counters_group *groups; /* [ngroups] */
+	uint32_t ngroups;
+	uint8_t lossless; /* bit p: class p has PFC */
+	uint64_t time_ps; /* the run's: everything before it is counted */
+	bool fresh;       /* told since it was asked for; else the fabric stood still, or is over */
+};
+
+/*
+ * @param switches  [topo->nnodes] NULL: a host; must outlive what is made
+ * @param foreign   [topo->nnodes] of another program: not told here; NULL: none
+ * @param routes    whose sets of equal cost are told; read by this call alone
+ * @return NULL with err and errno set: ENOMEM
+ */
+struct counters *counters_create(const struct topo *topo, struct sw *const *switches, const bool *foreign,
+				 const struct route_table *routes, struct err *err);
+/* Nobody asks any more. NULL is allowed. */
+void counters_destroy(struct counters *counters);
+
+/* The fabric's first lcore, between windows: tells whoever asked. One relaxed load where nobody has. */
+void counters_serve(struct counters *counters, uint64_t now_ps);
+/* The fabric has stopped at now_ps: its last counters are told from now on, without waiting. The same thread. */
+void counters_end(struct counters *counters, uint64_t now_ps);
+
+/*
+ * Any thread but the fabric's; others that ask wait for it. Waits COUNTERS_PATIENCE_NS at most, and as long as a copy takes.
+ * To be followed by counters_done().
+ */
+struct counters_view counters_ask(struct counters *counters);
+void counters_done(struct counters *counters);

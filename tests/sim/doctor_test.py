@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The doctor opens a port of each kind, and says what one misses where it cannot."""
+import json
+import os
+import shutil
+import subprocess
+
+from harness import ROCELAB, check, command
+
+
+def ask(*kinds, before=()):
+    done = subprocess.run([*before, ROCELAB, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=300)
+    return done.returncode, {row["kind"]: row for row in json.loads(done.stdout)}
+
+
+code, rows = ask("vhost", "memif", "pcap", "ring", "null")
+check(code == 0 and all(row["works"] and row["open_ms"] > 0 for row in rows.values()),
+      "ports that need no privileges can be opened", rows)
+code, rows = ask("nic", "hugepages")
+for kind, row in rows.items():
+    check(row["works"] or "as root" in row["missing"], f"{kind}: there, or a remedy", row)
+check(code == (0 if rows["nic"]["works"] else 1), "the exit status is of ports, where only those are asked about", code)
+if os.geteuid() == 0 and shutil.which("setpriv"):
+    before = ("setpriv", "--bounding-set", "-net_admin,-net_raw", "--inh-caps", "-net_admin,-net_raw")
+    code, rows = ask("tap", "af_packet", before=before)
+    check(code == 1 and "CAP_NET_RAW" in rows["af_packet"]["missing"], "af_packet: its capability is named", rows)
+    check("CAP_NET_ADMIN" in rows["tap"]["missing"] or "/dev/net/tun" in rows["tap"]["missing"], "so is a tap's", rows)
+check("WHAT IT IS" in command(ROCELAB, "doctor", "null").stdout, "a table for people")
+done = command(ROCELAB, "doctor", "token-ring", expect=2)
+check("hugepages" in done.stderr, "a kind there is not is refused, and those that there are are named", done.stderr)
