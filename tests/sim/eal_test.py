@@ -29,6 +29,10 @@ check("--eal" in done.stderr and "words" in done.stderr, "too many are refused",
 if len(os.sched_getaffinity(0)) > 1:
     done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", "--no-huge --", expect=2)
     check("no option without its value" in done.stderr, "some that hide which CPUs are ours are, too", done.stderr[-300:])
+# Devices that a port names by their arguments are probed in whatever memory.
+for words in ("--no-huge", "--no-huge -m 100", "--log-level=lib.eal:error"):
+    done = command(DPSWITCH, "--try-port", "net_null3,size=64", "--out", scratch(), "--eal", words)
+    check(done.returncode == 0, f"a device by its arguments, with --eal \"{words}\"", done.stderr)
 
 
 def ask(path, request):

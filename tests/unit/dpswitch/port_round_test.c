@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames that go round: what comes out begins anew as it was. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "dpswitch/edge/external/classify.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/port/port_round.h"
+#include "tests/unit/dpswitch/frame_bytes.h"
+#include "tests/unit/dpswitch/port_rig.h"
+
+static void
+what_switches_change_is_put_back(void **state)
+{
+	const struct port_config ends[2] = { { .name = "source" }, { .name = "sink", .mbufs = 511 } };
+	const struct flow flow = { .src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50001, .dst_qpn = 5 };
+	struct pkt p = {
+		.type = PKT_DATA, .opcode = ROCE_RC_SEND_ONLY, .ttl = PKT_TTL_INIT, .payload_bytes = 100, .prio = 3
+	};
+	const struct pkt_message message = { 0 };
+	uint8_t frame[FRAME_MAX_BYTES], *bytes;
+	struct port_round round;
+	struct rte_mbuf *mbuf;
+	struct err err = { 0 };
+	uint32_t size, count = 0;
+	struct frame f;
+
+	(void)state;
+	frame_from_pkt(&f, &p, &flow, &message, false);
+	size = (uint32_t)frame_build(&f, frame, sizeof(frame));
+	if (port_round_init(&round, ends, frame, size, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(port_receive(round.ports[0], &mbuf, 1), 1);
+	bytes = rte_pktmbuf_mtod(mbuf, uint8_t *);
+	p.ttl -= 2; /* two switches, the second of which marks it */
+	p.flags |= PKT_CE;
+	patch_frame(bytes, size, &p);
+	assert_memory_not_equal(bytes, frame, size);
+	assert_int_equal(bytes[AT_IP + 1] & 3, 3);
+	assert_int_equal(port_transmit(round.ports[1], &mbuf, 1), 1);
+	port_round_turn(&round);
+	/* Behind all others that were there. */
+	for (struct rte_mbuf *next; port_receive(round.ports[0], &next, 1) == 1; count++) {
+		assert_memory_equal(rte_pktmbuf_mtod(next, uint8_t *), frame, size);
+		rte_pktmbuf_free(next);
+	}
+	assert_int_equal(count, 1024);
+	port_round_fini(&round);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_switches_change_is_put_back),
+	};
+
+	assert_int_equal(port_rig_eal(), 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

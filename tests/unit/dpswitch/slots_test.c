@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Slots for flows that nobody planned: when one may be given to another flow, and what remembers flows hears of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "dpswitch/edge/external/lookup.h"
+#include "tests/unit/dpswitch/fabric_rig.h"
+
+#define IDLE_PS 1000
+
+static const char pair[] = "topology = { kind = \"explicit\"; rate = \"10Gbps\"; delay = \"1us\"; switches = [ \"s\" ]; "
+			   "hosts = [ \"a\", \"b\" ]; links = ( \"s a\", \"s b\" ); };";
+
+static struct tuple
+tuple_of(const struct frig *rig, uint16_t sport)
+{
+	return (struct tuple){
+		.src_ip = topo_nic_ip(topo_find(rig->topo, "a"), 0),
+		.dst_ip = topo_nic_ip(topo_find(rig->topo, "b"), 0),
+		.sport = sport,
+		.dport = 9,
+		.protocol = 17,
+	};
+}
+
+/* @return the slot, LOOKUP_NONE: none was to be had */
+static uint32_t
+add(struct lookup *lookup, const struct frig *rig, uint16_t sport, uint64_t now_ps)
+{
+	static const _Atomic uint32_t under_way[2];
+	struct tuple tuple = tuple_of(rig, sport);
+	bool recycled;
+
+	return lookup_add(lookup, &tuple, 1, now_ps, under_way, &recycled);
+}
+
+static void
+begin(struct frig *rig, struct lookup *lookup, uint32_t spares)
+{
+	frig_init(rig, pair);
+	rig->table.spares = spares;
+	assert_int_equal(lookup_init(lookup, rig->topo, &rig->table, IDLE_PS), 0);
+}
+
+static void
+end(struct frig *rig, struct lookup *lookup)
+{
+	lookup_fini(lookup);
+	frig_stop(rig);
+}
+
+/* NICs are at times of their own within a window: another's last packet may be later than the asker's now. */
+static void
+a_slot_seen_later_than_now_is_in_use(void **state)
+{
+	struct lookup lookup;
+	struct frig rig;
+	uint32_t slot;
+
+	(void)state;
+	begin(&rig, &lookup, 1);
+	slot = add(&lookup, &rig, 1, 100);
+	assert_int_not_equal(slot, LOOKUP_NONE);
+	lookup_touch(&lookup, slot, 5000);
+	assert_int_equal(add(&lookup, &rig, 2, 2000), LOOKUP_NONE);
+	assert_int_equal(add(&lookup, &rig, 2, 5000 + IDLE_PS - 1), LOOKUP_NONE);
+	assert_int_equal(add(&lookup, &rig, 2, 5000 + IDLE_PS), slot);
+	assert_int_equal(lookup.recycled, 1);
+	end(&rig, &lookup);
+}
+
+/* Also a flow that takes a slot nobody had: what is an answer to it was something else before. */
+static void
+a_new_flow_is_a_new_generation(void **state)
+{
+	struct lookup lookup;
+	struct frig rig;
+	uint32_t generation;
+
+	(void)state;
+	begin(&rig, &lookup, 2);
+	for (uint16_t sport = 1; sport <= 4; sport++) {
+		generation = lookup_generation(&lookup);
+		assert_int_not_equal(add(&lookup, &rig, sport, sport * 2 * IDLE_PS), LOOKUP_NONE);
+		assert_int_not_equal(lookup_generation(&lookup), generation);
+	}
+	end(&rig, &lookup);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slot_seen_later_than_now_is_in_use),
+		cmocka_unit_test(a_new_flow_is_a_new_generation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
