@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "emulation/scenario/frame_pools.h"
 
 struct attached *
 attach_host_at(const struct attach *attach, uint32_t node)
@@ -26,6 +27,8 @@ open_port(const struct attach *attach, uint32_t node, const char *dir, struct er
 	const struct port_config config = {
 		.name = attach->scenario->topo->nodes[node].name,
 		.mtu = (uint16_t)attach->scenario->host_mtu_bytes,
+		.mbufs = frame_pool_frames(attach->scenario, node),
+		.room_bytes = frame_pool_room(attach->scenario),
 	};
 	const struct host_cable cable = { host, dir, config.name, node };
 	char where[PATH_MAX];

@@ -6,6 +6,7 @@
 #include "common/progress_line.h"
 #include "emulation/embedded_hosts.h"
 #include "emulation/external/attach_state.h"
+#include "emulation/scenario/frame_pools.h"
 #include "rxe-hosts/steps/remote.h"
 
 /* The first phase ends when no frame has moved for so long. */
@@ -85,6 +86,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, str
 		.idle_ps = (sc->epochs_kept + 1) * sc->telemetry.epoch_ps,
 		.source = { attach, describe },
 		.shared = emulation->lcores > 1,
+		.room_bytes = frame_pool_room(sc),
 		.data_prio = sc->roce.data_prio,
 		.measured_prio = sc->roce.measured_prio,
 	};

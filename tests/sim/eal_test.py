@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import tempfile
@@ -33,6 +34,29 @@ if len(os.sched_getaffinity(0)) > 1:
 for words in ("--no-huge", "--no-huge -m 100", "--log-level=lib.eal:error"):
     done = command(DPSWITCH, "--try-port", "net_null3,size=64", "--out", scratch(), "--eal", words)
     check(done.returncode == 0, f"a device by its arguments, with --eal \"{words}\"", done.stderr)
+
+# The ports of a run and their frames have room in the memory that its second line states, which follows from the scenario.
+PORTS = """topology = { kind = "explicit"; rate = "%s"; delay = "20us"; switches = [ "s" ]; hosts = [ %s ]; links = ( %s ); };
+hosts = ( %s ); host = { mtu = "%s"; }; limits = { connect = "100ms"; };
+flows = ( { src = "h0"; dst = "h1"; sport = 49152; bytes = "1KB"; } );
+"""
+stated = {}
+for rate, mtu, count in (("40Mbps", "1024B", 2), ("40Mbps", "1024B", 12), ("40Mbps", "4096B", 12), ("10Gbps", "4096B", 4)):
+    names = [f"h{i}" for i in range(count)]
+    scenario = PORTS % (rate, ", ".join(f'"{n}"' for n in names), ", ".join(f'"{n} s"' for n in names),
+                        ", ".join(f'{{ kind = "port"; names = [ "{n}" ]; port = "net_null{i},no-rx=1"; }}'
+                                  for i, n in enumerate(names)), mtu)
+    with tempfile.TemporaryDirectory() as hosts:
+        done = command(DPSWITCH, scenario_file(scenario, "ports.cfg"), "--out", scratch(), "--hosts", hosts, expect=None)
+    check("did not come up" in done.stderr, f"{count} ports at {rate}, {mtu}, are opened", done.stderr)
+    found = re.search(r"DPDK: (\d+) MB in \w+.*, (\d+) of them for frames of up to (\d+) B: (\d+) for each of (\d+) ports",
+                      done.stdout)
+    check(found and int(found[5]) == count and int(found[3]) >= int(mtu[:-1]), "and the sum is stated", done.stdout)
+    total, of_frames, room, frames, _ = map(int, found.groups())
+    check(total > of_frames >= ((frames * count + 1023) * room) >> 20, "it holds them", found[0])
+    stated[rate, mtu, count] = of_frames
+check(stated["40Mbps", "1024B", 2] < stated["40Mbps", "1024B", 12] < stated["40Mbps", "4096B", 12],
+      "more ports and larger frames take more", stated)
 
 
 def ask(path, request):

@@ -34,6 +34,7 @@ struct edge *
 edge_create(const struct edge_config *config, struct err *err)
 {
 	struct edge *edge = calloc(1, sizeof(*edge));
+	uint32_t room_bytes = config->room_bytes != 0 ? config->room_bytes : PORT_FRAME_ROOM;
 	int ret = -ENOMEM;
 
 	if (edge == NULL)
@@ -52,12 +53,12 @@ edge_create(const struct edge_config *config, struct err *err)
 		ret = lookup_init(&edge->lookup, config->topo, config->flows, config->idle_ps);
 	if (ret < 0)
 		goto fail;
-	edge->pool = rte_pktmbuf_pool_create("edge", EDGE_BUILT, 0, 0, RTE_PKTMBUF_HEADROOM + PORT_FRAME_ROOM,
+	edge->pool = rte_pktmbuf_pool_create("edge", EDGE_BUILT, 0, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + room_bytes),
 					     (int)rte_socket_id());
 	if (edge->pool != NULL)
 		return edge;
-	ret = err_set(err, -rte_errno, "no memory for %u frames of %u B (%s): give DPDK more (-m)", EDGE_BUILT,
-		      PORT_FRAME_ROOM, rte_strerror(rte_errno));
+	ret = err_set(err, -rte_errno, "no memory for %u frames of %u B (%s): give DPDK more (-m)", EDGE_BUILT, room_bytes,
+		      rte_strerror(rte_errno));
 fail:
 	err_set(err, ret, "out of memory for the edge");
 	edge_destroy(edge);

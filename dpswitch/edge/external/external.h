@@ -35,6 +35,7 @@ struct edge_config {
 	struct sw *const *switches;   /* [topo->nnodes], NULL for hosts; filled by the time the fabric runs */
 	struct message_source source; /* of embedded hosts in the same run; describe NULL: there are none */
 	bool shared;                  /* by several lcores: edge_settle() is called between windows */
+	uint32_t room_bytes;          /* for frames that are built here; 0: PORT_FRAME_ROOM */
 	uint64_t idle_ps;             /* a spare slot idle for so long may be given away: more than the kept epochs */
 	uint8_t data_prio;            /* RoCEv2 without a mark */
 	uint8_t measured_prio;        /* measured data without an 802.1Q tag */

@@ -20,6 +20,7 @@ int
 port_init(struct port *port, const struct port_ops *ops, const struct port_config *config, struct err *err)
 {
 	uint32_t mbufs = config->mbufs != 0 ? config->mbufs : PORT_MBUFS;
+	uint32_t room_bytes = config->room_bytes != 0 ? config->room_bytes : PORT_FRAME_ROOM;
 	uint32_t cache = mbufs / (4 * rte_lcore_count()); /* one that only frees keeps half as many again */
 	char pool[RTE_MEMPOOL_NAMESIZE];
 
@@ -31,11 +32,12 @@ port_init(struct port *port, const struct port_ops *ops, const struct port_confi
 	strcpy(port->name, config->name);
 	snprintf(pool, sizeof(pool), "port_%.18s", config->name);
 	port->pool = rte_pktmbuf_pool_create_by_ops(pool, mbufs, mbufs > 4 * POOL_CACHE ? cache : 0, 0,
-						    RTE_PKTMBUF_HEADROOM + PORT_FRAME_ROOM, (int)rte_socket_id(), POOL_OPS);
+						    (uint16_t)(RTE_PKTMBUF_HEADROOM + room_bytes), (int)rte_socket_id(),
+						    POOL_OPS);
 	if (port->pool == NULL)
 		return err_set(err, -rte_errno,
 			       "port of %s: no memory for %u frames of %u B (%s): give DPDK more (-m), or the port fewer",
-			       config->name, mbufs, PORT_FRAME_ROOM, rte_strerror(rte_errno));
+			       config->name, mbufs, room_bytes, rte_strerror(rte_errno));
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct rte_mbuf;
 struct rte_mempool;
 
 #define PORT_BURST 32
-#define PORT_FRAME_ROOM 10240 /* data room of an mbuf: one frame, jumbo or not, is one segment */
+#define PORT_FRAME_ROOM 10240 /* default of struct port_config: one frame, jumbo or not, is one segment */
 #define PORT_MBUFS 2047       /* default of struct port_config */
 #define PORT_MAX_NAME 48
 
@@ -51,9 +51,10 @@ struct port {
 };
 
 struct port_config {
-	const char *name; /* of the host behind it, unique, at most PORT_MAX_NAME - 1 characters */
-	uint32_t mbufs;   /* frames from this port that may be under way at once; 0: PORT_MBUFS */
-	uint16_t mtu;     /* ethdev: asked of the device, which may have its own; 0: nothing is asked */
+	const char *name;    /* of the host behind it, unique, at most PORT_MAX_NAME - 1 characters */
+	uint32_t mbufs;      /* frames from this port that may be under way at once; 0: PORT_MBUFS */
+	uint32_t room_bytes; /* of a frame at most, in one segment; 0: PORT_FRAME_ROOM */
+	uint16_t mtu;        /* ethdev: asked of the device, which may have its own; 0: nothing is asked */
 };
 
 /*
