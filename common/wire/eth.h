@@ -70,6 +70,7 @@ WIRE_SIZE(wire_ipv4, 20)
 #define IPV4_VERSION_IHL 0x45 /* version 4, no options */
 #define IPV4_DF 0x4000
 #define IPV4_PROTOCOL_ICMP 1
+#define IPV4_PROTOCOL_TCP 6
 #define IPV4_PROTOCOL_UDP 17
 
 enum ip_ecn { ECN_NOT_ECT = 0, ECN_ECT1 = 1, ECN_ECT0 = 2, ECN_CE = 3 };

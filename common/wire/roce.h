@@ -163,6 +163,13 @@ roce_data_opcode(bool write, bool first, bool last, bool with_imm)
 	return (uint8_t)(base + (first ? 4 : 2) + (with_imm ? 1 : 0));
 }
 
+/* Of a reliable connection, and no answer: not a READ's response, nor an ACK. IBTA volume 1, table 38. */
+static inline bool
+roce_is_rc_request(uint8_t opcode)
+{
+	return opcode < 0x20 && (opcode < 0x0d || opcode > 0x12);
+}
+
 /* SEND or RDMA WRITE of a reliable connection. */
 static inline bool
 roce_is_rc_data(uint8_t opcode)

@@ -11,6 +11,8 @@
  *                          <-  PORTS
  *   FLOWS                  ->               a host: its flows that match, from one on
  *                          <-  FLOW_LIST    as many as fit, and how many there are in all
+ *   SAMPLES                ->               a switch: what it sampled of a port
+ *                          <-  SAMPLE_LIST
  *                          <-  REFUSED      instead of any of them: why
  */
 #pragma once
@@ -21,7 +23,7 @@
 #include "common/wire/layout.h"
 
 #define SWM_MAGIC 0x4d575352U /* "RSWM" */
-#define SWM_VERSION 1
+#define SWM_VERSION 2
 #define SWM_MAX_QUERIES 4000u  /* of one request */
 #define SWM_MAX_FLOWS 2000u    /* of one reply */
 #define SWM_MAX_REQUEST 65536u /* bytes of a request's body */
@@ -38,6 +40,8 @@ enum swm_type {
 	SWM_PORTS = 6,
 	SWM_FLOW_LIST = 7,
 	SWM_REFUSED = 8,
+	SWM_SAMPLES = 9,
+	SWM_SAMPLE_LIST = 10,
 };
 
 struct swm_hdr {
@@ -132,6 +136,7 @@ WIRE_SIZE(swm_egress, 24)
 #define SWM_COUNTERS_LIST(ROW)                                                                                             \
 	ROW(in_pkts, "SAI_PORT_STAT_IF_IN_UCAST_PKTS")                                                                     \
 	ROW(out_pkts, "SAI_PORT_STAT_IF_OUT_UCAST_PKTS")                                                                   \
+	ROW(in_octets, "SAI_PORT_STAT_IF_IN_OCTETS")                                                                       \
 	ROW(out_octets, "SAI_PORT_STAT_IF_OUT_OCTETS")                                                                     \
 	ROW(in_errors, "SAI_PORT_STAT_IF_IN_ERRORS")                                                                       \
 	ROW(in_discards, "SAI_PORT_STAT_IF_IN_DISCARDS")                                                                   \
@@ -159,12 +164,13 @@ WIRE_AT(swm_port, 12, tx_pause)
 WIRE_AT(swm_port, 13, reserved)
 WIRE_AT(swm_port, 16, in_pkts)
 WIRE_AT(swm_port, 24, out_pkts)
-WIRE_AT(swm_port, 32, out_octets)
-WIRE_AT(swm_port, 40, in_errors)
-WIRE_AT(swm_port, 48, in_discards)
-WIRE_AT(swm_port, 56, out_discards)
-WIRE_AT(swm_port, 64, queue_octets)
-WIRE_SIZE(swm_port, 72)
+WIRE_AT(swm_port, 32, in_octets)
+WIRE_AT(swm_port, 40, out_octets)
+WIRE_AT(swm_port, 48, in_errors)
+WIRE_AT(swm_port, 56, in_discards)
+WIRE_AT(swm_port, 64, out_discards)
+WIRE_AT(swm_port, 72, queue_octets)
+WIRE_SIZE(swm_port, 80)
 
 #define SWM_ANY UINT32_MAX
 
@@ -224,6 +230,52 @@ WIRE_AT(swm_flow, 16, messages)
 WIRE_AT(swm_flow, 24, job)
 WIRE_AT(swm_flow, 28, qpn)
 WIRE_SIZE(swm_flow, 32)
+
+#define SWM_MAX_SAMPLES 1024u /* that a switch keeps of a port, the latest */
+
+/* SAMPLES: of what came in by a port. */
+struct swm_sampled {
+	uint16_t port;        /* from 0 */
+	uint16_t reserved[3]; /* zero */
+};
+
+WIRE_AT(swm_sampled, 0, port)
+WIRE_AT(swm_sampled, 2, reserved)
+WIRE_SIZE(swm_sampled, 8)
+
+/* SAMPLE_LIST, with so many struct swm_sample behind it, the oldest first; the names are those of sFlow's flow_sample. */
+struct swm_samples {
+	uint32_t count;
+	uint32_t sampling_rate; /* one packet in so many, on average */
+	uint64_t sample_pool;   /* packets that came in by the port and could have been sampled, since the switch is up */
+	uint64_t taken;         /* samples of these; those before the latest SWM_MAX_SAMPLES are kept no longer */
+};
+
+WIRE_AT(swm_samples, 0, count)
+WIRE_AT(swm_samples, 4, sampling_rate)
+WIRE_AT(swm_samples, 8, sample_pool)
+WIRE_AT(swm_samples, 16, taken)
+WIRE_SIZE(swm_samples, 24)
+
+/* What is read from the first bytes of a packet that was sampled. */
+struct swm_sample {
+	uint32_t src_ip, dst_ip;
+	uint16_t sport, dport;
+	uint8_t protocol;
+	uint8_t opcode;    /* of the BTH, of RoCEv2; else 0 */
+	uint8_t is_rocev2; /* 1: it has a BTH */
+	uint8_t reserved;  /* zero */
+};
+
+WIRE_AT(swm_sample, 0, src_ip)
+WIRE_AT(swm_sample, 4, dst_ip)
+WIRE_AT(swm_sample, 8, sport)
+WIRE_AT(swm_sample, 10, dport)
+WIRE_AT(swm_sample, 12, protocol)
+WIRE_AT(swm_sample, 13, opcode)
+WIRE_AT(swm_sample, 14, is_rocev2)
+WIRE_AT(swm_sample, 15, reserved)
+WIRE_SIZE(swm_sample, 16)
 
 struct swm_refused {
 	char text[SWM_TEXT]; /* NUL-terminated */

@@ -18,7 +18,7 @@
 
 /* Of one port, since its switch is up. Octets are those of frames with FCS, without preamble and gap (RFC 3635, 3.2.2). */
 struct counters_port {
-	struct swm_port port; /* out_octets as the wire is loaded: with preamble and gap */
+	struct swm_port port; /* its octets as the wire is loaded: with preamble and gap */
 	uint64_t in_octets, out_octets;
 	uint64_t rx_pfc[SWITCH_CLASSES], tx_pfc[SWITCH_CLASSES]; /* 802.1Qbb frames that name the class, XOFF and XON */
 };

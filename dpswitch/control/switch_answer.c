@@ -12,6 +12,7 @@ _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_que
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_egress) <= SWM_MAX_REPLY, "EGRESSES");
 _Static_assert(sizeof(struct swm_list) + TOPO_MAX_PORTS * sizeof(struct swm_port) <= SWM_MAX_REPLY, "PORTS");
 _Static_assert(sizeof(struct swm_flows) + SWM_MAX_FLOWS * sizeof(struct swm_flow) <= SWM_MAX_REPLY, "FLOW_LIST");
+_Static_assert(sizeof(struct swm_samples) + SWM_MAX_SAMPLES * sizeof(struct swm_sample) <= SWM_MAX_REPLY, "SAMPLE_LIST");
 _Static_assert(TOPO_MAX_PORTS <= 128, "members of a set of ports fit struct swm_egress");
 
 /* A request's body, and where its reply is made. */
@@ -135,6 +136,7 @@ answer_port(const struct sw *sw, uint16_t index)
 		.tx_pause = switch_pausing(sw, index),
 		.in_pkts = sw->node.rx[index]->came_frames,
 		.out_pkts = port->egress.tx->sent_frames,
+		.in_octets = sw->node.rx[index]->came_bytes,
 		.out_octets = port->egress.sent_bytes,
 		.in_errors = drops_of(port, in_errors, ARRAY_LEN(in_errors)),
 		.in_discards = drops_of(port, in_discards, ARRAY_LEN(in_discards)),
@@ -158,6 +160,24 @@ answer_counters(const struct exchange *x)
 	for (uint16_t i = 0; i < sw->node.nports; i++)
 		rows[i] = answer_port(sw, i);
 	return finish(x, SWM_PORTS, sizeof(*list) + sw->node.nports * sizeof(*rows));
+}
+
+static size_t
+answer_samples(const struct exchange *x)
+{
+	const struct sw *sw = x->device->sw;
+	const struct swm_sampled *asked = x->body;
+	struct swm_samples *list = x->reply;
+
+	if (sw == NULL)
+		return refuse(x, "%s is a host: only switches sample packets", name_of(x));
+	if (x->size != sizeof(*asked))
+		return refuse(x, "SAMPLES of %zu B; right would be %zu B", x->size, sizeof(*asked));
+	if (sw->samples == NULL)
+		return refuse(x, "%s samples no packets: switch.sampling says how many it is to sample", name_of(x));
+	if (!switch_samples_list(sw->samples, asked->port, list, (void *)(list + 1)))
+		return refuse(x, "port %u of %s is none to a host; others are not sampled", asked->port, name_of(x));
+	return finish(x, SWM_SAMPLE_LIST, sizeof(*list) + list->count * sizeof(struct swm_sample));
 }
 
 static bool
@@ -238,8 +258,10 @@ answer_request(const struct answer_device *device, const void *request, size_t s
 		return answer_counters(&x);
 	case SWM_FLOWS:
 		return answer_flows(&x);
+	case SWM_SAMPLES:
+		return answer_samples(&x);
 	default:
-		return refuse(&x, "type %u; right would be EGRESS (%u), COUNTERS (%u) or FLOWS (%u)", asked->type,
-			      SWM_EGRESS, SWM_COUNTERS, SWM_FLOWS);
+		return refuse(&x, "type %u; right would be EGRESS (%u), COUNTERS (%u), FLOWS (%u) or SAMPLES (%u)",
+			      asked->type, SWM_EGRESS, SWM_COUNTERS, SWM_FLOWS, SWM_SAMPLES);
 	}
 }

@@ -83,11 +83,12 @@ fill_port(const struct counters_view *view, uint32_t index, struct rte_tel_data 
 	rte_tel_data_add_dict_string(data, "name", name_port(view, index, name));
 	rte_tel_data_add_dict_string(data, "oper_status", port->port.is_up ? "up" : "down");
 	rte_tel_data_add_dict_u64(data, "speed_bps", port->port.speed_bps);
-	rte_tel_data_add_dict_u64(data, "SAI_PORT_STAT_IF_IN_OCTETS", port->in_octets);
 	for (size_t i = 0; i < ARRAY_LEN(swm_counters); i++) {
 		uint64_t value = *(const uint64_t *)((const uint8_t *)&port->port + swm_counters[i].at);
 
-		if (swm_counters[i].at == offsetof(struct swm_port, out_octets))
+		if (swm_counters[i].at == offsetof(struct swm_port, in_octets))
+			value = port->in_octets;
+		else if (swm_counters[i].at == offsetof(struct swm_port, out_octets))
 			value = port->out_octets;
 		rte_tel_data_add_dict_u64(data, swm_counters[i].name, value);
 	}

@@ -107,6 +107,8 @@ switch_run(struct node *node, const struct window *window)
 			continue;
 		if (__builtin_expect(sw->volumes != NULL, 0))
 			switch_volumes_count(sw, i, pkts[i], npkts[i]);
+		if (__builtin_expect(sw->samples != NULL, 0))
+			switch_samples_count(sw->samples, i, sw->config->flows, pkts[i], npkts[i]);
 		if (__builtin_expect(node->rx[i]->damaged, 0))
 			switch_route_damaged(sw, i, pkts[i], npkts[i]);
 		else
@@ -300,6 +302,8 @@ switch_create(const struct switch_config *config, uint32_t id, struct err *err)
 	if (ret == 0)
 		ret = switch_volumes_create(config, &sw->node, &sw->volumes, err);
 	if (ret == 0)
+		ret = switch_samples_create(config, &sw->node, &sw->samples);
+	if (ret == 0)
 		return sw;
 fail:
 	err_set(err, ret, "out of memory for switch %s", config->topo->nodes[id].name);
@@ -327,6 +331,7 @@ switch_destroy(struct node *node)
 	spray_fini(&sw->spray);
 	group_fini(&sw->group, sw);
 	switch_volumes_destroy(sw->volumes);
+	switch_samples_destroy(sw->samples);
 	fib_fini(&sw->fib);
 	polling_fini(&sw->polling);
 	recbuf_fini(&sw->node.records);

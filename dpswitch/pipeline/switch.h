@@ -8,6 +8,7 @@
  *            but for those that are balanced in the order of arrival    (group.c on the same)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
  *   storm    PAUSE whatever the buffer holds                            (storm.c)
+ *   samples  some of what comes in from hosts, before it is routed     (samples.c)
  *   volumes  what comes down of measured collectives, before it is routed (volumes.c)
  *   report   telemetry that polling packets asked for, or an epoch's end (report.c)
  *
@@ -25,6 +26,7 @@
 #include "dpswitch/pipeline/pause.h"
 #include "dpswitch/pipeline/poll.h"
 #include "dpswitch/pipeline/route.h"
+#include "dpswitch/pipeline/samples.h"
 #include "dpswitch/pipeline/spray.h"
 #include "dpswitch/pipeline/storm.h"
 #include "dpswitch/pipeline/volumes.h"
@@ -64,6 +66,7 @@ struct sw {
 	struct fib_faults fib;
 	struct group group;
 	struct switch_volumes *volumes; /* NULL: nothing is monitored */
+	struct switch_samples *samples; /* NULL: nothing is sampled */
 	struct polling polling;
 	struct expiry expiry;
 	struct telem_config telemetry; /* config->telemetry for this many ports */

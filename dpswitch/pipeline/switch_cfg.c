@@ -22,6 +22,8 @@ static const struct cfg_field switch_fields[] = {
 	{ "strict", CFG_STRINGS, offsetof(S, strict), "", 0, 0, NULL,
 	  "Data classes, 1..7, that switches and embedded hosts' NICs serve before all others, a higher one before a lower "
 	  "(IEEE 802.1Q 8.6.8.1); class 0 stays first" },
+	{ "sampling", CFG_INT, offsetof(S, sampling), "0", 0, 1e6, NULL,
+	  "Of packets that come in from hosts, one in so many is sampled, as by sFlow (RFC 3176); 0: none" },
 };
 #undef S
 

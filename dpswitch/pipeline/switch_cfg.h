@@ -28,6 +28,7 @@ struct switch_params {
 	uint64_t control_queue_bytes;
 	struct cfg_strings weights; /* DWRR, "prio:weight" */
 	struct cfg_strings strict;
+	int64_t sampling; /* one packet in so many; 0: none */
 };
 
 struct switch_pfc_params {

@@ -9,8 +9,6 @@
 #include "common/wire/roce.h"
 
 #define RC_OPCODES 0x20u /* those below are of reliable connections (IBTA table 38) */
-#define READ_RESPONSE_FIRST 0x0d
-#define ATOMIC_ACK 0x12
 
 bool
 tracing_frame_read(struct traced_frame *frame, const uint8_t *bytes, size_t size, bool out)
@@ -33,7 +31,7 @@ tracing_frame_read(struct traced_frame *frame, const uint8_t *bytes, size_t size
 		.dst_qpn = (uint32_t)h.bth.dst_qpn[0] << 16 | (uint32_t)h.bth.dst_qpn[1] << 8 | h.bth.dst_qpn[2],
 		.sport = be16toh(h.udp.sport),
 		.out = out,
-		.request = h.bth.opcode < READ_RESPONSE_FIRST || h.bth.opcode > ATOMIC_ACK,
+		.request = roce_is_rc_request(h.bth.opcode),
 	};
 	return true;
 }

@@ -13,7 +13,8 @@ from harness import ROCELAB, check, command, fail
 
 HDR = struct.Struct("<IHHII")
 MAGIC = 0x4D575352
-HELLO, EGRESS, COUNTERS, FLOWS, EGRESSES, PORTS, FLOW_LIST, REFUSED = range(1, 9)
+HELLO, EGRESS, COUNTERS, FLOWS, EGRESSES, PORTS, FLOW_LIST, REFUSED, SAMPLES, SAMPLE_LIST = range(1, 11)
+VERSION = 2
 CLOS = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 collectives = ( { op = "alltoall"; algorithm = "pairwise"; bytes = "1MB"; } );
 """
@@ -78,12 +79,12 @@ def read(sock, size):
 
 def message(sock):
     magic, version, kind, size, tag = HDR.unpack(read(sock, HDR.size))
-    assert magic == MAGIC and version == 1
+    assert magic == MAGIC and version == VERSION
     return kind, tag, read(sock, size)
 
 
 def request(kind, body=b"", tag=1):
-    return HDR.pack(MAGIC, 1, kind, len(body), tag) + body
+    return HDR.pack(MAGIC, VERSION, kind, len(body), tag) + body
 
 
 def query(flow, in_port):

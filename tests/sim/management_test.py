@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 import time
 
-from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOW_LIST, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, Served, answers_zero,
-                     hello, impostor, message, paths, query, request, trace, traced)
+from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOW_LIST, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, VERSION, Served,
+                     answers_zero, hello, impostor, message, paths, query, request, trace, traced)
 from harness import ROCELAB, SCENARIOS, check, command, fail, scenario_file
 
 MOE = SCENARIOS / "moe-alltoall.cfg"
@@ -54,7 +54,7 @@ def silent():
             "closes": (lambda sock: (sock.sendall(hello("s1")), sock.shutdown(socket.SHUT_RDWR)), ""),
             "answers too much": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(EGRESSES, bytes(4096), t)),
                                  "other questions"),
-            "claims 4 GB": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: HDR.pack(MAGIC, 1, EGRESSES, 2**32 - 1, t)),
+            "claims 4 GB": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: HDR.pack(MAGIC, VERSION, EGRESSES, 2**32 - 1, t)),
                             "no management socket"),
             "answers others": (lambda sock: answers_zero(sock, "s1", lambda k, t, b: request(EGRESSES, bytes(8), t + 7)),
                                "another request"),
@@ -140,7 +140,7 @@ def peers():
         check(kind == EGRESSES and tag == 41 and rows[0][2] == int(port) - 1 and rows[1][3] == 4, "a question's answer", rows)
         sock.sendall(request(COUNTERS))
         kind, _, body = message(sock)
-        check(kind == PORTS and len(body) == 8 + 72 * 8, "counters of all ports", len(body))
+        check(kind == PORTS and len(body) == 8 + 80 * 8, "counters of all ports", len(body))
         sock.sendall(request(FLOWS, bytes(16)) + request(77, bytes(8)) + request(COUNTERS, tag=9))
         check([message(sock)[0] for _ in range(3)] == [REFUSED, REFUSED, PORTS], "a refusal, and on")
         sock.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -148,7 +148,7 @@ def peers():
         for size in (0x10001, 2**32 - 1, 7):
             sock = served.connect(leaf)
             message(sock)
-            sock.sendall(HDR.pack(MAGIC, 1, EGRESS, size, 0) + bytes(16))
+            sock.sendall(HDR.pack(MAGIC, VERSION, EGRESS, size, 0) + bytes(16))
             if sock.recv(1) != b"":
                 fail(f"a request of {size} B is taken")
         print("ok so does a size that cannot be", flush=True)

@@ -10,7 +10,6 @@
 #include "common/wire/roce.h"
 #include "dpswitch/edge/frame/checksum.h"
 
-#define IPV4_PROTOCOL_TCP 6
 #define IPV4_FRAGMENT_MASK 0x3fff /* more fragments, offset */
 #define PORTS_BYTES 4
 

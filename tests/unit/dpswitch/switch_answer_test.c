@@ -137,7 +137,7 @@ counters_are_what_ports_sent(void **state)
 	struct desk *desk = *state;
 	const struct swm_list *list;
 	const struct swm_port *rows;
-	uint64_t in = 0, out = 0, octets = 0;
+	uint64_t in = 0, out = 0, in_octets = 0, octets = 0;
 
 	for (uint32_t f = 0; f < 2; f++)
 		frig_send(&desk->rig, f, 1000, 1000, 30);
@@ -151,10 +151,14 @@ counters_are_what_ports_sent(void **state)
 		assert_int_equal(rows[i].speed_bps, 100000000000);
 		in += rows[i].in_pkts;
 		out += rows[i].out_pkts;
+		in_octets += rows[i].in_octets;
 		octets += rows[i].out_octets;
+		if (rows[i].in_pkts != 0)
+			assert_int_equal(rows[i].in_octets, 1000 * rows[i].in_pkts);
 	}
 	assert_int_equal(in, 60);
 	assert_int_equal(out, 60);
+	assert_int_equal(in_octets, 60000);
 	assert_int_equal(octets, 60000);
 }
 
@@ -217,9 +221,14 @@ what_is_wrong_is_refused(void **state)
 	expect_refusal(desk, &desk->leaf, SWM_COUNTERS, "x", 1, "COUNTERS of 1 B; right would be no body");
 	expect_refusal(desk, &desk->leaf, SWM_FLOWS, &asked, 16, "l0 is a switch: only hosts have flows");
 	expect_refusal(desk, &desk->host, SWM_FLOWS, &asked, 15, "FLOWS of 15 B; right would be 16 B");
-	expect_refusal(desk, &desk->host, 99, "", 0, "type 99; right would be EGRESS (2), COUNTERS (3) or FLOWS (4)");
+	expect_refusal(desk, &desk->host, 99, "", 0,
+		       "type 99; right would be EGRESS (2), COUNTERS (3), FLOWS (4) or SAMPLES (9)");
+	expect_refusal(desk, &desk->host, SWM_SAMPLES, &asked, 8, "h0 is a host: only switches sample packets");
+	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 7, "SAMPLES of 7 B; right would be 8 B");
+	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 8,
+		       "l0 samples no packets: switch.sampling says how many it is to sample");
 	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
-	assert_string_equal(refused->text, "version 2; right would be 1");
+	assert_string_equal(refused->text, "version 3; right would be 2");
 	answer_request(&desk->leaf, &hdr, 5, desk->reply);
 	assert_string_equal(refused->text, "5 B; right would be a header of 16 B that says the size of what follows");
 }
