@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/eval_args.h"
 #include "cli/trace.h"
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/run_files.h"
 #include "emulation/scenario/scenario.h"
 #include "eval/flowtracer/study.h"
 #include "eval/job.h"
@@ -18,7 +20,8 @@
 
 struct options {
 	struct ft_study study;
-	const char *seed; /* NULL: the scenario's */
+	const char *seed;                         /* NULL: the scenario's */
+	char config[PATH_MAX], verdict[PATH_MAX]; /* of a run's folder */
 };
 
 static const struct argp_option options[] = {
@@ -26,6 +29,8 @@ static const struct argp_option options[] = {
 	  "What is changed: static paths, of switches and of members of bonds (default); or queue pairs' UDP source ports "
 	  "alone",
 	  0 },
+	{ "traced", 't', "FILE", 0,
+	  "Flows and their ways as rocelab trace --out FILE found them, in place of the scenario's or the run's", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the run: hashes depend on it (default: the scenario's)", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where both runs are kept (default out/advise); goes on with what is there", 0 },
@@ -42,6 +47,9 @@ parse(int key, char *arg, struct argp_state *state)
 		if (strcmp(arg, "paths") != 0 && strcmp(arg, "source-ports") != 0)
 			argp_error(state, "--by %s: paths or source-ports would be right", arg);
 		opts->study.by = strcmp(arg, "paths") == 0 ? ADVISE_PATHS : ADVISE_PORTS_ALONE;
+		return 0;
+	case 't':
+		opts->study.traced = arg;
 		return 0;
 	case 'S':
 		args_number(state, "--seed", arg, 0, INT64_MAX);
@@ -60,7 +68,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->study.scenario == NULL)
-			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg");
+			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg, or the folder of a run");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -70,10 +78,11 @@ parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "SCENARIO",
+	.args_doc = "SCENARIO|DIR",
 	.doc = "Searches paths, or UDP source ports, by which a scenario's flows lie more evenly on links (topo/advise.h), "
 	       "runs "
-	       "it both ways, and says what time of its jobs that regains.\v"
+	       "it both ways, and says what time of its jobs that regains. Of a run's folder the flows are those that were "
+	       "traced, with the ways that switches told.\v"
 	       "DIR/ecmp/SEED and DIR/PLACEMENT/SEED have the runs, with PLACEMENT what was changed; case.cfg there is the "
 	       "scenario with it, to be run or included.",
 };
@@ -84,8 +93,10 @@ print(const struct ft_study *study)
 	const double before_us = study->of[FT_ECMP].job_ns[0] / 1e3, after_us = study->of[FT_STATIC].job_ns[0] / 1e3;
 	char path[PATH_MAX + 64];
 
-	printf("%u flows, seed %" PRIu64 "; %u of them moved, in %u rounds\n\n", study->flows, study->first, study->moved,
-	       study->rounds);
+	printf("%u flows%s, seed %" PRIu64 "; %u of them moved, in %u rounds\n\n", study->flows,
+	       study->traced != NULL ? " as they were traced" : "", study->first, study->moved, study->rounds);
+	if (study->astray != 0)
+		printf("%u more are left as they are: they have no way of their own to its end\n\n", study->astray);
 	printf("%-18s %5s %6s  %15s  %15s\n%-18s %5s %6s  %7s %7s  %7s %7s\n", "links", "n", "ideal", "FIM (%)",
 	       "most flows", "", "", "", "before", "after", "before", "after");
 	for (uint32_t g = 0; g < FT_GROUPS; g++) {
@@ -97,13 +108,33 @@ print(const struct ft_study *study)
 	}
 	if (study->broken != 0)
 		return;
-	printf("\nAll jobs took %.1f us, and take %.1f us: %.1f us (%.1f %%) regained\n", before_us, after_us,
-	       before_us - after_us, before_us > 0 ? 100 * (before_us - after_us) / before_us : 0);
 	ft_path(study, FT_STATIC, study->first, "case.cfg", path);
+	if (study->is_planned)
+		printf("\nNothing was run: hosts have kernels of their own\n");
+	else
+		printf("\nAll jobs took %.1f us, and take %.1f us: %.1f us (%.1f %%) regained\n", before_us, after_us,
+		       before_us - after_us, before_us > 0 ? 100 * (before_us - after_us) / before_us : 0);
 	printf("rocelab run %s --seed %" PRIu64 "\n", path, study->first);
 }
 
-/* The seed that hashes depend on. */
+/* A run's folder is its configuration, and its verdict has what was traced. @return 0, or negative errno with err */
+static int
+find_run(struct options *opts, struct err *err)
+{
+	struct stat st;
+
+	if (stat(opts->study.scenario, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	if (snprintf(opts->config, PATH_MAX, "%s/" RUN_CONFIG, opts->study.scenario) >= PATH_MAX ||
+	    snprintf(opts->verdict, PATH_MAX, "%s/" RUN_VERDICT, opts->study.scenario) >= PATH_MAX)
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", opts->study.scenario);
+	opts->study.scenario = opts->config;
+	if (opts->study.traced == NULL)
+		opts->study.traced = opts->verdict;
+	return 0;
+}
+
+/* The seed that hashes depend on; and what has kernels of its own is not run for it. */
 static int
 find_seed(struct options *opts, struct err *err)
 {
@@ -113,6 +144,7 @@ find_seed(struct options *opts, struct err *err)
 	if (sc == NULL)
 		return -EINVAL;
 	opts->study.first = (uint64_t)sc->root.seed;
+	opts->study.is_planned = sc->nexternal != 0;
 	scenario_destroy(sc);
 	return 0;
 }
@@ -142,7 +174,7 @@ trace_advise(int argc, char **argv)
 	argv[0] = "rocelab trace --advise";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
 		return EXIT_USAGE;
-	if (find_seed(&opts, &err) < 0) {
+	if (find_run(&opts, &err) < 0 || find_seed(&opts, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_USAGE;
 	}

@@ -54,7 +54,8 @@ static const struct argp_option options[] = {
 	{ "serve", KEY_SERVE, "DIR", 0, "Trace nothing: only serve the devices' sockets in DIR", 3 },
 	{ "for", KEY_FOR, "TIME", 0, "With --serve: so long at most (default 1h)", 3 },
 	{ "advise", KEY_ADVISE, NULL, 0,
-	  "Search ways by which the scenario's flows lie more evenly, and say what that regains; --advise --help tells "
+	  "Search ways by which a scenario's, or a run's, flows lie more evenly, and say what that regains; --advise "
+	  "--help tells "
 	  "more",
 	  4 },
 	{ "partition", KEY_PARTITION, "I/N", 0, "Only the I-th of N parts of the sources", 4 },

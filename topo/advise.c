@@ -14,6 +14,7 @@
 
 struct search {
 	const struct routing *routing;
+	const bool *usable; /* [nports] NULL: all */
 	struct advice *advice;
 	struct topo_load load;
 	double *weight; /* [nports] the fastest link's rate over this one's */
@@ -74,6 +75,8 @@ search_from(struct search *s, uint32_t node, double cost)
 		double with = cost + cost_of(s, port);
 
 		s->steps--;
+		if (s->usable != NULL && !s->usable[port])
+			continue;
 		if (with > s->best_cost - LESS)
 			continue;
 		s->way.ports[s->way.hops++] = port;
@@ -117,6 +120,15 @@ is_taken(const struct advice *advice, uint32_t f, uint16_t sport)
 }
 
 static bool
+is_usable(const struct search *s, const struct route_path *path)
+{
+	for (uint32_t i = 0; s->usable != NULL && i < path->hops; i++)
+		if (!s->usable[path->ports[i]])
+			return false;
+	return true;
+}
+
+static bool
 search_ports(struct search *s, uint32_t f)
 {
 	struct advice *advice = s->advice;
@@ -132,7 +144,7 @@ search_ports(struct search *s, uint32_t f)
 		flow.sport = (uint16_t)(ADVISE_FIRST_PORT + (first + i) % (LAST_PORT - ADVISE_FIRST_PORT + 1));
 		bond_place(s->routing, &flow);
 		memset(&s->way, 0, sizeof(s->way));
-		if (route_flow_path(s->routing, &flow, false, &s->way) != 0)
+		if (route_flow_path(s->routing, &flow, false, &s->way) != 0 || !is_usable(s, &s->way))
 			continue;
 		cost = cost_of_path(s, &s->way);
 		if (cost > s->best_cost - LESS || is_taken(advice, f, flow.sport))
@@ -179,12 +191,31 @@ run_round(struct search *s, enum advise_by by)
 	return changed;
 }
 
+/* Flows as they are. */
+static void
+begin(struct search *s, const struct routing *routing, const struct flow *flows, const struct route_path *paths)
+{
+	struct advice *advice = s->advice;
+
+	memcpy(advice->flows, flows, advice->count * sizeof(*flows));
+	for (uint32_t f = 0; f < advice->count; f++) {
+		if (paths != NULL)
+			advice->paths[f] = paths[f];
+		else if (route_flow_path(routing, &flows[f], false, &advice->paths[f]) != 0)
+			advice->paths[f].hops = 0;
+		topo_load_add(&s->load, &advice->paths[f], 1);
+	}
+}
+
 int
-advise(const struct routing *routing, const struct flow *flows, uint32_t count, enum advise_by by, struct advice *advice)
+advise(const struct routing *routing, const struct flow *flows, uint32_t count, enum advise_by by,
+       const struct advise_seen *seen, struct advice *advice)
 {
 	const struct topo *topo = routing->topo;
 	struct routing unpinned = *routing;
-	struct search s = { .routing = by == ADVISE_PATHS ? routing : &unpinned, .advice = advice };
+	struct search s = { .routing = by == ADVISE_PATHS ? routing : &unpinned,
+			    .usable = seen != NULL ? seen->usable : NULL,
+			    .advice = advice };
 	struct route_path *before = calloc(count + 1, sizeof(*before));
 	uint64_t fastest_bps = 0;
 	int ret = -ENOMEM;
@@ -204,12 +235,7 @@ advise(const struct routing *routing, const struct flow *flows, uint32_t count, 
 		fastest_bps = topo->ports[p].rate_bps > fastest_bps ? topo->ports[p].rate_bps : fastest_bps;
 	for (uint32_t p = 0; p < topo->nports; p++)
 		s.weight[p] = (double)fastest_bps / (double)topo->ports[p].rate_bps;
-	memcpy(advice->flows, flows, count * sizeof(*flows));
-	for (uint32_t f = 0; f < count; f++) {
-		if (route_flow_path(routing, &flows[f], false, &advice->paths[f]) != 0)
-			advice->paths[f].hops = 0;
-		topo_load_add(&s.load, &advice->paths[f], 1);
-	}
+	begin(&s, routing, flows, seen != NULL ? seen->paths : NULL);
 	memcpy(before, advice->paths, count * sizeof(*before));
 	while (advice->rounds < ADVISE_ROUNDS && run_round(&s, by))
 		;

@@ -32,13 +32,20 @@ struct advice {
 	uint32_t count, rounds;
 };
 
+/* What was seen of a network, which need not be as its routing has it. */
+struct advise_seen {
+	const struct route_path *paths; /* [count] ways that flows have; of no hops: not known, the flow is left alone */
+	const bool *usable;             /* [topo->nports] links that other ways may take; NULL: all */
+};
+
 /*
  * @param routing  as it is: pins are where flows begin; source ports are searched without pins
  * @param flows    [count] as placed; those that cannot be routed stay where they are
+ * @param seen     where flows begin instead, and may go; NULL: as routing has it
  * @return 0 or -ENOMEM; advice_fini() in any case
  */
 int advise(const struct routing *routing, const struct flow *flows, uint32_t count, enum advise_by by,
-	   struct advice *advice);
+	   const struct advise_seen *seen, struct advice *advice);
 void advice_fini(struct advice *advice);
 
 /* Writes a scenario's list "paths" that gives all flows their ways. */

@@ -108,7 +108,7 @@ add_flow(struct ft_runs *runs, uint32_t first, uint64_t seed, const char *src, c
 	return 0;
 }
 
-/* Flows of a run are its steps' messages. */
+/* Flows of a run are its steps' messages; what a host does by itself counts for the job's time alone. */
 static int
 read_steps(struct ft_runs *runs, uint32_t run, uint64_t seed, const char *path, FILE *from, struct err *err)
 {
@@ -124,12 +124,14 @@ read_steps(struct ft_runs *runs, uint32_t run, uint64_t seed, const char *path, 
 		if (sscanf(line, "%*u,%*u,%*u,%*u,%*u,%*u,%31[^,],%31[^,],%*u,%*u,%lf,%lf,%lf,", src, dst, &bytes,
 			   &start_ns, &duration_ns) != 5)
 			return err_set(err, -EINVAL, "%s:%u: is no step of a flow; remove the file", path, number);
+		if (start_ns + duration_ns > runs->job_ns[run])
+			runs->job_ns[run] = start_ns + duration_ns;
+		if (strcmp(src, dst) == 0)
+			continue;
 		if (duration_ns <= 0)
 			return err_set(err, -EINVAL, "%s:%u: took no time; remove the file", path, number);
 		if (add_flow(runs, first, seed, src, dst, 8 * bytes / duration_ns) != 0)
 			return err_set(err, -ENOMEM, "out of memory for pairs");
-		if (start_ns + duration_ns > runs->job_ns[run])
-			runs->job_ns[run] = start_ns + duration_ns;
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "emulation/scenario/scenario.h"
 #include "eval/case_file.h"
 #include "eval/flowtracer/study.h"
+#include "eval/flowtracer/traced.h"
 #include "topo/advise.h"
 #include "topo/load.h"
 
@@ -20,41 +21,88 @@
 struct seed {
 	struct scenario *sc;
 	struct topo_load load;
-	struct flow *flows; /* [count] those that carry data */
+	struct flow *flows; /* [count] those that carry data, or that were traced */
 	uint32_t count;
+	struct ft_traced traced;  /* what flows are of; zero: of the scenario */
+	struct advise_seen *seen; /* of traced; NULL: the scenario's routing has it */
+	struct advise_seen seen_of;
 };
 
 static void
 seed_fini(struct seed *seed)
 {
 	topo_load_fini(&seed->load);
-	free(seed->flows);
+	if (seed->seen == NULL)
+		free(seed->flows);
+	ft_traced_fini(&seed->traced);
 	scenario_destroy(seed->sc);
 }
 
+/* Flows as the scenario plans them. */
 static int
-seed_init(struct seed *seed, const struct ft_study *study, uint64_t number, struct err *err)
+plan_flows(struct seed *seed, struct err *err)
+{
+	const struct flow_table *table = &seed->sc->plan->flows;
+
+	seed->flows = calloc(table->count + 1, sizeof(*seed->flows));
+	if (seed->flows == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %u flows", table->count);
+	for (uint32_t f = 0; f < table->count; f++)
+		if (table->flows[f].kind == FLOW_COLLECTIVE || table->flows[f].kind == FLOW_BACKGROUND ||
+		    table->flows[f].kind == FLOW_TRAFFIC)
+			seed->flows[seed->count++] = table->flows[f];
+	return 0;
+}
+
+/* Flows as they were traced. */
+static int
+trace_flows(struct seed *seed, struct ft_study *study, struct err *err)
+{
+	int ret = ft_traced_read(study->traced, seed->sc->topo, &seed->traced, err);
+
+	if (ret < 0)
+		return ret;
+	seed->flows = seed->traced.flows;
+	seed->count = seed->traced.count;
+	seed->seen_of = (struct advise_seen){ seed->traced.paths, seed->traced.usable };
+	seed->seen = &seed->seen_of;
+	study->astray = seed->traced.astray;
+	return 0;
+}
+
+/* What is placed is written as a list of the scenario, which can have one of the name. @return 0, or -EINVAL with err */
+static int
+check_room(const struct ft_study *study, const struct seed *seed, struct err *err)
+{
+	const char *list = study->by == ADVISE_PATHS ? "paths" : "source_ports";
+
+	if (study->runs == 0 || !cfg_has(&seed->sc->root.where, list))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "%s: it has a list \"%s\", and what is found would be another: take it out, or search %s",
+		       study->scenario, list, study->by == ADVISE_PATHS ? "source ports" : "paths");
+}
+
+static int
+seed_init(struct seed *seed, struct ft_study *study, uint64_t number, struct err *err)
 {
 	char text[24];
 	struct scenario_options options = { .path = study->scenario, .seed = text };
-	const struct flow_table *table;
+	int ret;
 
 	*seed = (struct seed){ 0 };
 	snprintf(text, sizeof(text), "%" PRIu64, number);
 	seed->sc = scenario_load(&options, err);
 	if (seed->sc == NULL)
 		return -EINVAL;
-	table = &seed->sc->plan->flows;
-	seed->flows = calloc(table->count + 1, sizeof(*seed->flows));
-	if (seed->flows == NULL || topo_load_init(&seed->load, seed->sc->topo) != 0)
-		return err_set(err, -ENOMEM, "out of memory for %u flows", table->count);
-	for (uint32_t f = 0; f < table->count; f++)
-		if (table->flows[f].kind == FLOW_COLLECTIVE || table->flows[f].kind == FLOW_BACKGROUND ||
-		    table->flows[f].kind == FLOW_TRAFFIC)
-			seed->flows[seed->count++] = table->flows[f];
-	if (seed->count == 0)
-		return err_set(err, -EINVAL, "%s: no flow carries data", study->scenario);
-	return 0;
+	if (topo_load_init(&seed->load, seed->sc->topo) != 0)
+		return err_set(err, -ENOMEM, "out of memory for links");
+	ret = study->traced != NULL ? trace_flows(seed, study, err) : plan_flows(seed, err);
+	if (ret == 0 && seed->count == 0)
+		ret = err_set(err, -EINVAL, "%s: no flow carries data", study->scenario);
+	if (ret == 0)
+		ret = check_room(study, seed, err);
+	return ret;
 }
 
 /* Links of switches, without hosts' own, are what the paper's Fig. 3 has. */
@@ -96,8 +144,11 @@ measure(struct ft_study *study, struct seed *seed, uint32_t at)
 	for (uint32_t f = 0; f < seed->count; f++) {
 		struct route_path path;
 
-		if (route_flow_path(&seed->sc->routing, &seed->flows[f], false, &path) == 0)
-			topo_load_add(&seed->load, &path, 1);
+		if (seed->seen != NULL)
+			path = seed->seen->paths[f];
+		else if (route_flow_path(&seed->sc->routing, &seed->flows[f], false, &path) != 0)
+			continue;
+		topo_load_add(&seed->load, &path, 1);
 	}
 	for (uint16_t g = 0; g < seed->load.ngroups; g++) {
 		fim = topo_load_fim(&seed->load, g);
@@ -195,7 +246,7 @@ static int
 place(struct ft_study *study, struct seed *seed, uint32_t at, struct err *err)
 {
 	struct advice advice;
-	int ret = advise(&seed->sc->routing, seed->flows, seed->count, study->by, &advice);
+	int ret = advise(&seed->sc->routing, seed->flows, seed->count, study->by, seed->seen, &advice);
 
 	if (ret != 0)
 		err_set(err, ret, "out of memory for the ways of %u flows", seed->count);

@@ -39,7 +39,7 @@ ft_study_run(struct ft_study *study, struct err *err)
 			return err_set(err, -ENOMEM, "out of memory for %u runs", study->runs);
 	}
 	ret = ft_seeds(study, err);
-	return ret == 0 ? ft_runs(study, err) : ret;
+	return ret == 0 && !study->is_planned ? ft_runs(study, err) : ret;
 }
 
 void

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -50,11 +51,14 @@ struct ft_runs {
 
 struct ft_study {
 	const char *scenario;
-	uint64_t first;             /* seed; others are the numbers after it */
-	enum advise_by by;          /* what the static placement changes */
+	const char *traced; /* file of flows as they were traced (traced.h), in place of the scenario's; NULL: none */
+	bool is_planned;    /* nothing is run: cases alone are written */
+	uint64_t first;     /* seed; others are the numbers after it */
+	enum advise_by by;  /* what the static placement changes */
 	uint32_t seeds, runs, jobs; /* those that are run; side by side */
 	const char *dir;            /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
-	uint32_t flows;             /* of the scenario */
+	uint32_t flows;             /* of the scenario, or traced */
+	uint32_t astray;            /* traced, but not to their ends: they are left as they are */
 	uint32_t moved, rounds;     /* of these by the placement, and of its search: of the last seed that is run */
 	struct ft_group groups[FT_GROUPS];
 	struct ft_runs of[FT_PLACEMENTS];

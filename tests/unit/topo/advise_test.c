@@ -151,7 +151,7 @@ check_advice(struct rig *rig, enum advise_by by, double most_percent)
 	load_hashed(rig, 1);
 	before = topo_load_fim(&rig->load, FIM_ALL).percent;
 	load_hashed(rig, -1);
-	assert_int_equal(advise(&rig->routing, rig->flows, FLOWS, by, &advice), 0);
+	assert_int_equal(advise(&rig->routing, rig->flows, FLOWS, by, NULL, &advice), 0);
 	assert_true(advice.rounds <= ADVISE_ROUNDS);
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		const struct route_path *path = &advice.paths[i];
@@ -195,13 +195,56 @@ source_ports_alone_help(void **state)
 	}
 }
 
+/* Flows begin where they were seen, and go where somebody said that there is a way; one of no known way stays. */
+static void
+what_was_seen_counts(void **state)
+{
+	struct route_path seen[FLOWS] = { { .hops = 0 } };
+	struct advice advice;
+	struct rig rig;
+	bool *usable;
+
+	start(&rig, TESTBED, 1);
+	usable = calloc(rig.topo->nports, sizeof(*usable));
+	assert_non_null(usable);
+	for (uint32_t i = 1; i < FLOWS; i++) {
+		struct flow flow = rig.flows[i];
+
+		flow.sport = 7; /* all flows of a host on one way, as no hash of theirs has it */
+		bond_place(&rig.routing, &flow);
+		assert_int_equal(route_flow_path(&rig.routing, &flow, false, &seen[i]), 0);
+		rig.flows[i].src_nic = flow.src_nic;
+	}
+	for (uint32_t p = 0; p < rig.topo->nports; p++)
+		usable[p] = rig.topo->nodes[rig.topo->ports[p].node].kind == TOPO_HOST ||
+			    rig.topo->nodes[rig.topo->ports[p].peer].kind == TOPO_HOST || rig.topo->ports[p].index % 2 == 0;
+	for (int by = ADVISE_PATHS; by <= ADVISE_PORTS_ALONE; by++) {
+		uint32_t moved = 0;
+
+		assert_int_equal(advise(&rig.routing, rig.flows, FLOWS, (enum advise_by)by,
+					&(struct advise_seen){ seen, usable }, &advice),
+				 0);
+		assert_int_equal(advice.paths[0].hops, 0);
+		assert_false(advice.moved[0]);
+		for (uint32_t i = 1; i < FLOWS; i++) {
+			moved += advice.moved[i];
+			for (uint32_t k = 0; advice.moved[i] && k < advice.paths[i].hops; k++)
+				assert_true(usable[advice.paths[i].ports[k]]);
+		}
+		assert_true(moved > FLOWS / 2);
+		advice_fini(&advice);
+	}
+	free(usable);
+	stop(&rig);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layer_has_its_links), cmocka_unit_test(chance_is_as_expected),
 		cmocka_unit_test(no_closed_form_is_said),    cmocka_unit_test(paths_can_be_even),
-		cmocka_unit_test(source_ports_alone_help),
+		cmocka_unit_test(source_ports_alone_help),   cmocka_unit_test(what_was_seen_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

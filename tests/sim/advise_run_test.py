@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""rocelab trace --advise RUN: from the ways that were traced, of a run with links that are not what its scenario says, of one that goes
+on, of one whose flows samples told in part; and files that cannot be of it."""
+import json
+import pathlib
+import re
+import subprocess
+import time
+
+from devices import traced
+from harness import ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets
+
+CLOS = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+flowtracer = { enabled = true; rtt = "20us"; processes = 8; };
+jobs = ( { name = "train"; ranks = [ "h[0-15]" ]; iterations = 2; compute = "200us";
+           collectives = ( { name = "a2a"; op = "alltoall"; algorithm = "linear"; bytes = "8MB"; } ); } );
+"""
+
+
+def advise(*args, expect=0):
+    return command(ROCELAB, "trace", "--advise", *args, "--out", scratch(), expect=expect)
+
+
+def times(told):
+    return [float(n) for n in re.search(r"took (\S+) us, and take (\S+) us", told).groups()]
+
+
+def written(told):
+    """What is advised: flow: its ports."""
+    text = pathlib.Path(re.search(r"rocelab run (\S+)", told).group(1)).read_text()
+    return {group: ports for group, ports in re.findall(r"\{ (src = .*?); data = \[(.*?)\]", text)}
+
+
+def whole():
+    """All flows are traced: the same as of the scenario."""
+    run = rocelab(SCENARIOS / "flowtracer.cfg")
+    of_run, of_scenario = advise(run.dir).stdout, advise(SCENARIOS / "flowtracer.cfg").stdout
+    check("256 flows as they were traced" in of_run and times(of_run) == times(of_scenario), "a run's are its scenario's", of_run)
+    check(written(of_run) == written(of_scenario), "and so is the advice")
+    took, takes = times(of_run)
+    check(takes < 0.6 * took, "time is regained", (took, takes))
+
+
+def jobs_that_compute():
+    told = advise(rocelab(scenario_file(CLOS)).dir).stdout
+    took, takes = times(told)
+    check(0 < takes < took, "of jobs that compute, too", told)
+
+
+def faulty():
+    """A link that was down: the ways that were traced avoid it, and so do those that are advised."""
+    run = rocelab(scenario_file(CLOS + 'faults = ( { kind = "link-down"; port = "l0:5"; start = "0s"; } );\n'), expect=None)
+    seen = json.loads((run.dir / "verdict.json").read_text())["flowtracer"]
+    check(not any({"l0:5", "s0:1"} & set(p["ports"]) for p in seen["paths"]), "traced ways avoid a cut link")
+    told = advise(run.dir).stdout
+    ways = written(told)
+    arrive = len([p for p in seen["paths"] if p["result"] == "egress"])
+    check(0 < arrive < 240 and f"{240 - arrive} more are left as they are" in told, "those that do not arrive are left", arrive)
+    check(len(ways) == arrive and not any('"l0:5"' in w or '"s0:1"' in w for w in ways.values()),
+          "and advised ones, too", told)
+
+
+def partly():
+    path = scenario_file(CLOS + "switch = { sampling = 100; };\n")
+    run = rocelab(path, *sets(**{"flowtracer.first_hop": '"sflow"', "flowtracer.start": '"500us"'}))
+    known = len(run.verdict["flowtracer"]["paths"])
+    told = advise(run.dir).stdout
+    check(0 < known < 240 and f"{known} flows as they were traced" in told and len(written(told)) == known,
+          "of samples, what they told", (known, told))
+
+
+def live():
+    """A run in real time: what was traced of it while it went on."""
+    scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us").replace("enabled = true", "enabled = false") +
+                             'timing = { clock = "real"; }; management = { sockets = true; }; limits = { hold = "3s"; };\n')
+    folder = scratch() / "live"
+    run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(list((folder / "management").glob("*.manage"))) < 24 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    file = folder.parent / "traced.json"
+    found = traced(folder, "--out", file)
+    run.communicate(timeout=60)
+    check(run.returncode == 0 and len(found["flows"]) == 240, "it is traced", len(found["flows"]))
+    done = advise(folder, expect=2)
+    check("no flow was traced in that run" in done.stderr and "--traced" in done.stderr, "nobody traced it by itself", done.stderr)
+    told = advise(folder, "--traced", file).stdout
+    check("240 flows as they were traced" in told and all(t > 0 for t in times(told)), "and advised", told)
+
+
+def refused():
+    run = rocelab(scenario_file(CLOS))
+    verdict = json.loads((run.dir / "verdict.json").read_text())
+    flow = verdict["flowtracer"]["paths"][0]
+    bad = scratch() / "bad.json"
+    for change, words in (({"ports": []}, "its path is none"), ({"ports": ["h0:1", "s0:1", "l0:1"]}, "none of this topology"),
+                          ({"ports": ["l0:1", "l0:2"]}, "none of this topology"), ({"ports": ["h0:1"] * 65}, "longer than any"),
+                          ({"flow": "h0->h1"}, "are not told"), ({"flow": "h0->h1/1>70000"}, "are not told"),
+                          ({"result": 3}, "are not told"), ({"result": "dropped"}, "way of its own")):
+        bad.write_text(json.dumps({"flowtracer": {"paths": [dict(flow, **change)], "links": []}}))
+        done = advise(run.dir, "--traced", bad, expect=2)
+        if words not in done.stderr or "bad.json" not in done.stderr:
+            fail(f"{change}: {done.stderr}")
+    for text, words in (("", "bad.json:"), ("{}", "no flow was traced"), ('{"flowtracer": {"paths": [], "links": []}}', "way of its own"),
+                        ('{"flowtracer": {"paths": [], "links": [{"port": "x:1"}]}}', "links[0]"),
+                        ('{"flows": [{"path": ["h0:1"], "state": "arrived", "sport": -1, "dport": 1}]}', "are not told")):
+        bad.write_text(text)
+        done = advise(run.dir, "--traced", bad, expect=2)
+        if words not in done.stderr:
+            fail(f"{text}: {done.stderr}")
+    print("ok files that cannot be of it are refused", flush=True)
+    case = re.search(r"rocelab run (\S+)", advise(run.dir).stdout).group(1)
+    done = advise(case, expect=2)
+    check('has a list "paths"' in done.stderr, "a second list is refused", done.stderr)
+    done = advise(scratch(), expect=2)
+    check("effective.cfg" in done.stderr, "an empty folder is no run", done.stderr)
+
+
+for part in (whole, jobs_that_compute, faulty, partly, live, refused):
+    part()
