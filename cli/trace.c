@@ -70,6 +70,23 @@ find_job(const char *name, const struct workload *workload, uint32_t *job, struc
 	return name == NULL || *job != SWM_ANY ? 0 : err_set(err, -EINVAL, "--job %s: no job is called so", name);
 }
 
+/* Packets tell no job, and where none moves none are sampled. @return 0, or -EINVAL with err */
+static int
+check_first_hop(const struct trace_options *trace, struct err *err)
+{
+	if (trace->tracer.first_hop != REC_TRACE_SFLOW || trace->merge)
+		return 0;
+	if (trace->job != NULL)
+		return err_set(err, -EINVAL,
+			       "--first-hop sflow: no packet tells its job; --hosts or --dport in place of --job");
+	if (trace->sockets == NULL)
+		return err_set(
+			err, -EINVAL,
+			"--first-hop sflow: in a scenario that stands still no packet moves; give the folder of a run in "
+			"real time, with management.sockets and switch.sampling");
+	return 0;
+}
+
 static void
 settle(struct trace_options *trace)
 {
@@ -181,8 +198,10 @@ trace_scenario(struct trace_options *trace, struct scenario *scenario, struct er
 		trace->tracer.sources = sources;
 		trace->tracer.nsources = (uint32_t)ret;
 		settle(trace);
-		ret = find_job(trace->job, scenario->workload, &trace->tracer.filter.job, err);
+		ret = check_first_hop(trace, err);
 	}
+	if (ret == 0)
+		ret = find_job(trace->job, scenario->workload, &trace->tracer.filter.job, err);
 	if (ret == 0)
 		ret = trace->merge ? trace_merge(scenario->topo, trace->paths + 1, trace->npaths - 1, &result, err)
 				   : trace_sockets(trace, scenario, &result, err);

@@ -16,6 +16,7 @@ enum trace_key {
 	KEY_HOSTS,
 	KEY_JOB,
 	KEY_DPORT,
+	KEY_FIRST_HOP,
 	KEY_PROCESSES,
 	KEY_THREADS,
 	KEY_CONNECTIONS,
@@ -42,6 +43,11 @@ static const struct argp_option options[] = {
 	{ "hosts", KEY_HOSTS, "NAME,...", 0, "Flows that these hosts send (default: all hosts)", 1 },
 	{ "job", KEY_JOB, "NAME", 0, "Flows of this job", 1 },
 	{ "dport", KEY_DPORT, "N", 0, "Flows to this destination port", 1 },
+	{ "first-hop", KEY_FIRST_HOP, "host|sflow", 0,
+	  "Who names flows, and the port by which they leave: their host (default); or its leaves, by the packets that "
+	  "they "
+	  "sampled (switch.sampling)",
+	  1 },
 	{ "processes", KEY_PROCESSES, "N", 0, "Processes among which sources are divided (default: one for 64)", 2 },
 	{ "threads", KEY_THREADS, "N", 0, "Threads of each process, where connections are parallel (default 8)", 2 },
 	{ "connections", KEY_CONNECTIONS, "KIND", 0, "ad-hoc, persistent or parallel (default)", 2 },
@@ -94,6 +100,7 @@ static error_t
 parse_tracer(int key, char *arg, struct argp_state *state, struct tracer_config *tracer)
 {
 	static const char *const names[] = { TRACER_CONNECTIONS(ENUM_NAME) };
+	static const char *const first_hops[] = { REC_TRACE_FIRST_HOPS(ENUM_NAME) };
 
 	switch (key) {
 	case KEY_PROCESSES:
@@ -107,6 +114,14 @@ parse_tracer(int key, char *arg, struct argp_state *state, struct tracer_config 
 		return 0;
 	case KEY_DPORT:
 		tracer->filter.dport = (uint16_t)args_number(state, "--dport", arg, 1, UINT16_MAX);
+		return 0;
+	case KEY_FIRST_HOP:
+		for (uint32_t i = 0; i < ARRAY_LEN(first_hops); i++)
+			if (strcmp(arg, first_hops[i]) == 0) {
+				tracer->first_hop = (enum rec_trace_first_hop)i;
+				return 0;
+			}
+		argp_error(state, "--first-hop %s: right would be host or sflow", arg);
 		return 0;
 	case KEY_CONNECTIONS:
 		for (uint32_t i = 0; i < ARRAY_LEN(names); i++)

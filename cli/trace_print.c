@@ -135,6 +135,9 @@ trace_print(const struct trace_view *view)
 		       (double)result->wall_ns / 1e9, tracer->processes,
 		       tracer->connections == TRACER_PARALLEL ? tracer->threads : 1, connection_names[tracer->connections],
 		       result->work.connections, result->work.questions, result->work.messages, result->work.bytes);
+	if (view->measured && tracer->first_hop == REC_TRACE_SFLOW)
+		printf("# flows by %" PRIu64 " samples, the latest of %" PRIu64 " packets; who sent few may be missing\n",
+		       result->work.samples, result->work.pool);
 	for (uint32_t f = 0; f < result->count; f++)
 		if (view->options->show_paths ||
 		    (result->flows[f].walk.state != WALK_ARRIVED && result->flows[f].walk.state != WALK_SPRAYED))
@@ -211,6 +214,10 @@ put_work(const struct trace_view *view, json_t *json)
 				      connection_names[tracer->connections], "opened", (json_int_t)work->connections,
 				      "questions", (json_int_t)work->questions, "messages", (json_int_t)work->messages,
 				      "bytes", (json_int_t)work->bytes, "died", work->died));
+	if (tracer->first_hop == REC_TRACE_SFLOW)
+		json_object_set_new(
+			json, "samples",
+			json_pack("{s:I, s:I}", "count", (json_int_t)work->samples, "pool", (json_int_t)work->pool));
 }
 
 json_t *

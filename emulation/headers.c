@@ -66,7 +66,7 @@ send_tracer(const struct scenario *scenario, struct exporter *exporter)
 		.rtt_ps = params->rtt_ps,
 		.period_ps = params->period_ps,
 		.connections = (uint16_t)params->connections,
-		.first_hop = REC_TRACE_HOST,
+		.first_hop = (uint16_t)params->first_hop,
 		.processes = (uint16_t)params->processes,
 		.threads = (uint16_t)params->threads,
 	};

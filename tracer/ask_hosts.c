@@ -97,7 +97,7 @@ take_page(struct thread *t, struct client *client, uint32_t node, uint32_t i, ui
 	return list->count != 0 ? (int64_t)list->total : process->nflows[i];
 }
 
-/* All flows of one source, and the port that each leaves by. */
+/* All flows of one source, as it tells them. */
 static void
 ask_host(struct thread *t, uint32_t i)
 {
@@ -112,24 +112,36 @@ ask_host(struct thread *t, uint32_t i)
 		if (total < 0)
 			thread_give_up(t, node, &err);
 	}
+	thread_disconnect(t, node);
+}
+
+/* They leave by the ports that were told. */
+static void
+begin_walks(struct tracer_process *process, uint32_t i)
+{
 	for (uint32_t k = 0; k < process->nflows[i]; k++) {
 		struct traced *traced = &process->lists[i][k];
 
-		topo_walk_begin(&traced->walk, process->config->topo, node, traced->flow.nic, traced->flow.dst_ip);
+		topo_walk_begin(&traced->walk, process->config->topo, traced->source, traced->flow.nic,
+				traced->flow.dst_ip);
 	}
-	thread_disconnect(t, node);
 }
 
 void *
 thread_ask_hosts(void *arg)
 {
 	struct thread *t = arg;
+	struct tracer_process *process = t->shared->process;
 
 	for (;;) {
 		uint32_t i = atomic_fetch_add(&t->shared->next_source, 1);
 
-		if (i >= t->shared->process->count)
+		if (i >= process->count)
 			return NULL;
-		ask_host(t, i);
+		if (process->config->first_hop == REC_TRACE_SFLOW)
+			thread_ask_leaves(t, i);
+		else
+			ask_host(t, i);
+		begin_walks(process, i);
 	}
 }

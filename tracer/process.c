@@ -17,6 +17,8 @@ thread_fini(struct thread *t)
 	work->connections += t->connections;
 	work->questions += t->questions;
 	work->messages += t->messages;
+	work->samples += t->samples;
+	work->pool += t->pool;
 	free(t->clients);
 	free(t->batch);
 	free(t->queries);

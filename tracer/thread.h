@@ -26,7 +26,7 @@ struct thread {
 	uint32_t *batch;         /* [config->batch] walks under way, as indices in shared->all */
 	struct swm_query *queries;
 	uint32_t *tags; /* [config->batch] of the request that a walk is in */
-	uint64_t bytes, connections, questions, messages;
+	uint64_t bytes, connections, questions, messages, samples, pool;
 	pthread_t id;
 };
 
@@ -35,6 +35,9 @@ struct client *thread_connect(struct thread *t, uint32_t node);
 void thread_disconnect(struct thread *t, uint32_t node);
 /* A device that did not answer once is not asked again, by nobody. */
 void thread_give_up(struct thread *t, uint32_t node, const struct err *err);
+
+/* The flows of one source, by its index, which its leaves know from samples. */
+void thread_ask_leaves(struct thread *t, uint32_t i);
 
 /* A thread's phases: hosts are asked for their flows, in turn; then its own flows are traced. @param arg  a struct thread */
 void *thread_ask_hosts(void *arg);

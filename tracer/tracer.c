@@ -158,6 +158,8 @@ take(const struct worker *worker, struct tracer_result *result)
 	result->work.connections += left.work.connections;
 	result->work.questions += left.work.questions;
 	result->work.messages += left.work.messages;
+	result->work.samples += left.work.samples;
+	result->work.pool += left.work.pool;
 	result->work.bytes += left.work.bytes;
 	return 0;
 }

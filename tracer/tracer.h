@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * FlowTracer's Algorithm 1 (III-A): processes, threads in each, a connection to every device that they ask. Hosts say which flows
- * they have and by which port those leave; switches where they go on.
+ * they have and by which port those leave, or the packets do that their leaves sampled (III-B1); switches say where they go on.
  *
  * All pairs of one source are given to the same process, so that each host is asked once; the flows of all pairs of a process
  * are divided among its threads.
@@ -9,6 +9,7 @@
 #pragma once
 
 #include "common/err.h"
+#include "common/wire/trace.h"
 #include "topo/walk.h"
 
 #define TRACER_MAX_PROCESSES 64u
@@ -29,7 +30,8 @@ struct tracer_config {
 	const char *dir;         /* of the sockets */
 	const uint32_t *sources; /* [nsources] hosts */
 	uint32_t nsources;
-	struct swm_filter filter; /* of flows, but for from */
+	enum rec_trace_first_hop first_hop;
+	struct swm_filter filter; /* of flows, but for from; of samples, but for the job, which no packet tells */
 	uint32_t processes;
 	uint32_t threads; /* of each, where connections are parallel */
 	enum tracer_connections connections;
@@ -52,7 +54,8 @@ struct tracer_silent {
 
 struct tracer_work {
 	uint64_t connections, questions, messages, bytes;
-	uint32_t died; /* processes, with all that they had to trace */
+	uint64_t samples, pool; /* that leaves told; of so many packets */
+	uint32_t died;          /* processes, with all that they had to trace */
 };
 
 struct tracer_result {

@@ -62,16 +62,38 @@ copy(const uint32_t *list, uint32_t count, struct err *err)
 	return all;
 }
 
-/* How much of what there was to trace was traced: of what is not known no finding can be sure. */
+/* Of the bytes of all steps, those of flows whose way is known. */
 static double
-traced_share(const struct flowtracer *own)
+known_share(const struct flowtracer *own, const struct run *run)
+{
+	double known = 0, all = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+
+		if (run_is_local(step) || !step->started)
+			continue;
+		all += (double)step->bytes;
+		known += flowtracer_path_of(own, step->flow, step->start_ps) != NULL ? (double)step->bytes : 0;
+	}
+	return all > 0 ? known / all : 0;
+}
+
+/*
+ * How much of what there was to trace was traced: of what is not known no finding can be sure. Hosts name all flows that they
+ * have, samples those that they tell of: then what is missing shows in hosts' reports of steps alone.
+ */
+static double
+traced_share(const struct flowtracer *own, const struct run *run)
 {
 	const struct flowtracer_round *round;
+	double share;
 
 	if (own->shown >= own->nrounds || own->rounds[own->shown].flows == 0)
 		return 0;
 	round = &own->rounds[own->shown];
-	return (double)round->traced / round->flows;
+	share = (double)round->traced / round->flows;
+	return own->config.first_hop == REC_TRACE_SFLOW ? share * known_share(own, run) : share;
 }
 
 static int
@@ -87,7 +109,7 @@ make_finding(const struct flowtracer *own, const struct run *run, const struct f
 		.end_ps = c->end_ps,
 		.score = c->cost_ps,
 		.costless = true,
-		.confidence = traced_share(own) * run->overhead.completeness,
+		.confidence = traced_share(own, run) * run->overhead.completeness,
 		.evidence = { .clauses = { clause },
 			      .nclauses = 1,
 			      .port = c->port,

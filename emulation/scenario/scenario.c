@@ -39,6 +39,7 @@ bind_groups(struct scenario *sc, struct err *err)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 	if (ret == 0)
 		ret = cfg_bind(sc->cfg, &sel_table, &sc->host.selective, err);
+	ret = ret == 0 ? scenario_check_tracer(sc, err) : ret;
 	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
 

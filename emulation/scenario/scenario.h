@@ -97,6 +97,7 @@ struct flowtracer_params {
 	bool all_flows; /* not those of jobs alone */
 	uint64_t start_ps, period_ps, rtt_ps;
 	int connections; /* enum rec_trace_connections */
+	int first_hop;   /* enum rec_trace_first_hop */
 	int64_t processes, threads;
 };
 

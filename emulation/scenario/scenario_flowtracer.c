@@ -2,13 +2,15 @@
 /* FlowTracer's part of a scenario. */
 #include "common/array.h"
 #include "common/wire/trace.h"
-#include "emulation/scenario/scenario.h"
+#include "emulation/scenario/scenario_load.h"
 
 #define MOST_PROCESSES 64
 #define MOST_THREADS 64
 
 #define CHOICE(id, number, name_, meaning) { .name = name_, .value = id, .doc = meaning },
 static const struct cfg_choice connections[] = { REC_TRACE_CONNECTIONS(CHOICE){ 0 } };
+
+static const struct cfg_choice first_hops[] = { REC_TRACE_FIRST_HOPS(CHOICE){ 0 } };
 
 #define AT(field) offsetof(struct flowtracer_params, field)
 static const struct cfg_field fields[] = {
@@ -20,6 +22,8 @@ static const struct cfg_field fields[] = {
 	{ "rtt", CFG_TIME, AT(rtt_ps), "1ms", 1e6, 1e12, NULL, "Round trip of the network of management" },
 	{ "connections", CFG_ENUM, AT(connections), "parallel", 0, 0, connections,
 	  "To switches and hosts (FlowTracer, Fig. 5). ad-hoc and persistent: of one thread a process" },
+	{ "first_hop", CFG_ENUM, AT(first_hop), "host", 0, 0, first_hops,
+	  "Who names flows, and the port by which they leave their host (III-B1)" },
 	{ "processes", CFG_INT, AT(processes), "1", 1, MOST_PROCESSES, NULL,
 	  "Among which pairs of hosts are divided (P of Algorithm 1)" },
 	{ "threads", CFG_INT, AT(threads), "8", 1, MOST_THREADS, NULL,
@@ -37,3 +41,13 @@ const struct cfg_table flowtracer_cfg = {
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),
 };
+
+int
+scenario_check_tracer(const struct scenario *sc, struct err *err)
+{
+	if (!sc->flowtracer.enabled || sc->flowtracer.first_hop != REC_TRACE_SFLOW || sc->sw.sampling != 0)
+		return 0;
+	return cfg_fail(
+		&sc->flowtracer.where, "first_hop", err,
+		"\"sflow\" is of packets that switches sample: switch.sampling = 1000, say, has them take one of so many");
+}

@@ -16,6 +16,8 @@ int scenario_move_ports(struct scenario *sc, struct err *err);
 
 /* The scenario of a tree, which it takes over. @return NULL with err and errno set */
 struct scenario *scenario_of(struct cfg *cfg, struct err *err);
+/* Is there what the tracer is told to know flows by? @return 0 or -EINVAL */
+int scenario_check_tracer(const struct scenario *sc, struct err *err);
 /* The key "diagnosers": names of emulation/scenario/systems.h, each once. @return 0 or -EINVAL */
 int scenario_check_systems(const struct scenario *sc, struct err *err);
 /* Faults, and routes without the cables that are known to be cut, once the topology is known. @return 0, -EINVAL, -ENOMEM */

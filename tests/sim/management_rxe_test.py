@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Management sockets of a run with guests: their hosts tell what rdma netlink and frames know of their connections."""
+"""Management sockets of a run with guests: their hosts tell what rdma netlink and frames know of their connections, and leaves what they
+sampled, of TCP and UDP too."""
+import sys
 import time
 
 from devices import traced
@@ -9,10 +11,55 @@ from pingmesh_rxe_test import rxe_sport
 from rxe import HOSTS, Live, invariants, need_guests, ring, scenario, whole
 
 SPORT = rxe_sport(100)  # few QPs are opened for it
-SOCKETS = "management = { sockets = true; };\n"
+SOCKETS = "management = { sockets = true; };\nswitch = { sampling = 3; };\n"
+TCP_PORT, UDP_PORT = 5001, 5002
+SERVER = f"""import socket
+s = socket.create_server(("0.0.0.0", {TCP_PORT}))
+print("ready", flush=True)
+c = s.accept()[0]
+while c.recv(4096):
+    pass
+"""
+CLIENT = f"""import socket, sys, time
+c = socket.create_connection((sys.argv[1], {TCP_PORT}))
+u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+print(c.getsockname()[1], flush=True)
+while True:
+    c.sendall(bytes(500))
+    u.sendto(bytes(100), (sys.argv[2], {UDP_PORT}))
+    time.sleep(0.05)
+"""
 PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; hold = "15s"; };
 """
 FOUND_S = 60
+
+
+def address(live, host):
+    return live.shell(host, "ip", "-4", "-o", "addr", "show", "eth0").stdout.split("inet ")[1].split("/")[0]
+
+
+def sampled(live):
+    """What leaves sampled: the ring's flows, a connection of TCP both ways and one of UDP; hosts tell of neither."""
+    server = live.start("h2", sys.executable, "-c", SERVER)
+    check(server.stdout.readline().strip() == "ready", "a server of TCP in a guest")
+    client = live.start("h0", sys.executable, "-c", CLIENT, address(live, "h2"), address(live, "h3"))
+    sport = int(client.stdout.readline())
+    there, back = ("h0", "h2", sport, TCP_PORT, 6), ("h2", "h0", TCP_PORT, sport, 6)
+    found, deadline = {}, time.monotonic() + FOUND_S
+    while not (there in found and back in found and any(f[3] == UDP_PORT for f in found)) and time.monotonic() < deadline and \
+            live.process.poll() is None:
+        time.sleep(0.3)
+        trace = traced(live.out, "--first-hop", "sflow", expect=None)
+        found = {(f["source"], f["end"], f["sport"], f["dport"], f["protocol"]): f for f in trace["flows"]}
+    told = traced(live.out, expect=None)["flows"]
+    client.kill()
+    server.kill()
+    check({there, back} <= found.keys(), "samples tell of TCP, both ways", sorted(found))
+    check(any(f[0] == "h0" and f[1] == "h3" and f[3] == UDP_PORT and f[4] == 17 for f in found), "and of UDP", sorted(found))
+    check(found[there]["path"] == ["h0:1", "a:3", "b:1"] and found[back]["path"] == ["h2:1", "b:3", "a:1"], "with their ways",
+          (found[there], found[back]))
+    check(not any(f["dport"] in (TCP_PORT, UDP_PORT) for f in told), "hosts do not", told)
+    return found
 
 
 def main():
@@ -31,6 +78,8 @@ def main():
     ways = {flow["source"]: flow["path"] for flow in trace["flows"]}
     check(ways == {"h0": ["h0:1", "a:2"], "h1": ["h1:1", "a:3", "b:1"], "h2": ["h2:1", "b:2"], "h3": ["h3:1", "b:3", "a:1"]},
           "by the ways that there are", ways)
+    by_samples = sampled(live)
+    check({(h, e, SPORT, 4791, 17) for h, e, _ in ring_of} <= by_samples.keys(), "and of the ring's connections", sorted(by_samples))
     run = live.end(timeout=240)
     invariants(run, "management")
     whole(run, "management", 2)
