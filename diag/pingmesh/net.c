@@ -219,6 +219,22 @@ is_registered(const struct net *net, uint32_t host)
 	return any;
 }
 
+/* Who registers is alive, too: an agent that starts again uploads for the first time a while later. */
+static void
+end_at_registration(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps)
+{
+	for (uint32_t i = 0; i < net->nregistered; i++) {
+		const struct rec_hdr *hdr = &net->registered[i].hdr;
+
+		if (hdr->node != host)
+			continue;
+		if (hdr->time_ps <= time_ps)
+			*from_ps = max_u64(*from_ps, hdr->time_ps);
+		else
+			*to_ps = min_u64(*to_ps, hdr->time_ps);
+	}
+}
+
 enum net_life
 net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps)
 {
@@ -230,6 +246,8 @@ net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *fr
 	*to_ps = has_next ? net->uploads[next].hdr.time_ps : max_u64(net->horizon_ps, *from_ps);
 	if (net->nuploads == 0 || (!has_last && !has_next && !is_registered(net, host)))
 		return NET_ALIVE; /* it has no agent, or nobody uploads: nothing is known of life */
+	if (*to_ps - *from_ps > net->config.period_ps)
+		end_at_registration(net, host, time_ps, from_ps, to_ps);
 	if (*to_ps - *from_ps > net->config.period_ps)
 		return NET_DOWN;
 	return !has_next && *to_ps - *from_ps > 2 * net->config.upload_ps ? NET_SILENT : NET_ALIVE;

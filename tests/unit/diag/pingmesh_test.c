@@ -219,6 +219,25 @@ an_agent_that_restarts_is_noise(void **state)
 	verdict_destroy(v);
 }
 
+/* Its uploads are apart by more than a period, but it registers before that is over: it is no host that is down. */
+static void
+a_registration_is_a_sign_of_life(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig.hosts[0].down_ps = 26 * S;
+	rig.hosts[0].up_ps = 46500 * MS;
+	rig.hosts[0].restart_ps = 44 * S;
+	v = rig_diagnose(&rig);
+	assert_int_equal(v->nfindings, 0);
+	assert_true(rig_cause(v, PINGMESH_QPN_RESET) > 200);
+	assert_int_equal(rig_cause(v, PINGMESH_HOST_DOWN), 0);
+	verdict_destroy(v);
+}
+
 /* Traceroutes of an agent's two lives have the same numbers: the later ones are where probes go now. */
 static void
 traceroutes_of_a_restarted_agent_are_its_own(void **state)
@@ -345,6 +364,7 @@ main(void)
 		cmocka_unit_test(a_host_that_is_down_is_no_rnic_problem),
 		cmocka_unit_test(the_last_period_does_not_guess),
 		cmocka_unit_test(an_agent_that_restarts_is_noise),
+		cmocka_unit_test(a_registration_is_a_sign_of_life),
 		cmocka_unit_test(traceroutes_of_a_restarted_agent_are_its_own),
 		cmocka_unit_test(an_overloaded_cpu_is_told_from_drops),
 		cmocka_unit_test(the_end_of_an_overload_is_part_of_it),
