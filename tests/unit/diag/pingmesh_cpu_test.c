@@ -68,12 +68,31 @@ an_agent_that_is_a_little_late_is_not_blamed(void **state)
 	verdict_destroy(v);
 }
 
+/* Two RNICs alone at their ToR, whose only witnesses they are: what a starved one of them made time out is no problem of the other. */
+static void
+who_probes_a_starved_host_is_not_blamed(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	for (uint64_t fast_ps = 24 * S; fast_ps <= 36 * S; fast_ps += 3 * S) {
+		rig_init(&rig, 60 * S);
+		rig.hosts[5].absent = true;
+		rig.hosts[3] = (struct rig_host){ .slow_ps = 21 * S, .fast_ps = fast_ps, .delay_ps = 2 * S };
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "cpu-overload h3");
+		verdict_destroy(v);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agents_tell_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
+		cmocka_unit_test(who_probes_a_starved_host_is_not_blamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
