@@ -54,9 +54,22 @@ charged_at(const struct votes *v, const uint8_t *ports, const double *charged)
 	return sum;
 }
 
+/* Is a problem's place one that was voted for? */
+static bool
+is_seen(const struct run *run, const struct pingmesh_problem *known, const struct pingmesh_problem *seen)
+{
+	if (known->node != RUN_NONE || seen->node != RUN_NONE)
+		return known->node == seen->node;
+	for (uint32_t i = 0; i < seen->nports; i++)
+		if (tally_link(run, seen->ports[i]) == tally_link(run, known->ports[0]))
+			return true;
+	return false;
+}
+
 /* Is it a place that was named within the last minute? Then it is that one again, if it serves as well. */
 static const struct pingmesh_problem *
-known_place(const struct ballot *b, const double *charged, double enough, uint8_t *ports)
+known_place(const struct ballot *b, const struct pingmesh_problem *seen, const double *charged, double enough,
+	    uint8_t *ports)
 {
 	const struct pingmesh *own = b->j->own;
 
@@ -68,7 +81,7 @@ known_place(const struct ballot *b, const double *charged, double enough, uint8_
 		    (known->node == RUN_NONE && known->alike != 1))
 			continue;
 		mark_place(b->j->votes, known, ports);
-		if (charged_at(b->j->votes, ports, charged) >= enough)
+		if (is_seen(b->j->run, known, seen) || charged_at(b->j->votes, ports, charged) >= enough)
 			return known;
 	}
 	return NULL;
@@ -104,6 +117,25 @@ waits(const struct ballot *b, const struct pingmesh_problem *seen)
 }
 
 int
+doubt_is_none(const struct ballot *b, const struct likely_place *place, const struct pingmesh_problem *seen)
+{
+	const struct votes *v = b->j->votes;
+	uint8_t *ports = malloc(v->run->nports + 1);
+	double *charged = malloc((v->run->nports + 1) * sizeof(*charged)), without = 0;
+	int rc = ports != NULL && charged != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		mark_place(v, seen, ports);
+		rc = likely_without(b, ports, charged, &without);
+	}
+	if (rc == 0)
+		rc = place->log_likelihood - without >= JUDGE_SURELY;
+	free(ports);
+	free(charged);
+	return rc;
+}
+
+int
 doubt_place(const struct ballot *b, const struct likely_place *place, struct pingmesh_problem *seen)
 {
 	const struct votes *v = b->j->votes;
@@ -117,7 +149,7 @@ doubt_place(const struct ballot *b, const struct likely_place *place, struct pin
 		rc = likely_without(b, ports, charged, &without);
 	}
 	if (rc == DOUBT_NONE && place->log_likelihood - without < JUDGE_SURELY) {
-		known = known_place(b, charged, enough, ports);
+		known = known_place(b, seen, charged, enough, ports);
 		if (known != NULL) {
 			seen->kind = known->kind;
 			seen->node = known->node;

@@ -9,24 +9,16 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
-#include "diag/pingmesh/tally.h"
-
-#define LEAST_LOST 8 /* probes of a tuple, all of them lost, or none, that are no chance where a link loses some */
-
-/* How the probes of a tuple fared in one direction. */
-struct fate {
-	uint32_t good, bad;
-	bool revived;              /* one was good after one was bad */
-	bool unsure;               /* of some nobody knows which way lost them */
-	uint64_t lost_ps, well_ps; /* when LEAST_LOST were lost; when the last was good */
-};
+#include "diag/pingmesh/fate.h"
 
 /* A way through a switch. */
 struct crossing {
 	uint32_t node, way; /* way: 2 * tuple + back */
 	uint32_t src, dst;  /* RNICs */
+	uint64_t at_ps;     /* since when it is lost; when it was last well */
 	bool lost;
 	bool dark; /* lost as well, but by its links that might be theirs */
+	bool few;  /* what it lost last is too little to be told from chance: it says nothing by itself */
 };
 
 enum unit { UNIT_DST, UNIT_SRC, UNIT_PAIR, NUNITS };
@@ -38,6 +30,7 @@ struct selecting {
 	uint8_t *lost;        /* [2 * ntuples] ways that only a loss by addresses explains */
 	struct crossing *all; /* [count] by switch */
 	uint32_t count, nways, nlost, ndark;
+	uint64_t since_ps; /* when the first of all that are lost was */
 };
 
 /* What a switch would be as the culprit. */
@@ -45,51 +38,6 @@ struct culprit {
 	uint32_t node;
 	double score; /* logarithm of how likely it is */
 };
-
-static void
-count_fate(struct fate *fate, bool good, bool bad, uint64_t sent_ps)
-{
-	fate->revived |= good && fate->bad != 0;
-	fate->good += good;
-	fate->bad += bad;
-	if (good)
-		fate->well_ps = sent_ps;
-	if (bad && fate->bad == LEAST_LOST)
-		fate->lost_ps = sent_ps;
-}
-
-static void
-count_fates(struct selecting *s)
-{
-	const struct ballot *b = s->b;
-
-	for (uint32_t i = b->first; i < b->j->end; i++) {
-		const struct net_probe *probe = &b->j->net.probes[i];
-		struct fate *fates = &s->fates[2 * (size_t)probe->tuple];
-		bool part = probe->result == REC_PROBE_FIRST_LOST || probe->result == REC_PROBE_SECOND_LOST;
-		bool good = probe->result == REC_PROBE_OK, back = probe->lost == NET_LOST_BACK;
-
-		if (!ballot_takes_part(b, i))
-			continue;
-		count_fate(&fates[0], good || part || back, probe->lost == NET_LOST_FORTH, probe->sent_ps);
-		count_fate(&fates[1], good || part, part || back, probe->sent_ps);
-		fates[1].revived |= part;
-		fates[0].unsure |= probe->result == REC_PROBE_TIMEOUT && probe->lost == NET_LOST_SOMEWHERE;
-		fates[1].unsure = fates[0].unsure;
-	}
-}
-
-static bool
-is_clean(const struct fate *fate)
-{
-	return fate->bad == 0 && !fate->unsure && fate->good >= LEAST_LOST;
-}
-
-static bool
-is_lost(const struct fate *fate)
-{
-	return fate->bad >= LEAST_LOST && !fate->revived;
-}
 
 /* @return the traced way of 2 * tuple + back, NULL: it is not known as a whole */
 static const struct net_trace *
@@ -108,17 +56,19 @@ add_crossings(struct selecting *s, uint32_t way, const struct net_trace *trace)
 	const struct net *net = &s->b->j->net;
 	const struct rec_tuple *tuple = &net->tuples[way / 2].tuple;
 	uint32_t ends[2] = { net_find_rnic(net, tuple->src_ip), net_find_rnic(net, tuple->dst_ip) };
+	const struct fate *fate = &s->fates[way];
+	struct crossing crossing = { .way = way,
+				     .src = ends[way % 2],
+				     .dst = ends[1 - way % 2],
+				     .at_ps = fate_is_lost(fate) ? fate->since_ps : fate->well_ps,
+				     .lost = s->lost[way] != 0,
+				     .dark = s->lost[way] == 0 && fate_is_lost(fate),
+				     .few = fate_is_few(fate) };
 
 	for (uint32_t i = 0; i < trace->count; i++) {
-		uint32_t node = net->run->ports[net->links[trace->first + i]].node;
-
-		if (!net->run->nodes[node].host)
-			s->all[s->count++] = (struct crossing){ .node = node,
-								.way = way,
-								.src = ends[way % 2],
-								.dst = ends[1 - way % 2],
-								.lost = s->lost[way] != 0,
-								.dark = s->lost[way] == 0 && is_lost(&s->fates[way]) };
+		crossing.node = net->run->ports[net->links[trace->first + i]].node;
+		if (!net->run->nodes[crossing.node].host)
+			s->all[s->count++] = crossing;
 	}
 }
 
@@ -130,32 +80,36 @@ list_crossings(struct selecting *s)
 	size_t cap = 1;
 
 	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
-		const struct net_trace *trace = is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
+		const struct net_trace *trace = fate_is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
 
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
 			s->clean_ps[net->links[trace->first + i]] =
 				max_u64(s->clean_ps[net->links[trace->first + i]], s->fates[way].well_ps);
 	}
 	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
-		bool lost = is_lost(&s->fates[way]);
-		const struct net_trace *trace = lost || is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
+		const struct fate *fate = &s->fates[way];
+		bool lost = fate_is_lost(fate);
+		const struct net_trace *trace = fate_says_something(fate) ? trace_of(s, way) : NULL;
 
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
-			lost &= s->clean_ps[net->links[trace->first + i]] > s->fates[way].lost_ps;
+			lost &= s->clean_ps[net->links[trace->first + i]] > fate->lost_ps;
 		if (trace == NULL)
+			continue;
+		cap += trace->count;
+		if (fate_is_few(fate))
 			continue;
 		s->lost[way] = lost;
 		s->nlost += lost;
-		s->ndark += !lost && is_lost(&s->fates[way]);
+		s->ndark += !lost && fate_is_lost(fate);
 		s->nways++;
-		cap += trace->count;
+		if (fate_is_lost(fate))
+			s->since_ps = min_u64(s->since_ps, fate->since_ps);
 	}
 	s->all = calloc(cap, sizeof(*s->all));
 	if (s->all == NULL)
 		return -ENOMEM;
 	for (uint32_t way = 0; s->nlost != 0 && way < 2 * net->ntuples; way++) {
-		bool says = is_lost(&s->fates[way]) || is_clean(&s->fates[way]);
-		const struct net_trace *trace = says ? trace_of(s, way) : NULL;
+		const struct net_trace *trace = fate_says_something(&s->fates[way]) ? trace_of(s, way) : NULL;
 
 		if (trace != NULL)
 			add_crossings(s, way, trace);
@@ -197,6 +151,33 @@ is_one(const struct crossing *a, const struct crossing *b, enum unit unit)
 	return a->node == b->node && (unit == UNIT_SRC || a->dst == b->dst) && (unit == UNIT_DST || a->src == b->src);
 }
 
+/* How ways of the same addresses through a switch fared. */
+struct fared {
+	uint32_t lost, dark, well;
+};
+
+/*
+ * What was well before the first of them was lost says nothing: by a way whose probes are lost before they come to it none
+ * crosses this switch any more, and it stays as it was.
+ */
+static struct fared
+fare(const struct selecting *s, const struct crossing *of, uint32_t count)
+{
+	struct fared fared = { 0 };
+	uint64_t since_ps = UINT64_MAX;
+
+	for (uint32_t i = 0; i < count; i++) {
+		fared.lost += of[i].lost;
+		fared.dark += of[i].dark;
+		if (of[i].lost || of[i].dark)
+			since_ps = min_u64(since_ps, of[i].at_ps);
+	}
+	since_ps = (since_ps != UINT64_MAX ? since_ps : s->since_ps) + s->b->j->net.config.timeout_ps;
+	for (uint32_t i = 0; i < count; i++)
+		fared.well += !of[i].lost && !of[i].dark && !of[i].few && of[i].at_ps > since_ps;
+	return fared;
+}
+
 /* Likelihood of a switch that loses a part of all units, whole ones: those of which some are lost and some are well speak against it. */
 static double
 score(const struct selecting *s, const struct crossing *of, uint32_t count, enum unit unit)
@@ -205,19 +186,18 @@ score(const struct selecting *s, const struct crossing *of, uint32_t count, enum
 	uint32_t covered = 0, dark = 0;
 
 	for (uint32_t first = 0, end; first < count; first = end) {
-		uint32_t bad = 0, as_bad = 0;
+		struct fared fared;
 
-		for (end = first; end < count && is_one(&of[first], &of[end], unit); end++) {
-			bad += of[end].lost;
-			as_bad += of[end].dark;
-		}
-		if (bad + as_bad != end - first) {
+		for (end = first; end < count && is_one(&of[first], &of[end], unit); end++)
+			;
+		fared = fare(s, &of[first], end - first);
+		if (fared.well != 0) {
 			well++;
-			continue;
+		} else if (fared.lost + fared.dark != 0) {
+			lost++;
+			covered += fared.lost;
+			dark += fared.dark;
 		}
-		lost++;
-		covered += bad;
-		dark += as_bad;
 	}
 	if (2 * covered < s->nlost)
 		return -INFINITY; /* what is dark alone may be a link's */
@@ -254,18 +234,22 @@ choose(struct selecting *s, struct culprit *second)
 	return best;
 }
 
-/* Sets which ways it explains: all of pairs of which nothing goes through it. */
+/*
+ * Sets which ways it explains: all of pairs of which nothing goes through it; and of those that cross it and lost what came last, but too
+ * little to say so.
+ */
 static void
 find_explained(struct selecting *s, const struct culprit *by, uint8_t *ways)
 {
 	qsort(s->all, s->count, sizeof(*s->all), by_src);
 	for (uint32_t first = 0, end; first < s->count; first = end) {
-		uint32_t bad = 0;
+		struct fared fared;
 
 		for (end = first; end < s->count && is_one(&s->all[first], &s->all[end], UNIT_PAIR); end++)
-			bad += s->all[end].lost || s->all[end].dark;
-		for (uint32_t i = first; s->all[first].node == by->node && bad == end - first && i < end; i++)
-			ways[s->all[i].way] = 1;
+			;
+		fared = fare(s, &s->all[first], end - first);
+		for (uint32_t i = first; s->all[first].node == by->node && fared.well == 0 && i < end; i++)
+			ways[s->all[i].way] = s->all[i].lost || s->all[i].dark || s->all[i].few;
 	}
 }
 
@@ -324,12 +308,13 @@ selective_once(const struct ballot *b)
 	struct selecting s = { .b = b,
 			       .fates = calloc(nways, sizeof(*s.fates)),
 			       .clean_ps = calloc(net->run->nports + 1u, sizeof(*s.clean_ps)),
-			       .lost = calloc(nways, 1) };
+			       .lost = calloc(nways, 1),
+			       .since_ps = UINT64_MAX };
 	uint8_t *ways = calloc(nways, 1);
 	int rc = s.fates != NULL && s.clean_ps != NULL && s.lost != NULL && ways != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
-		count_fates(&s);
+		fates_count(b, s.fates);
 		rc = list_crossings(&s);
 	}
 	if (rc == 0 && s.nlost != 0) {

@@ -95,7 +95,7 @@ ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t trac
 		uint32_t may[NET_WAYS], nmay = 1;
 
 		may[0] = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
-		if (b->high || bad)
+		if (b->high || (bad && (!b->plain || may[0] == RUN_NONE)))
 			nmay = net_ways_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps, may);
 		if (b->high && nmay > 1)
 			return 0; /* nobody knows by which it went */

@@ -28,6 +28,7 @@ struct ballot {
 	struct judging *j;
 	enum pingmesh_network network;
 	bool high;      /* RTTs, not timeouts */
+	bool plain;     /* what was lost went by the way that was traced last before, whatever may have changed since */
 	uint32_t first; /* of the probes: those of periods before, too, of which something is left open */
 	uint8_t *voted; /* [end - first] probes that are explained, or wait for more of their like */
 };
@@ -95,6 +96,8 @@ bool ballot_is_over(const struct ballot *b, const struct net_probe *probe, const
 
 enum doubt { DOUBT_NONE, DOUBT_WAITS };
 
+/* @return 1: what was seen is surely likelier with the place than without it; 0; -ENOMEM */
+int doubt_is_none(const struct ballot *b, const struct likely_place *place, const struct pingmesh_problem *seen);
 /*
  * Could it as well be elsewhere? Then it is a known place that serves as well; or it waits for more; or, when it has waited long enough, all
  * places are named that are as good.

@@ -72,8 +72,7 @@ static void
 name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh_problem *seen)
 {
 	const struct votes *v = b->j->votes;
-	uint32_t link = tally_link(v->run, port);
-	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[link];
+	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[tally_link(v->run, port)];
 	bool all_hosts = node == RUN_NONE;
 
 	seen->node = node;
@@ -87,8 +86,15 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 	seen->kind = b->high ? PINGMESH_PROBLEM_RTT : all_hosts ? PINGMESH_PROBLEM_RNIC : PINGMESH_PROBLEM_SWITCH;
 	seen->probes = t->all;
 	seen->bad = t->bad;
+}
+
+static void
+count_vote(const struct ballot *b, uint32_t port, const struct pingmesh_problem *seen)
+{
+	const struct votes *v = b->j->votes;
+
 	b->j->own->votes++;
-	b->j->own->strongest_elsewhere += v->links[link].bad < most_votes(v) && node == RUN_NONE;
+	b->j->own->strongest_elsewhere += v->links[tally_link(v->run, port)].bad < most_votes(v) && seen->node == RUN_NONE;
 }
 
 /* ---- what is explained ---- */
@@ -206,27 +212,56 @@ take_known(const struct ballot *b, double *rtts)
 	return 0;
 }
 
+/* @return 1: the likeliest place; 0: there is none; -ENOMEM */
+static int
+find_place(const struct ballot *b, struct likely_place *place, struct pingmesh_problem *seen)
+{
+	struct votes *v = b->j->votes;
+	uint32_t link;
+	int rc;
+
+	*seen = (struct pingmesh_problem){ .node = RUN_NONE,
+					   .ways = 1u << PINGMESH_BY_VOTES,
+					   .networks = 1u << b->network };
+	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
+		return 0;
+	rc = likely_port(b, place);
+	if (rc < 0 || place->port == RUN_NONE)
+		return rc;
+	link = tally_link(v->run, place->port);
+	if (b->high && tally_surely(&v->links[link]) < LEAST_HIGH)
+		return 0;
+	name_place(b, place->port, whole_switch(b, link, place->log_likelihood), seen);
+	return 1;
+}
+
+/* A place that is sure by the ways that were traced before alone, without those to which routes changed since. @return as find_place() */
+static int
+find_plain(const struct ballot *b, struct likely_place *place, struct pingmesh_problem *seen)
+{
+	struct ballot plain = *b;
+	int rc;
+
+	plain.plain = true;
+	rc = find_place(&plain, place, seen);
+	return rc == 1 ? doubt_is_none(&plain, place, seen) : rc;
+}
+
 /* @return 1: a place was named, or what has none waits; 0: there is nothing left; -ENOMEM */
 static int
 vote_once(const struct ballot *b, double *rtts)
 {
-	struct votes *v = b->j->votes;
-	struct pingmesh_problem seen = { .node = RUN_NONE, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network };
+	struct pingmesh_problem seen;
 	struct likely_place place;
-	uint32_t link, node;
-	int rc;
+	int rc = b->high ? 0 : find_plain(b, &place, &seen);
+	bool sure = rc == 1;
 
-	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
-		return 0;
-	rc = likely_port(b, &place);
-	if (rc < 0 || place.port == RUN_NONE)
+	if (rc == 0)
+		rc = find_place(b, &place, &seen);
+	if (rc != 1)
 		return rc;
-	link = tally_link(v->run, place.port);
-	if (b->high && tally_surely(&v->links[link]) < LEAST_HIGH)
-		return 0;
-	node = whole_switch(b, link, place.log_likelihood);
-	name_place(b, place.port, node, &seen);
-	if (!b->high) {
+	count_vote(b, place.port, &seen);
+	if (!b->high && !sure) {
 		rc = doubt_place(b, &place, &seen);
 		if (rc < 0)
 			return rc;

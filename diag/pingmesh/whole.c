@@ -154,7 +154,7 @@ is_whole(const struct ballot *b, uint32_t node, uint32_t link, double log_likely
 	count_through(b, links, 2, false);
 	return rest->bad >= JUDGE_LEAST_TIMEOUTS &&
 	       (double)rest->bad / rest->all >= SWITCH_PART * v->links[link].bad / v->links[link].all &&
-	       (b->high || is_needed(b, node, links, log_likely));
+	       is_needed(b, node, links, log_likely);
 }
 
 /* Of the switches that the link's bad probes have in common, the one that most of all bad probes cross. */

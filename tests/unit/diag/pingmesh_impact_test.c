@@ -48,7 +48,29 @@ high_rtts_are_placed(void **state)
 	verdict_destroy(v);
 }
 
-/* Where kernels take the times, milliseconds are theirs. */
+/* Two congested links at once: what crosses a switch of the one may have met the other on its way back, and makes no bad switch. */
+static void
+two_congested_links_make_no_slow_switch(void **state)
+{
+	static const uint32_t seconds[] = { 42, 43, 44, 46 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.links[rig.nlinks++] =
+			(struct rig_link){ .from = RIG_SPINE(1), .to = 0, .delay_ps = 60 * PS_PER_US, .start_ps = 20 * S };
+		rig.links[rig.nlinks++] = (struct rig_link){
+			.from = 2, .to = RIG_SPINE(0), .delay_ps = 100 * PS_PER_US, .start_ps = seconds[i] * S
+		};
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "high-rtt s1:1", "high-rtt l2:4");
+		verdict_destroy(v);
+	}
+}
+
 /* Most probes meet a queue, from the first to the last, and some do not: neither the tuple's own median nor its least RTT tells. */
 static void
 a_queue_that_never_goes_is_high(void **state)
@@ -68,6 +90,7 @@ a_queue_that_never_goes_is_high(void **state)
 	verdict_destroy(v);
 }
 
+/* Where kernels take the times, milliseconds are theirs. */
 static void
 high_rtts_of_kernels_are_not_told(void **state)
 {
@@ -167,8 +190,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_queue_that_never_goes_is_high),    cmocka_unit_test(high_rtts_are_placed),
-		cmocka_unit_test(high_rtts_of_kernels_are_not_told),  cmocka_unit_test(the_order_of_results_is_nothing),
+		cmocka_unit_test(two_congested_links_make_no_slow_switch),
+		cmocka_unit_test(a_queue_that_never_goes_is_high),
+		cmocka_unit_test(high_rtts_are_placed),
+		cmocka_unit_test(high_rtts_of_kernels_are_not_told),
+		cmocka_unit_test(the_order_of_results_is_nothing),
 		cmocka_unit_test(problems_matter_as_services_suffer),
 	};
 

@@ -71,7 +71,7 @@ a_switch_that_loses_by_addresses_is_named(void **state)
 
 	(void)state;
 	rig_init(&rig, 60 * S);
-	rig.holes[0] = (struct rig_hole){ RIG_SPINE(1), 4 };
+	rig.holes[0] = (struct rig_hole){ .node = RIG_SPINE(1), .host = 4 };
 	v = rig_diagnose(&rig);
 	ASSERT_FINDINGS(v, "switch-problem s1");
 	assert_int_equal(rig_cause(v, PINGMESH_RNIC), 0);
@@ -87,8 +87,8 @@ a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone(void **state)
 
 	(void)state;
 	rig_init(&rig, 60 * S);
-	rig.holes[0] = (struct rig_hole){ RIG_SPINE(0), 1 };
-	rig.holes[1] = (struct rig_hole){ RIG_SPINE(0), 5 };
+	rig.holes[0] = (struct rig_hole){ .node = RIG_SPINE(0), .host = 1 };
+	rig.holes[1] = (struct rig_hole){ .node = RIG_SPINE(0), .host = 5 };
 	v = rig_diagnose(&rig);
 	ASSERT_FINDINGS(v, "switch-problem s0");
 	verdict_destroy(v);

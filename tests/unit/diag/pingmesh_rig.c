@@ -15,7 +15,6 @@
 #define SWITCH_PS (300 * PS_PER_NS)
 #define CPU_PS (20 * PS_PER_US)
 #define QPN(rnic, times) (1000 + 10 * (rnic) + (times))
-#define PORTS 4 /* source ports of a pair: all ways there and back */
 
 static bool
 is_within(uint64_t time_ps, uint64_t start_ps, uint64_t end_ps)
@@ -66,6 +65,13 @@ nic_loses(struct rig *rig, uint32_t rnic, uint64_t time_ps)
 	return deaf || chance(rig, rig->nic_loss[rnic]);
 }
 
+static bool
+is_hole(const struct rig_hole *hole, uint32_t node, uint32_t from, uint32_t to, uint64_t time_ps)
+{
+	return hole->node == node && hole->host == to && (hole->sender == 0 || hole->sender == from + 1) &&
+	       time_ps >= hole->start_ps;
+}
+
 /* A packet's way from NIC to NIC. @return whether it is lost */
 static bool
 travel(struct rig *rig, uint32_t from, uint32_t to, uint32_t spine, uint64_t time_ps, uint64_t *delay_ps)
@@ -77,8 +83,8 @@ travel(struct rig *rig, uint32_t from, uint32_t to, uint32_t spine, uint64_t tim
 	if (leaf_of(from) != leaf_of(to)) {
 		lost |= cross(rig, leaf_of(from), RIG_SPINE(spine), time_ps, delay_ps);
 		lost |= cross(rig, RIG_SPINE(spine), leaf_of(to), time_ps, delay_ps);
-		for (uint32_t i = 0; i < 2; i++)
-			lost |= rig->holes[i].node == RIG_SPINE(spine) && rig->holes[i].host == host_of(to);
+		for (uint32_t i = 0; i < RIG_HOLES; i++)
+			lost |= is_hole(&rig->holes[i], RIG_SPINE(spine), host_of(from), host_of(to), time_ps);
 	}
 	lost |= cross(rig, leaf_of(to), RIG_HOST(host_of(to)), time_ps, delay_ps);
 	return lost;
@@ -109,18 +115,18 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 	return QPN(rnic, restart_ps != 0 && time_ps >= restart_ps + known_ps);
 }
 
-/* What a responder tells of one tuple, with its uploads, as its probes come. @param came  0: none has, until the time */
+/* What a responder tells of a tuple, with its uploads, as its probes come. @param came  0: none has, until the time */
 static void
-hear(struct rig *rig, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool came, uint64_t *uploaded_ps)
+hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool came)
 {
-	struct rec_heard *rec = &rig->hears;
+	struct rec_heard *rec = &hears->rec;
 
 	if (rec->qpn != qpn)
 		*rec = (struct rec_heard){ .qpn = qpn }; /* of another life of the prober's agent */
-	for (; *uploaded_ps <= probe->sent_ps; *uploaded_ps += UPLOAD_PS) {
+	for (; hears->upload_ps <= probe->sent_ps; hears->upload_ps += UPLOAD_PS) {
 		rec->tuple = probe->tuple;
 		rec->nic = to >= RIG_HOSTS;
-		RECORDS_PUT(&rig->r, *rec, REC_HEARD, RIG_HOST(host_of(to)), *uploaded_ps);
+		RECORDS_PUT(&rig->r, *rec, REC_HEARD, RIG_HOST(host_of(to)), hears->upload_ps);
 		if (rec->count != 0)
 			*rec = (struct rec_heard){ .qpn = qpn, .chained = 1, .after_seq = rec->last_seq };
 	}
@@ -149,8 +155,8 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	rec.prober_ps = processing(rig, host_of(from), time_ps);
 	rec.responder_ps = processing(rig, host_of(to), time_ps);
 	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
-	if (rig->heard && kind == REC_PROBE_SERVICE)
-		hear(rig, &rec, qpn_of(rig, from, time_ps, 0), to, !lost, &rig->heard_ps);
+	if (rig->all_heard || (rig->heard && kind == REC_PROBE_SERVICE))
+		hear(rig, &rig->hears[from][to][i], &rec, qpn_of(rig, from, time_ps, 0), to, !lost);
 	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
 	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
 	    rec.responder_ps >= TIMEOUT_PS || is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
@@ -191,25 +197,26 @@ trace(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t life)
 	}
 }
 
-/* Every second a ToR-mesh probe a pair; of the others one of the tuples in turn. */
+/* Every second, or as often as the test says, a ToR-mesh probe a pair; of the others one of the tuples in turn. */
 static void
 probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 {
 	bool mesh = leaf_of(from) == leaf_of(to);
 	bool service = rig->service[0] != rig->service[1] && from == rig->service[0] && to == rig->service[1];
-	uint32_t count = (uint32_t)(rig->end_ps / PS_PER_S);
+	uint64_t gap_ps = rig->gap_ps != 0 ? rig->gap_ps : PS_PER_S;
+	uint32_t count = (uint32_t)(rig->end_ps / gap_ps);
 
 	if (host_of(from) == host_of(to) || (rig->mesh_only && !mesh && !service))
 		return;
-	for (uint32_t i = 0; i < (mesh ? 1 : PORTS) && !rig->untraced; i++)
+	for (uint32_t i = 0; i < (mesh ? 1 : RIG_PORTS) && !rig->untraced; i++)
 		for (uint32_t life = !rig->retraced; life < 2; life++)
 			trace(rig, from, to, i, life);
 	for (uint32_t k = 0; k < count; k++) {
 		uint32_t s = rig->backwards ? count - 1 - k : k;
-		uint64_t time_ps = s * PS_PER_S + (10 * from + to) * PS_PER_MS;
+		uint64_t time_ps = s * gap_ps + (10 * from + to) * PS_PER_MS;
 
 		if (mesh || !rig->mesh_only)
-			probe(rig, from, to, mesh ? 0 : s % PORTS, mesh ? REC_PROBE_TOR_MESH : REC_PROBE_INTER_TOR,
+			probe(rig, from, to, mesh ? 0 : s % RIG_PORTS, mesh ? REC_PROBE_TOR_MESH : REC_PROBE_INTER_TOR,
 			      time_ps);
 		if (service)
 			probe(rig, from, to, 1, REC_PROBE_SERVICE, time_ps + 500 * PS_PER_MS);

@@ -20,6 +20,8 @@
 #define RIG_HOST(i) (RIG_LEAVES + RIG_SPINES + (i))
 #define RIG_NODES (RIG_LEAVES + RIG_SPINES + RIG_HOSTS)
 #define RIG_UPLINK 3 /* port of a leaf to spine 0; to spine 1 the next one */
+#define RIG_HOLES 8
+#define RIG_PORTS 4 /* source ports of a pair: all ways there and back */
 #define RIG_PERIOD_PS (20 * PS_PER_S)
 
 /* What a link, by its nodes in this direction, does to packets in a time. */
@@ -34,6 +36,8 @@ struct rig_link {
 /* A switch loses what is for a host. */
 struct rig_hole {
 	uint32_t node, host; /* node 0: there is none */
+	uint32_t sender;     /* of what this one sends, counted from 1; 0: whoever does */
+	uint64_t start_ps;
 };
 
 struct rig_host {
@@ -47,19 +51,25 @@ struct rig_host {
 	uint64_t mute_ps;             /* answers nothing from fast_ps until then: all is too late; 0: it does */
 };
 
+/* What a responder tells of a tuple with its next upload. */
+struct rig_hears {
+	struct rec_heard rec;
+	uint64_t upload_ps;
+};
+
 struct rig {
 	struct records r;
 	struct prng prng;
 	struct rig_link links[8];
 	uint32_t nlinks;
-	struct rig_hole holes[2];
+	struct rig_hole holes[RIG_HOLES];
 	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
+	uint64_t gap_ps; /* between two probes of a pair; 0: a second */
 	bool untraced, mesh_only, software_times;
-	bool heard; /* the responder of the service's tuple tells what came */
-	struct rec_heard hears;
-	uint64_t heard_ps;
+	bool heard, all_heard; /* the responder of the service's tuple tells what came; those of all tuples do */
+	struct rig_hears hears[RIG_RNICS][RIG_RNICS][RIG_PORTS];
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
 	bool backwards;      /* the records of probes come in the opposite order */
