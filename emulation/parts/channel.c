@@ -101,6 +101,15 @@ channel_flush(struct channel *channel)
 	}
 }
 
+void
+channel_shut(struct channel *channel)
+{
+	if (channel->fd < 0 || channel->shut || channel_waits(channel))
+		return;
+	channel->shut = true;
+	shutdown(channel->fd, SHUT_WR);
+}
+
 bool
 channel_read(struct channel *channel)
 {

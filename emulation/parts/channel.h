@@ -19,6 +19,7 @@ struct channel {
 	uint8_t *out;
 	size_t out_head, out_used, out_cap;
 	bool ended; /* the other end has closed; what it had sent can still be taken */
+	bool shut;  /* this end says no more */
 	int error;  /* errno of a read or write; ENOBUFS: it left too much unread */
 };
 
@@ -37,6 +38,11 @@ void channel_put(struct channel *channel, enum parts_type type, const void *body
 		 size_t more_size);
 /* Writes what the socket takes. */
 void channel_flush(struct channel *channel);
+/*
+ * Once all has been written: nothing more is said. Who closes a TCP connection in which bytes lie unread resets it (RFC 1122, 4.2.2.13),
+ * and what the other end has not received is lost: shut it down first, and read until the other end has done so, too.
+ */
+void channel_shut(struct channel *channel);
 /* Reads what is there. @return whether anything came */
 bool channel_read(struct channel *channel);
 /* @return 1 with the next whole message; 0: none yet; -EPROTO with err set: it is none */

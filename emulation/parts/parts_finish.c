@@ -98,11 +98,57 @@ left_bytes(const struct parts *parts)
 	return bytes;
 }
 
+/* Until all has left, or nobody takes any of it. */
+static void
+flush_all(struct parts *parts)
+{
+	struct patience taken = { 0 };
+
+	while (left_bytes(parts) != 0) {
+		size_t waits = left_bytes(parts);
+
+		parts_flush(parts);
+		if (left_bytes(parts) != waits)
+			patience_renew(&taken);
+		if (patience_look(&taken, clock_now_ns()) >= patience_ns()) {
+			if (channel_waits(&parts->peers[0].channel))
+				parts_lose(parts, 0, "it takes nothing any more");
+			break;
+		}
+		parts_sleep(parts, clock_now_ns() + FINISH_SLICE_NS);
+		parts_take_in(parts);
+	}
+}
+
+static bool
+is_open(const struct part_peer *peer)
+{
+	return !peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && !peer->channel.ended;
+}
+
+/* What was said last arrives: this part is there until the others have said all, too. */
+static void
+leave(struct parts *parts)
+{
+	struct patience left = { 0 };
+	bool any = true;
+
+	for (uint32_t p = 0; p < parts->count; p++)
+		channel_shut(&parts->peers[p].channel);
+	while (any && patience_look(&left, clock_now_ns()) < patience_ns()) {
+		any = false;
+		for (uint32_t p = 0; p < parts->count; p++)
+			any |= is_open(&parts->peers[p]);
+		if (any)
+			parts_sleep(parts, clock_now_ns() + FINISH_SLICE_NS);
+		parts_take_in(parts);
+	}
+}
+
 static void
 tell(struct parts *parts)
 {
 	struct part_peer *first = &parts->peers[0];
-	struct patience taken = { 0 };
 
 	parts_collect(parts, TIME_NEVER);
 	for (uint32_t i = 0; i < parts->scenario->topo->nnodes; i++) {
@@ -117,20 +163,18 @@ tell(struct parts *parts)
 	}
 	tell_faults(parts);
 	channel_put(&first->channel, PARTS_DONE, NULL, 0, NULL, 0);
-	while (left_bytes(parts) != 0) {
-		size_t waits = left_bytes(parts);
+	flush_all(parts);
+	leave(parts);
+}
 
-		parts_flush(parts);
-		if (left_bytes(parts) != waits)
-			patience_renew(&taken);
-		if (patience_look(&taken, clock_now_ns()) >= patience_ns()) {
-			if (channel_waits(&first->channel))
-				parts_lose(parts, 0, "it takes nothing any more");
-			break;
-		}
-		parts_sleep(parts, clock_now_ns() + FINISH_SLICE_NS);
-		parts_take_in(parts);
-	}
+/* Whoever has told all may go. */
+static void
+let_go(struct parts *parts)
+{
+	parts_flush(parts);
+	for (uint32_t p = 1; p < parts->count; p++)
+		if (parts->peers[p].done)
+			channel_shut(&parts->peers[p].channel);
 }
 
 static void
@@ -140,13 +184,17 @@ listen_to_all(struct parts *parts)
 		struct part_peer *peer = &parts->peers[p];
 
 		peer->silent = (struct patience){ 0 };
-		while (!peer->lost && !peer->done) {
-			if (patience_look(&peer->silent, clock_now_ns()) >= patience_ns())
+		let_go(parts);
+		while (!peer->lost && !peer->channel.shut && !(peer->done && peer->channel.error != 0)) {
+			bool late = patience_look(&peer->silent, clock_now_ns()) >= patience_ns();
+
+			if (late && peer->done)
+				break;
+			if (late)
 				parts_lose(parts, p, "it did not tell what became of its nodes");
-			else
-				parts_sleep(parts, clock_now_ns() + FINISH_SLICE_NS);
+			parts_sleep(parts, clock_now_ns() + FINISH_SLICE_NS);
 			parts_take_in(parts);
-			parts_flush(parts);
+			let_go(parts);
 		}
 	}
 }

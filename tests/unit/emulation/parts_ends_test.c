@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How parts begin and end together: what is said last arrives, and nobody waits for ever. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/units.h"
+#include "tests/unit/emulation/parts_rig.h"
+
+#define MS_NS 1000000ULL
+
+static const struct parts_bye complete = { .reason = REC_END_COMPLETE, .node = REC_NONE };
+
+/* One that has said all and is gone is not lost, though it cannot be told anything any more. */
+static void
+test_gone_after_bye(void **state)
+{
+	struct rig rig = rig_open(0, false, "");
+	struct part_peer *peer = &rig.parts->peers[1];
+	const struct parts_promise promise = { 0 };
+
+	(void)state;
+	assert_true(rig_say(rig.theirs[1], PARTS_BYE, &complete, sizeof(complete)));
+	assert_true(rig_say(rig.theirs[1], PARTS_DONE, NULL, 0));
+	close(rig.theirs[1]);
+	rig.theirs[1] = -1;
+	channel_put(&peer->channel, PARTS_PROMISE, &promise, sizeof(promise), NULL, 0);
+	parts_flush(rig.parts);
+	assert_int_equal(peer->channel.error, EPIPE);
+	parts_take_in(rig.parts);
+	assert_true(peer->bye && peer->done);
+	assert_false(peer->lost);
+	assert_false(rig.parts->over);
+	rig_close(&rig);
+}
+
+/* One that is gone without a word is lost. */
+static void
+test_gone(void **state)
+{
+	struct rig rig = rig_open(0, false, "");
+
+	(void)state;
+	close(rig.theirs[1]);
+	rig.theirs[1] = -1;
+	parts_take_in(rig.parts);
+	assert_true(rig.parts->peers[1].lost);
+	assert_int_equal(rig.parts->reason, REC_END_PART_LOST);
+	rig_close(&rig);
+}
+
+/* Somebody has much to take before what is said last. */
+static void
+fill(struct rig *rig, uint32_t peer, int messages)
+{
+	const struct parts_promise promise = { 0 };
+
+	for (int i = 0; i < messages; i++)
+		channel_put(&rig->parts->peers[peer].channel, PARTS_PROMISE, &promise, sizeof(promise), NULL, 0);
+}
+
+/* What waits for a part that is not the first leaves, too, before this one goes. */
+static void
+test_bye_to_others(void **state)
+{
+	struct rig rig = rig_open(1, false, "");
+	struct rig_peer first = { .fd = rig.theirs[0], .until = PARTS_DONE };
+	struct rig_peer other = { .fd = rig.theirs[2], .until = PARTS_BYE, .wait_ms = 300 };
+
+	(void)state;
+	fill(&rig, 2, 100000); /* more than a socket takes */
+	assert_true(rig_say(rig.theirs[0], PARTS_BYE, &complete, sizeof(complete)));
+	parts_stop(rig.parts);
+	assert_true(channel_waits(&rig.parts->peers[2].channel));
+	rig_peer_start(&first);
+	rig_peer_start(&other);
+	parts_finish(rig.parts);
+	rig_close(&rig);
+	rig_peer_join(&first);
+	rig_peer_join(&other);
+	assert_int_equal(other.types[PARTS_BYE], 1);
+	assert_int_equal(first.types[PARTS_DONE], 1);
+}
+
+/* Over TCP, where a socket that is closed with bytes unread takes back what has not arrived. */
+static void
+test_told_over_tcp(void **state)
+{
+	struct rig rig = rig_open(1, true, "");
+	struct rig_peer first = { .fd = rig.theirs[0], .until = PARTS_DONE, .wait_ms = 300, .talks = true };
+	struct rig_peer other = { .fd = rig.theirs[2], .until = PARTS_BYE, .wait_ms = 300, .talks = true };
+
+	(void)state;
+	fill(&rig, 0, 500); /* more than is received at once, and less than what can be sent */
+	fill(&rig, 2, 500);
+	for (uint32_t p = 0; p < RIG_PARTS; p += 2)
+		assert_true(rig_say(rig.theirs[p], PARTS_BYE, &complete, sizeof(complete)));
+	parts_stop(rig.parts);
+	rig_peer_start(&first);
+	rig_peer_start(&other);
+	parts_finish(rig.parts);
+	assert_false(rig.parts->over);
+	emulation_destroy(rig.emulation);
+	parts_destroy(rig.parts);
+	rig.emulation = NULL;
+	rig.parts = NULL;
+	rig_peer_join(&first);
+	rig_peer_join(&other);
+	assert_int_equal(first.types[PARTS_COUNTERS], 2);
+	assert_int_equal(first.types[PARTS_DONE], 1);
+	assert_int_equal(other.types[PARTS_BYE], 1);
+	assert_false(first.reset || other.reset);
+	rig_close(&rig);
+}
+
+/* The first lets each go that has told all. */
+static void
+test_first_lets_go(void **state)
+{
+	struct rig rig = rig_open(0, true, "");
+	struct rig_peer peers[RIG_PARTS] = { 0 };
+
+	(void)state;
+	parts_stop(rig.parts);
+	for (uint32_t p = 1; p < RIG_PARTS; p++) {
+		peers[p].fd = rig.theirs[p];
+		assert_true(rig_say(rig.theirs[p], PARTS_BYE, &complete, sizeof(complete)));
+		assert_true(rig_say(rig.theirs[p], PARTS_DONE, NULL, 0));
+		rig_peer_start(&peers[p]);
+	}
+	parts_finish(rig.parts);
+	for (uint32_t p = 1; p < RIG_PARTS; p++) {
+		rig_peer_join(&peers[p]); /* it ends, and parts are there still */
+		assert_false(peers[p].reset);
+		assert_int_equal(peers[p].types[PARTS_BYE], 1);
+		assert_false(rig.parts->peers[p].lost);
+	}
+	rig_close(&rig);
+}
+
+#define LIMIT "limits = { connect = \"400ms\"; };"
+
+static uint64_t
+begin(struct rig *rig, int *ret)
+{
+	uint64_t zero_ns, before_ns = clock_now_ns();
+	struct err err = { "" };
+
+	*ret = parts_start(rig->parts, &zero_ns, &err);
+	return clock_now_ns() - before_ns;
+}
+
+/* Whoever says nothing is waited for as long as said; the first, whom the others hear, gives up first. */
+static void
+test_silent(void **state)
+{
+	(void)state;
+	for (uint32_t which = 0; which < 2; which++) {
+		struct rig rig = rig_open(which, false, LIMIT);
+		int ret;
+		uint64_t took_ns = begin(&rig, &ret);
+
+		assert_int_equal(ret, -ETIMEDOUT);
+		assert_in_range(took_ns, (which + 1) * 400 * MS_NS, ((which + 1) * 400 + 3000) * MS_NS);
+		rig_close(&rig);
+	}
+}
+
+static void *
+start_late(void *ctx)
+{
+	usleep(600000); /* one and a half of the limit */
+	rig_say(*(int *)ctx, PARTS_START, NULL, 0);
+	return NULL;
+}
+
+static void
+test_late_start(void **state)
+{
+	struct rig rig = rig_open(1, false, LIMIT);
+	pthread_t thread;
+	int ret;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, start_late, &rig.theirs[0]), 0);
+	begin(&rig, &ret);
+	assert_int_equal(ret, 0);
+	pthread_join(thread, NULL);
+	rig_close(&rig);
+}
+
+struct drip {
+	int fd;
+	atomic_bool over;
+};
+
+static void *
+trickle(void *ctx)
+{
+	const struct parts_hdr hdr = { .magic = PARTS_MAGIC, .type = PARTS_RECORDS, .size = PARTS_MAX_BODY };
+	struct drip *drip = ctx;
+
+	for (size_t i = 0; !atomic_load(&drip->over); i++) {
+		if (send(drip->fd, i < sizeof(hdr) ? (const char *)&hdr + i : "", 1, MSG_NOSIGNAL) != 1)
+			break;
+		usleep(5000);
+	}
+	return NULL;
+}
+
+/* One that says a little, always, is not waited for any longer. */
+static void
+test_trickle(void **state)
+{
+	struct rig rig = rig_open(0, false, LIMIT);
+	struct drip drip = { .fd = rig.theirs[1] };
+	pthread_t thread;
+	uint64_t took_ns;
+	int ret;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, trickle, &drip), 0);
+	took_ns = begin(&rig, &ret);
+	assert_int_equal(ret, -ETIMEDOUT);
+	assert_in_range(took_ns, 400 * MS_NS, 3400 * MS_NS);
+	atomic_store(&drip.over, true);
+	pthread_join(thread, NULL);
+	rig_close(&rig);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gone_after_bye), cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_bye_to_others),  cmocka_unit_test(test_told_over_tcp),
+		cmocka_unit_test(test_first_lets_go),  cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_late_start),     cmocka_unit_test(test_trickle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

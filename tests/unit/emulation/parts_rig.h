@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One part of three, and sockets in place of the other two. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "emulation/parts/parts_state.h"
+
+#define RIG_PARTS 3
+
+struct rig {
+	struct scenario *scenario;
+	struct parts *parts;
+	struct emulation *emulation;
+	int theirs[RIG_PARTS]; /* the other ends; -1: none */
+};
+
+/* @param tcp  with as little room in sockets as there can be, else unix. @param rest  of the scenario */
+struct rig rig_open(uint32_t which, bool tcp, const char *rest);
+void rig_close(struct rig *rig);
+/* What another part says, in blocking writes. @return false: nobody takes it */
+bool rig_say(int fd, enum parts_type type, const void *body, size_t size);
+
+/* Another part that hears all that is said to it, in a thread. */
+struct rig_peer {
+	int fd;
+	unsigned wait_ms;      /* before it reads anything */
+	bool talks;            /* says again and again that it lives, until it has heard the last */
+	enum parts_type until; /* then it says no more; PARTS_NONE: only when the other end does not */
+	pthread_t thread, talker;
+	atomic_bool heard_last, ended, reset; /* ended: read up to the end; reset: that was none */
+	atomic_uint types[PARTS_TYPES];       /* messages heard of each type */
+};
+
+void rig_peer_start(struct rig_peer *peer);
+/* Until its reading has ended. */
+void rig_peer_join(struct rig_peer *peer);

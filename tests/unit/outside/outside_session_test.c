@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One outside program, played by this test, at the other end of its control socket. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "outside/report.h"
+#include "outside/session.h"
+
+static const char finding[] =
+	"{\"finding\": {\"type\": \"deep-queue\", \"where\": {\"ports\": [\"6:2\"]}, \"time\": {\"start_ns\": 1, "
+	"\"end_ns\": 2}, \"confidence\": 0.5, \"evidence\": \"so it is\"}}\n";
+
+static struct outside_session
+open_session(int *theirs)
+{
+	struct outside_session session = { .program = { .records = -1, .control = -1 }, .real_time = true };
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	session.program.control = fds[0];
+	session.in = malloc(OUTSIDE_LINE_BYTES);
+	session.out = malloc(OUTSIDE_LINE_BYTES);
+	*theirs = fds[1];
+	outside_account_init(&session.account, "./played", NULL, 0);
+	return session;
+}
+
+struct looked {
+	uint32_t count;
+	bool nothing_is_there;
+};
+
+static int
+look(void *ctx, const struct outside_finding *found, struct err *err)
+{
+	struct looked *looked = ctx;
+
+	(void)found;
+	looked->count++;
+	return looked->nothing_is_there ? err_set(err, -EINVAL, "there is no such port") : 0;
+}
+
+static void
+say_finding(struct outside_session *session, const struct outside_driver *driver, int theirs)
+{
+	assert_int_equal(write(theirs, finding, sizeof(finding) - 1), (int)sizeof(finding) - 1);
+	session->turn_lines = 0; /* a turn each */
+	outside_session_hear(session, driver, 1);
+}
+
+/* What is beyond the last that is taken is refused as such, whatever it says: nobody looks at it. */
+static void
+test_findings_end(void **state)
+{
+	struct looked looked = { 0 };
+	const struct outside_driver driver = { .ctx = &looked, .check = look };
+	int theirs;
+	struct outside_session session = open_session(&theirs);
+
+	(void)state;
+	for (uint32_t i = 0; i < OUTSIDE_FINDINGS; i++)
+		say_finding(&session, &driver, theirs);
+	assert_int_equal(session.account.nfindings, OUTSIDE_FINDINGS);
+	assert_int_equal(session.account.refused, 0);
+	looked.nothing_is_there = true;
+	say_finding(&session, &driver, theirs);
+	assert_int_equal(looked.count, OUTSIDE_FINDINGS);
+	assert_false(session.account.left_out);
+	assert_int_equal(session.account.refused, 1);
+	assert_string_equal(session.account.refused_why, "finding: there are a thousand already");
+	outside_session_close(&session);
+	outside_account_fini(&session.account);
+	close(theirs);
+}
+
+static int
+read_report(const char *path, struct err *err)
+{
+	struct outside_report report = { 0 };
+	int ret;
+
+	errno = ENOENT; /* of whatever was looked for last */
+	ret = outside_report_read(path, &report, err);
+	assert_int_equal(report.count, 0);
+	outside_report_fini(&report);
+	return ret;
+}
+
+/* A file that cannot be read is none that is not there. */
+static void
+test_damaged_report(void **state)
+{
+	char path[] = "/tmp/outside-session-XXXXXX";
+	int fd = mkstemp(path);
+	struct err err = { "" };
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "{ \"programs\": [", 15), 15);
+	close(fd);
+	assert_int_equal(read_report(path, &err), -EINVAL);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(read_report(path, &err), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_findings_end),
+		cmocka_unit_test(test_damaged_report),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
