@@ -22,6 +22,7 @@ run_nic(struct external *host, struct external_nic *nic, const struct window *wi
 
 	port_tend(nic->port);
 	nic->up = port_up(nic->port);
+	nic->now_ps = nic->limit_ps = window->start_ps; /* what is sent back waits for its turn */
 	if (!link_is_idle(rx, window->parity)) {
 		link_receive(rx, window->parity);
 		npkts = link_arrivals(rx, window->end_ps, &pkts);

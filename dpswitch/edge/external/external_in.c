@@ -288,11 +288,14 @@ dequeue(struct external *host, struct external_nic *nic)
 	return i;
 }
 
-/* Class 0 first, then the others in turn. @return class whose first frame may go, EXTERNAL_CLASSES: none */
+/*
+ * Class 0 first, then the others in turn. In class 0 is also what the NIC sends back, once it has arrived.
+ * @return class whose first frame may go, EXTERNAL_CLASSES: none
+ */
 static uint8_t
-select_class(const struct external_nic *nic)
+select_class(const struct external_nic *nic, uint64_t start_ps)
 {
-	if (!fifo_empty(&nic->stage[0]))
+	if (!fifo_empty(&nic->stage[0]) && fifo_at(&nic->stage[0], 0)->time_ps <= start_ps)
 		return 0;
 	for (uint8_t i = 1; i < EXTERNAL_CLASSES; i++) {
 		uint8_t c = (uint8_t)(1 + (nic->turn + i - 1) % (EXTERNAL_CLASSES - 1));
@@ -308,9 +311,13 @@ send_staged(struct external *host, struct external_nic *nic)
 {
 	while (nic->staged != 0) {
 		uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
-		uint8_t c = select_class(nic);
+		uint8_t c = select_class(nic, start_ps);
 		const struct pkt *p;
 
+		if (c == EXTERNAL_CLASSES && !fifo_empty(&nic->stage[0])) {
+			start_ps = fifo_at(&nic->stage[0], 0)->time_ps;
+			c = 0;
+		}
 		if (c == EXTERNAL_CLASSES || start_ps >= nic->limit_ps)
 			return;
 		p = fifo_pop(&nic->stage[c]);

@@ -105,6 +105,7 @@ poll_arrived(struct external *host, struct external_nic *nic, const struct pkt *
 	}
 	if (host->node.flows->flows[p->flow].dst_node != host->node.id || !telem_poll_turns(&nic->telem, p, &back))
 		return;
+	back.time_ps = p->time_ps; /* it leaves no earlier */
 	poll_leaves(host, nic, &back, p->time_ps);
 	node_count_control(&host->node.count, &back);
 	external_stage(host, nic, &back);

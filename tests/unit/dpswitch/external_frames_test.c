@@ -261,6 +261,44 @@ polls_are_answered_and_notifications_delivered(void **state)
 	xrig_stop(&x);
 }
 
+/* What left in the window that has ended left in it, and not before; a poll that was sent back is counted. */
+static uint32_t sent_back;
+
+static void
+look_at_times(void *ctx, const struct window *window)
+{
+	const struct xrig *x = (const struct xrig *)((const char *)ctx - offsetof(struct xrig, f));
+
+	for (uint32_t i = 0; i < x->f.topo->nports; i++) {
+		const struct link *link = &x->f.fabric->links[i];
+		const struct link_lane *lane = &link->lane[window->parity];
+
+		for (uint32_t n = 0; n < lane->npkts; n++) {
+			assert_true(lane->pkts[n].time_ps - link->delay_ps >= window->start_ps);
+			sent_back += x->f.topo->ports[i].node == x->nodes[PAIR_B]->id && lane->pkts[n].type == PKT_POLL;
+		}
+	}
+}
+
+/* A NIC that is where a victim's path ends sends the poll back when it has arrived, whether it was busy before or not. */
+static void
+polls_are_sent_back_when_they_came(void **state)
+{
+	struct xrig x = { 0 };
+
+	(void)state;
+	sent_back = 0;
+	pair_start(&x, "", 2);
+	x.f.fabric->hooks.sent = look_at_times;
+	send_control(&x, PAIR_A, PKT_POLL, 77, POLL_VICTIM | POLL_ACKS);
+	pair_send(&x, PAIR_A, 20, 900);
+	send_control(&x, PAIR_A, PKT_POLL, 78, POLL_VICTIM | POLL_ACKS);
+	xrig_run(&x, 5 * PS_PER_MS);
+	assert_int_equal(sent_back, 2);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
 int
 main(void)
 {
@@ -271,6 +309,7 @@ main(void)
 		cmocka_unit_test(answers_belong_to_the_flow_that_runs_the_other_way),
 		cmocka_unit_test(arp_is_answered_and_noise_is_dropped_by_name),
 		cmocka_unit_test(polls_are_answered_and_notifications_delivered),
+		cmocka_unit_test(polls_are_sent_back_when_they_came),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
