@@ -59,6 +59,9 @@ start(struct launch_parts *parts, uint32_t which, struct err *err)
 	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0 || run_dir_make(parts->dir[which], err) < 0 ||
 	    launch_parts_add(parts, which, &args, err) < 0)
 		return -ENOENT;
+	if (launch->hosts != NULL &&
+	    (child_add(&args, "--hosts", err) < 0 || child_add(&args, launch->private_dir, err) < 0))
+		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)
 			return -E2BIG;

@@ -19,14 +19,20 @@ hook_interrupted(void *ctx)
 	return interrupt_asked();
 }
 
+void
+emulation_settle(const struct emulation *emulation)
+{
+	for (uint32_t i = 0; i < emulation->ndrivers; i++)
+		if (emulation->drivers[i].ops->settle != NULL)
+			emulation->drivers[i].ops->settle(emulation->drivers[i].ctx);
+}
+
 static uint64_t
 hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
 	struct emulation *emulation = ctx;
 
-	for (uint32_t i = 0; i < emulation->ndrivers; i++)
-		if (emulation->drivers[i].ops->settle != NULL)
-			emulation->drivers[i].ops->settle(emulation->drivers[i].ctx);
+	emulation_settle(emulation);
 	return pacer_wait(&emulation->pacer, earliest_ps, start_ps);
 }
 
@@ -51,8 +57,8 @@ hook_change(void *ctx, uint64_t now_ps)
 	outsiders_run(emulation, now_ps);
 }
 
-static bool
-all_ready(const struct emulation *emulation)
+bool
+emulation_ready(const struct emulation *emulation)
 {
 	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
 		const struct host_driver *driver = &emulation->drivers[i];
@@ -118,8 +124,11 @@ watch_failure(struct emulation *emulation, const struct host_driver *driver)
 void
 emulation_watch_hosts(struct emulation *emulation)
 {
-	bool preparing = emulation->phase == EMULATION_PREPARE, unready = preparing && !all_ready(emulation);
+	const struct host_driver *others = emulation->part != NULL ? &emulation->part->hosts : NULL;
+	bool preparing = emulation->phase == EMULATION_PREPARE, unready = preparing && !emulation_ready(emulation);
 
+	if (preparing && others != NULL)
+		unready |= !others->ops->ready(others->ctx);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		struct node *host = emulation->hosts[i];
 

@@ -11,6 +11,8 @@
  */
 #pragma once
 
+#include <jansson.h>
+
 #include "common/err.h"
 #include "common/record/buffer.h"
 #include "common/wire/switch_manage.h"
@@ -59,6 +61,14 @@ struct host_driver_ops {
 	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
 	/* First phase: all hosts are connected, and nothing has moved for a while. */
 	bool (*ready)(void *ctx);
+	/* For run.json: what its hosts went through, after the last window; the caller's. NULL: there is nothing to tell */
+	json_t *(*json)(void *ctx);
+	/*
+	 * In parts of a fabric, what came in from outside goes on with its bytes: those of a packet with PKT_BYTES, and a packet from
+	 * another part that gets its own (edge_bytes(), edge_adopt() of dpswitch/edge/external).
+	 */
+	size_t (*bytes)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
+	int (*adopt)(void *ctx, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err);
 };
 
 struct host_driver {

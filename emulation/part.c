@@ -2,6 +2,7 @@
 #include "emulation/part.h"
 
 #include "emulation/emulation.h"
+#include "emulation/hooks.h"
 
 bool
 part_is_foreign(const struct emulation *emulation, uint32_t node)
@@ -14,6 +15,7 @@ hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
 	const struct part *part = ((const struct emulation *)ctx)->part;
 
+	emulation_settle(ctx);
 	return part->ops->pace(part->ctx, earliest_ps, start_ps);
 }
 

@@ -16,11 +16,22 @@ struct emulation;
 /* What crossed the cuts of this part. */
 struct part_crossed {
 	uint64_t in_packets, in_bytes, out_packets, out_bytes;
+	/* of flows that nobody planned: that ended at a cut, for want of a slot, or as control packets about such a flow */
+	uint64_t ended_packets;
 };
 
 struct part_ops {
 	/* Before nodes are built. */
 	void (*join)(void *ctx, struct emulation *emulation);
+	/*
+	 * A phase of the run (emulation/hosts.h) begins, in all parts at once or in none. @param zero_ns  set to clock_now_ns() at
+	 * its time 0. @return 0 or negative errno with err set
+	 */
+	int (*start)(void *ctx, uint64_t *zero_ns, struct err *err);
+	/* Its fabric has stopped: the others hear of it. */
+	void (*stop)(void *ctx);
+	/* In the first: whether this part's hosts have come up. @return whether those of all parts have */
+	bool (*up)(void *ctx, bool ours);
 	/* What keeps the bytes of packets that come from other parts; NULL: they have none. */
 	struct bodies *(*bodies)(void *ctx);
 	/* Of struct fabric_hooks, for this part. */
@@ -36,8 +47,10 @@ struct part_ops {
 	struct part_crossed (*crossed)(const void *ctx);
 	/* Why the run ended, where another part is why; NULL: it is not. */
 	const char *(*why)(const void *ctx);
-	/* Whether another part was lost: what is told of the whole lacks it. */
+	/* Whether another part was lost, and what is told of the whole lacks it, or an invariant does not hold there. */
 	bool (*broken)(const void *ctx);
+	/* What another part tells of its nodes (output_part()), checked; NULL: nothing, or it is none. */
+	const json_t *(*told)(const void *ctx, uint32_t part);
 	/* For run.json. */
 	json_t *(*json)(const void *ctx);
 };
@@ -45,6 +58,7 @@ struct part_ops {
 struct part {
 	const struct part_ops *ops;
 	void *ctx;
+	uint32_t count;           /* of parts */
 	const bool *foreign;      /* [topo->nnodes] nodes of other parts */
 	bool whole;               /* this one hears what became of all of them */
 	struct host_driver hosts; /* of their hosts */

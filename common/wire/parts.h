@@ -5,14 +5,16 @@
  *
  *   HELLO     both, first: who it is, and of what scenario
  *   REFUSE    instead of anything else: why not, for people; the stream closes behind it
+ *   CLOCK     to the first part, which sends it back with its own clock: how far clocks are apart
  *   READY     to the first part: it could begin
- *   START     of the first part: time 0 of the run is now
+ *   START     of the first part: when time 0 of the run is
  *   FRAME     a frame on a cut cable, with the time of its arrival
  *   PAUSE     the same of an 802.1Qbb frame, which concerns one MAC alone
  *   PROMISE   no FRAME or PAUSE to come has left its sender before a time
  *   RECORDS   to the first part: what nodes reported, all before a time
  *   BYE       the run has ended here, and why
- *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, DONE   to the first part, after it: what became of its nodes; DONE is the last
+ *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE   to the first part, after it: what became of its nodes; DONE is
+ *             the last
  */
 #pragma once
 
@@ -21,7 +23,7 @@
 #include "common/wire/layout.h"
 
 #define PARTS_MAGIC 0x54504352U /* "RCPT" */
-#define PARTS_VERSION 1
+#define PARTS_VERSION 2
 #define PARTS_MAX_BODY (256 * 1024)
 #define PARTS_TEXT 256
 #define PARTS_TOKEN 64 /* characters of a token, at most */
@@ -33,7 +35,7 @@
 	ROW(PARTS_HELLO, 1, "HELLO", 112, 112)                                                                             \
 	ROW(PARTS_REFUSE, 2, "REFUSE", PARTS_TEXT, PARTS_TEXT)                                                             \
 	ROW(PARTS_READY, 3, "READY", 0, 0)                                                                                 \
-	ROW(PARTS_START, 4, "START", 0, 0)                                                                                 \
+	ROW(PARTS_START, 4, "START", 8, 8)                                                                                 \
 	ROW(PARTS_FRAME, 5, "FRAME", 40, PARTS_MAX_BODY)                                                                   \
 	ROW(PARTS_PAUSE, 6, "PAUSE", 16, 16)                                                                               \
 	ROW(PARTS_PROMISE, 7, "PROMISE", 32, 32)                                                                           \
@@ -45,7 +47,9 @@
 	ROW(PARTS_FLOW, 13, "FLOW", 32, 32)                                                                                \
 	ROW(PARTS_RESULT, 14, "RESULT", 16, 16)                                                                            \
 	ROW(PARTS_FAULTS, 15, "FAULTS", 0, PARTS_MAX_BODY) /* a byte a fault of the scenario, 1: it acted there */         \
-	ROW(PARTS_DONE, 16, "DONE", 0, 0)
+	ROW(PARTS_REPORT, 16, "REPORT", 1, PARTS_MAX_BODY) /* a piece of a JSON text, whole with DONE */                   \
+	ROW(PARTS_CLOCK, 17, "CLOCK", 16, 16)                                                                              \
+	ROW(PARTS_DONE, 18, "DONE", 0, 0)
 
 #define PARTS_MESSAGE_VALUE(id, number, name, least, most) id = (number),
 enum parts_type { PARTS_MESSAGES(PARTS_MESSAGE_VALUE) PARTS_TYPES };
@@ -83,6 +87,20 @@ WIRE_AT(parts_hello, 32, division)
 WIRE_AT(parts_hello, 48, token)
 WIRE_SIZE(parts_hello, 112)
 
+/* CLOCK */
+struct parts_clock {
+	uint64_t sent_ns;  /* by the clock of who asks */
+	uint64_t heard_ns; /* by the first part's; 0: nobody heard it yet */
+};
+
+WIRE_SIZE(parts_clock, 16)
+
+struct parts_zero {
+	uint64_t zero_ns; /* by the first part's clock */
+};
+
+WIRE_SIZE(parts_zero, 8)
+
 /* REFUSE */
 struct parts_refuse {
 	char text[PARTS_TEXT]; /* NUL-terminated */
@@ -101,13 +119,15 @@ struct parts_frame {
 	uint8_t opcode, syndrome, type, prio;
 	uint8_t flags, ttl;
 	uint8_t has_contents;
-	uint8_t reserved[5];
+	uint8_t has_bytes; /* the frame's own, as it came in from outside, follow, and nothing else: they say the flow and the rest */
+	uint8_t reserved[4];
 };
 
 WIRE_AT(parts_frame, 8, port)
 WIRE_AT(parts_frame, 24, wire_bytes)
 WIRE_AT(parts_frame, 28, opcode)
 WIRE_AT(parts_frame, 34, has_contents)
+WIRE_AT(parts_frame, 35, has_bytes)
 WIRE_SIZE(parts_frame, 40)
 
 /* Telemetry of its path, struct int_header. */
@@ -139,7 +159,8 @@ struct parts_pause {
 WIRE_AT(parts_pause, 8, port)
 WIRE_SIZE(parts_pause, 16)
 
-enum parts_state { PARTS_WORKING = 1, PARTS_SENDING = 2 };
+/* WORKING: in the first phase of a run with hosts of their own kernel, some are not ready. UP: there, all have come up */
+enum parts_state { PARTS_WORKING = 1, PARTS_SENDING = 2, PARTS_UP = 4 };
 
 struct parts_promise {
 	uint64_t leaves_ps; /* nothing leaves before */

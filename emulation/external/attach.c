@@ -38,7 +38,7 @@ open_port(const struct attach *attach, uint32_t node, const char *dir, struct er
 }
 
 static int
-open_all(struct attach *attach, const char *dir, struct err *err)
+open_all(struct attach *attach, const bool *foreign, const char *dir, struct err *err)
 {
 	const struct scenario *sc = attach->scenario;
 
@@ -52,7 +52,7 @@ open_all(struct attach *attach, const char *dir, struct err *err)
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
 		struct attached *host = &attach->hosts[attach->nhosts];
 
-		if (sc->hosts[i] == NULL)
+		if (sc->hosts[i] == NULL || (foreign != NULL && foreign[i]))
 			continue;
 		host->node = i;
 		host->port = open_port(attach, i, dir, err);
@@ -64,7 +64,7 @@ open_all(struct attach *attach, const char *dir, struct err *err)
 }
 
 struct attach *
-attach_create(struct scenario *scenario, const char *dir, struct err *err)
+attach_create(struct scenario *scenario, const bool *foreign, const char *dir, struct err *err)
 {
 	struct attach *attach = calloc(1, sizeof(*attach));
 
@@ -75,7 +75,7 @@ attach_create(struct scenario *scenario, const char *dir, struct err *err)
 	attach->scenario = scenario;
 	attach->driver = (struct host_driver){ &external_hosts, attach };
 	attach->created_ns = clock_now_ns();
-	if (open_all(attach, dir, err) == 0)
+	if (open_all(attach, foreign, dir, err) == 0)
 		return attach;
 	attach_destroy(attach);
 	return NULL;

@@ -14,11 +14,12 @@
 struct attach;
 
 /*
- * Opens all ports. EAL runs.
+ * Opens the ports of all hosts, or of those of this part of the fabric. EAL runs.
+ * @param foreign  [nodes] of other parts; NULL: the fabric is whole
  * @param dir  where their sockets are made: NAME.vhost (kinds guest and qemu) and NAME.manage; borrowed
  * @return NULL with err set
  */
-struct attach *attach_create(struct scenario *scenario, const char *dir, struct err *err);
+struct attach *attach_create(struct scenario *scenario, const bool *foreign, const char *dir, struct err *err);
 void attach_destroy(struct attach *attach);
 
 /* For emulation_create(). */
@@ -30,13 +31,16 @@ struct record_check *attach_check(const struct attach *attach);
 /*
  * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any more.
  * @param lcores    that the run is to have
+ * @param part      of the fabric; NULL: it is whole
  * @param progress  show whom it waits for on stderr
  * @return 0, or with err set: -EINVAL (several lcores for hosts of both kinds), -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
  */
-int attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct err *err);
+int attach_prepare(struct attach *attach, uint32_t lcores, const struct part *part, bool progress, struct err *err);
 
-/* Tells the hosts when the run begins. Just before emulation_begin(). @return clock_now_ns() at its time 0 */
-uint64_t attach_start(struct attach *attach);
+/* From telling the hosts to the run's time 0. */
+#define ATTACH_LEAD_NS 50000000ULL
+/* Tells the hosts when the run begins. Just before emulation_begin(). @param zero_ns  clock_now_ns() at its time 0 */
+void attach_start(struct attach *attach, uint64_t zero_ns);
 
 /*
  * The run has ended: fetches what the hosts have to say of it, and waits a bounded time for it. Hosts that do not answer are
@@ -55,7 +59,7 @@ struct attach_host {
 	const char *refused;      /* what was wrong with the first of its records that were refused; "": none */
 	uint64_t up_ns, ready_ns; /* since attach_create() */
 };
-/* The same for run.json; NULL for NULL. */
+/* The same for run.json. */
 json_t *attach_json(const struct attach *attach, const struct topo *topo);
 
 uint32_t attach_hosts(const struct attach *attach);

@@ -44,11 +44,8 @@ program_json(const struct manage_result *result)
 json_t *
 attach_json(const struct attach *attach, const struct topo *topo)
 {
-	json_t *list;
+	json_t *list = json_array();
 
-	if (attach == NULL)
-		return NULL;
-	list = json_array();
 	for (uint32_t i = 0; i < attach_hosts(attach); i++) {
 		struct attach_host host = attach_host(attach, i);
 		json_t *json = json_pack(

@@ -73,6 +73,18 @@ describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 	return true;
 }
 
+/* What hosts may have under way comes in over cut cables: of others, or of ours that went out and back. */
+static uint32_t
+frames_of_all(const struct scenario *sc)
+{
+	uint32_t frames = 0;
+
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		if (sc->hosts[i] != NULL)
+			frames += frame_pool_frames(sc, i);
+	return frames;
+}
+
 static int
 fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)
 {
@@ -89,6 +101,7 @@ fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, str
 		.room_bytes = frame_pool_room(sc),
 		.data_prio = sc->roce.data_prio,
 		.measured_prio = sc->roce.measured_prio,
+		.adopted = emulation->part != NULL ? frames_of_all(sc) : 0,
 	};
 
 	if (switch_lossless_classes(&sc->pfc, &lossless, err) < 0)
@@ -149,6 +162,18 @@ static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
 	return edge_frame(((const struct attach *)ctx)->edge, p, bytes, cap_bytes);
+}
+
+static size_t
+bytes_of(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	return edge_bytes(((const struct attach *)ctx)->edge, p, bytes, cap_bytes);
+}
+
+static int
+adopt(void *ctx, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err)
+{
+	return edge_adopt(((const struct attach *)ctx)->edge, p, bytes, size_bytes, err);
 }
 
 static bool
@@ -230,6 +255,16 @@ show_progress(struct attach *attach, uint64_t now_ns)
 		      attach->connecting ? "connect" : "come up");
 }
 
+/* Whether all hosts are there, those of other parts of the fabric too. */
+static bool
+all_up(const struct attach *attach)
+{
+	const struct part *part = attach->emulation->part;
+	bool up = manage_all(attach->manage, MANAGE_UP);
+
+	return part != NULL ? part->ops->up(part->ctx, up) : up;
+}
+
 /* Once all hosts are there they connect; once they are connected, nothing moves before the run. */
 static bool
 ready(void *ctx)
@@ -239,7 +274,7 @@ ready(void *ctx)
 	struct fabric_totals totals;
 
 	show_progress(attach, now_ns);
-	if (!attach->connecting && manage_all(attach->manage, MANAGE_UP)) {
+	if (!attach->connecting && all_up(attach)) {
 		manage_connect(attach->manage);
 		attach->connecting = true;
 	}
@@ -249,6 +284,14 @@ ready(void *ctx)
 		attach->moved_ns = now_ns;
 	}
 	return manage_all(attach->manage, MANAGE_READY) && now_ns - attach->moved_ns >= QUIET_NS;
+}
+
+static json_t *
+json(void *ctx)
+{
+	const struct attach *attach = ctx;
+
+	return attach_json(attach, attach->scenario->topo);
 }
 
 const struct host_driver_ops external_hosts = {
@@ -266,4 +309,7 @@ const struct host_driver_ops external_hosts = {
 	.flows = flows,
 	.failure = failure,
 	.ready = ready,
+	.json = json,
+	.bytes = bytes_of,
+	.adopt = adopt,
 };

@@ -13,8 +13,6 @@
 #include "emulation/external/attach_state.h"
 #include "rxe-hosts/steps/remote.h"
 
-/* From telling the hosts to the run's time 0. */
-#define LEAD_NS 50000000ULL
 /* What hosts may take to report after the run. */
 #define STOP_NS 5000000000ULL
 #define STOP_POLL_NS 500000ULL
@@ -42,12 +40,26 @@ open_channels(struct attach *attach, struct err *err)
 	return attach->manage != NULL ? 0 : -errno;
 }
 
+/* Whom it waited for, in vain: hosts of this part are named, others by theirs. */
+static int
+name_missing(const struct attach *attach, struct err *err)
+{
+	enum manage_state state = attach->connecting ? MANAGE_READY : MANAGE_UP;
+	const char *what = attach->connecting ? "connect" : "come up";
+	char names[160], limit[32];
+
+	units_format_time(attach->scenario->limits.connect_ps, limit, sizeof(limit));
+	if (manage_first_missing(attach->manage, state) == REC_NONE)
+		return err_set(err, -ETIMEDOUT, "hosts of other parts did not %s within limits.connect = %s", what, limit);
+	return err_set(err, -ETIMEDOUT, "%s did not %s within limits.connect = %s",
+		       manage_missing(attach->manage, state, names, sizeof(names)), what, limit);
+}
+
 /* How the first phase ended. */
 static int
 judge(const struct attach *attach, const struct emulation *emulation, struct err *err)
 {
-	enum manage_state state = attach->connecting ? MANAGE_READY : MANAGE_UP;
-	char names[160], limit[32];
+	const struct part *part = emulation->part;
 	uint32_t node;
 	bool lost;
 	const char *why = manage_failure(attach->manage, &node, &lost);
@@ -58,46 +70,56 @@ judge(const struct attach *attach, const struct emulation *emulation, struct err
 		return 0;
 	if (emulation->fabric->end_reason == REC_END_INTERRUPT)
 		return err_set(err, -EINTR, "interrupted before the run began");
-	return err_set(err, -ETIMEDOUT, "%s did not %s within limits.connect = %s",
-		       manage_missing(attach->manage, state, names, sizeof(names)),
-		       attach->connecting ? "connect" : "come up",
-		       units_format_time(attach->scenario->limits.connect_ps, limit, sizeof(limit)));
+	if (part != NULL && part->ops->why(part->ctx) != NULL)
+		return err_set(err, -ECONNRESET, "%s", part->ops->why(part->ctx));
+	return name_missing(attach, err);
+}
+
+/* @return 0 or negative errno with err set: it did not begin, or could not go on */
+static int
+forward(struct attach *attach, struct emulation *emulation, struct err *err)
+{
+	const struct part *part = emulation->part;
+	uint64_t zero_ns = clock_now_ns();
+	int ret = part != NULL ? part->ops->start(part->ctx, &zero_ns, err) : 0;
+
+	if (ret < 0)
+		return ret;
+	emulation_begin(emulation, NULL, zero_ns);
+	ret = lcore_run(emulation->fabric, err);
+	if (part != NULL)
+		part->ops->stop(part->ctx);
+	return ret == 0 ? judge(attach, emulation, err) : ret;
 }
 
 int
-attach_prepare(struct attach *attach, uint32_t lcores, bool progress, struct err *err)
+attach_prepare(struct attach *attach, uint32_t lcores, const struct part *part, bool progress, struct err *err)
 {
 	const struct emulation_options options = {
 		.lcores = lcores,
 		.external = &attach->driver,
 		.phase = EMULATION_PREPARE,
+		.part = part,
 	};
 	struct emulation *emulation = emulation_create(attach->scenario, &options, err);
 	int ret;
 
 	if (emulation == NULL)
 		return -errno;
+	attach->progress = progress;
 	ret = open_channels(attach, err);
-	if (ret == 0) {
-		attach->progress = progress;
-		emulation_begin(emulation, NULL, clock_now_ns());
-		ret = lcore_run(emulation->fabric, err);
-	}
+	if (ret == 0)
+		ret = forward(attach, emulation, err);
 	if (progress)
 		progress_line("%s", "");
-	if (ret == 0)
-		ret = judge(attach, emulation, err);
 	emulation_destroy(emulation);
 	return ret;
 }
 
-uint64_t
-attach_start(struct attach *attach)
+void
+attach_start(struct attach *attach, uint64_t zero_ns)
 {
-	uint64_t zero_ns = clock_now_ns() + LEAD_NS;
-
 	manage_start(attach->manage, zero_ns);
-	return zero_ns;
 }
 
 /* A host that is gone has been named already. */

@@ -224,6 +224,32 @@ made_json(const struct emulation *emulation)
 	return json_pack("{s:I, s:I}", "packets", (json_int_t)packets, "bytes", (json_int_t)bytes);
 }
 
+/* Hosts with their own kernel; NULL: there are none. */
+static json_t *
+hosts_json(const struct emulation *emulation)
+{
+	json_t *list = NULL;
+
+	for (uint32_t i = 0; i < emulation->ndrivers && list == NULL; i++)
+		if (emulation->drivers[i].ops->json != NULL)
+			list = emulation->drivers[i].ops->json(emulation->drivers[i].ctx);
+	return list;
+}
+
+json_t *
+output_run_own(const struct emulation *emulation)
+{
+	json_t *own = json_object(), *hosts = hosts_json(emulation);
+
+	json_object_set_new(own, "invariants", invariants_json(emulation));
+	json_object_set_new(own, "drops", drops_json(emulation));
+	if (emulation->scenario->nexternal < emulation->scenario->topo->nhosts)
+		json_object_set_new(own, "transport", transport_json(emulation));
+	if (hosts != NULL)
+		json_object_set_new(own, "hosts", hosts);
+	return own;
+}
+
 static json_t *
 run_json(const struct emulation *emulation)
 {
@@ -231,7 +257,7 @@ run_json(const struct emulation *emulation)
 	double cpu_s = (double)emulation->cpu_ns / 1e9;
 	struct fabric_totals totals;
 	char digest[24];
-	json_t *root;
+	json_t *root, *own;
 
 	fabric_sum(fabric, &totals);
 	snprintf(digest, sizeof(digest), "%016" PRIx64, fabric_digest(fabric));
@@ -249,10 +275,10 @@ run_json(const struct emulation *emulation)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
 	json_object_set_new(root, "jobs", jobs_json(emulation));
 	json_object_set_new(root, "made", made_json(emulation));
-	json_object_set_new(root, "invariants", invariants_json(emulation));
-	json_object_set_new(root, "drops", drops_json(emulation));
-	if (emulation->scenario->nexternal < emulation->scenario->topo->nhosts)
-		json_object_set_new(root, "transport", transport_json(emulation));
+	own = output_run_own(emulation);
+	json_object_update(root, own);
+	json_decref(own);
+	output_part_add(emulation, "run", root);
 	json_object_set_new(root, "idle_faults", idle_faults_json(emulation));
 	json_object_set_new(root, "reroutes", json_integer((json_int_t)emulation->reroutes));
 	json_object_set_new(root, "export", export_json(emulation));
@@ -321,7 +347,7 @@ output_json(json_t *root, const char *dir, const char *name, struct err *err)
 }
 
 int
-output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err)
+output_run(const struct emulation *emulation, const char *dir, struct err *err)
 {
 	json_t *root = run_json(emulation);
 	struct flow_summary flows;
@@ -330,8 +356,6 @@ output_run(const struct emulation *emulation, json_t *hosts, const char *dir, st
 		json_object_set_new(root, "realtime", realtime_json(emulation));
 	if (flow_summary(emulation, &flows) == 0 && flows.flows != 0)
 		json_object_set_new(root, "flows", flow_summary_json(&flows));
-	if (hosts != NULL)
-		json_object_set_new(root, "hosts", hosts);
 	if (emulation->part != NULL)
 		json_object_set_new(root, "part", emulation->part->ops->json(emulation->part->ctx));
 	return output_json(root, dir, RUN_SUMMARY, err);

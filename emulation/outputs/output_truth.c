@@ -264,15 +264,25 @@ pauses_json(const struct emulation *emulation)
 	return list;
 }
 
-int
-output_truth(const struct emulation *emulation, const char *dir, struct err *err)
+json_t *
+output_truth_own(const struct emulation *emulation)
 {
 	uint64_t left_out;
 	json_t *meetings = meetings_json(emulation, &left_out);
-	json_t *root = json_pack("{s:i, s:o, s:o, s:o, s:I, s:o, s:o}", "schema_version", 1, "faults",
-				 faults_json(emulation), "background_flows", background_json(emulation), "meetings",
-				 meetings, "meetings_left_out", (json_int_t)left_out, "pauses", pauses_json(emulation),
-				 "overtakings", overtakings_json(emulation));
 
+	return json_pack("{s:o, s:I, s:o, s:o}", "meetings", meetings, "meetings_left_out", (json_int_t)left_out, "pauses",
+			 pauses_json(emulation), "overtakings", overtakings_json(emulation));
+}
+
+int
+output_truth(const struct emulation *emulation, const char *dir, struct err *err)
+{
+	json_t *root = json_pack("{s:i, s:o, s:o}", "schema_version", 1, "faults", faults_json(emulation),
+				 "background_flows", background_json(emulation));
+	json_t *own = output_truth_own(emulation);
+
+	json_object_update(root, own);
+	json_decref(own);
+	output_part_add(emulation, "truth", root);
 	return output_json(root, dir, RUN_TRUTH, err);
 }

@@ -7,16 +7,30 @@
 #include "emulation/emulation.h"
 
 /*
- * DIR/run.json: what the run cost, how it ended, the invariants.
- * @param hosts  what hosts with their own kernel went through; taken over; NULL: there are none
+ * DIR/run.json: what the run cost, how it ended, the invariants, what hosts with their own kernel went through.
  * @return 0 or negative errno with err set
  */
-int output_run(const struct emulation *emulation, json_t *hosts, const char *dir, struct err *err);
+int output_run(const struct emulation *emulation, const char *dir, struct err *err);
 /*
  * DIR/truth.json: faults, background flows; which flows met in which queue, when, for how long and how many packets deep;
  * which ports were halted and for how long, and which still are. For scorers alone.
  */
 int output_truth(const struct emulation *emulation, const char *dir, struct err *err);
+/*
+ * Of a fabric in parts: what one knows of its own nodes that goes into run.json and truth.json, for the one that writes about the
+ * whole; that checks what came (its own to free), and adds it to what it knows itself.
+ */
+json_t *output_part(const struct emulation *emulation);
+/* @return 0; -EPROTO with err set: it cannot be, or tells of nodes that are not of the part */
+int output_part_check(const struct emulation *emulation, const uint32_t *part_of, uint32_t part, const json_t *told,
+		      struct err *err);
+/* @param section  "run", "truth". @param root  of the same keys, changed */
+void output_part_add(const struct emulation *emulation, const char *section, json_t *root);
+
+/* What output_run() and output_truth() know of this program's nodes alone. */
+json_t *output_run_own(const struct emulation *emulation);
+json_t *output_truth_own(const struct emulation *emulation);
+
 /* DIR/steps.csv: every step of every flow, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
 

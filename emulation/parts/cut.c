@@ -44,6 +44,39 @@ cut_fini(struct cut *cut)
 	*cut = (struct cut){ 0 };
 }
 
+/* What keeps the bytes of packets. */
+static struct bodies *
+bodies_of(const struct parts *parts)
+{
+	return parts->emulation->fabric->config.bodies;
+}
+
+void
+cut_stop(struct parts *parts)
+{
+	for (uint32_t i = 0; i < parts->cut.count; i++) {
+		struct cut_way *way = &parts->cut.ways[i];
+
+		for (; way->frames_head < way->frames_used; way->frames_head++)
+			body_release(bodies_of(parts), &way->frames[way->frames_head].p);
+	}
+}
+
+void
+cut_renew(struct cut *cut)
+{
+	for (uint32_t i = 0; i < cut->count; i++) {
+		struct cut_way *way = &cut->ways[i], fresh = { .port = way->port, .from = way->from };
+
+		fresh.frames = way->frames;
+		fresh.frames_cap = way->frames_cap;
+		fresh.pauses = way->pauses;
+		fresh.pauses_cap = way->pauses_cap;
+		*way = fresh;
+	}
+	cut->crossed = (struct part_crossed){ 0 };
+}
+
 uint64_t
 cut_next_ps(const struct cut *cut)
 {
@@ -90,7 +123,7 @@ enter_frames(struct parts *parts, struct cut_way *way, const struct window *wind
 		crossed->in_packets++;
 		crossed->in_bytes += frame->p.wire_bytes;
 		if (lost_on_the_way(way, link, frame->p.time_ps)) {
-			body_release(&parts->segments.base, &frame->p);
+			body_release(bodies_of(parts), &frame->p);
 			link->down_packets++;
 			link->down_bytes += frame->p.wire_bytes;
 			continue;
@@ -204,6 +237,34 @@ contents_of(const struct parts *parts, const struct pkt *p, uint8_t *more)
 	return sizeof(contents) + p->payload_bytes;
 }
 
+/*
+ * What goes along with a descriptor, and what of it changes for that.
+ * @return bytes in more; -ENOBUFS: the packet ends here, which is counted
+ */
+static int
+put_contents(struct parts *parts, const struct pkt *p, struct parts_frame *frame, uint8_t *more, size_t cap)
+{
+	size_t size = 0;
+
+	if (parts->scenario->nexternal != 0) {
+		const struct host_driver *outside = &parts->emulation->drivers[1];
+
+		if (p->flags & PKT_BYTES)
+			size = outside->ops->bytes(outside->ctx, p, more, cap);
+		frame->has_bytes = size != 0;
+		body_release(bodies_of(parts), p);
+		if (size == 0 && ((p->flags & PKT_BYTES) || p->flow >= parts->scenario->plan->flows.count))
+			return -ENOBUFS;
+	} else if (parts->scenario->roce.real_payload) {
+		size = contents_of(parts, p, more);
+		frame->has_contents = size != 0;
+		frame->arg = segments_imm(&parts->segments, p);
+		body_release(bodies_of(parts), p);
+	}
+	frame->flags &= (uint8_t)~PKT_BYTES;
+	return (int)size;
+}
+
 static void
 put_frame(struct parts *parts, uint32_t port, const struct pkt *p, const struct int_header *header)
 {
@@ -225,6 +286,7 @@ put_frame(struct parts *parts, uint32_t port, const struct pkt *p, const struct 
 		.ttl = p->ttl,
 	};
 	size_t size = 0;
+	int contents;
 
 	if (p->flags & PKT_INT) {
 		struct parts_int ints = { .path = header->path, .count = header->count };
@@ -233,18 +295,13 @@ put_frame(struct parts *parts, uint32_t port, const struct pkt *p, const struct 
 		memcpy(more, &ints, sizeof(ints));
 		size = sizeof(ints);
 	}
-	if (parts->scenario->roce.real_payload) {
-		size_t contents = contents_of(parts, p, more + size);
-
-		frame.has_contents = contents != 0;
-		size += contents;
-		frame.arg = segments_imm(&parts->segments, p);
-		frame.flags &= (uint8_t)~PKT_BYTES;
-		body_release(&parts->segments.base, p);
-	}
-	channel_put(&parts->peers[to].channel, PARTS_FRAME, &frame, sizeof(frame), more, size);
+	contents = put_contents(parts, p, &frame, more + size, sizeof(more) - size);
 	parts->cut.crossed.out_packets++;
 	parts->cut.crossed.out_bytes += p->wire_bytes;
+	if (contents < 0)
+		parts->cut.crossed.ended_packets++;
+	else
+		channel_put(&parts->peers[to].channel, PARTS_FRAME, &frame, sizeof(frame), more, size + (size_t)contents);
 }
 
 void

@@ -44,6 +44,10 @@ struct cut {
 /* @param part_of  [nnodes]. @return 0 or -ENOMEM */
 int cut_init(struct cut *cut, const struct topo *topo, const uint32_t *part_of, uint32_t part);
 void cut_fini(struct cut *cut);
+/* The fabric has stopped: what had not arrived is given back. Before it is destroyed. */
+void cut_stop(struct parts *parts);
+/* Another phase begins, as if nothing had crossed. */
+void cut_renew(struct cut *cut);
 
 /* What was sent in the window that has ended goes into the channels. */
 void cut_leaving(struct parts *parts, const struct window *window);

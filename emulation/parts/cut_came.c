@@ -114,6 +114,52 @@ keep_frame(struct parts *parts, struct cut_way *way, const struct cut_frame *fra
 	return 0;
 }
 
+/* What came in from outside, and is judged by its own bytes. @return 0; 1: it ends here; -EPROTO with err set */
+static int
+adopt(struct parts *parts, struct pkt *p, const struct parts_frame *f, const uint8_t *bytes, size_t size, struct err *err)
+{
+	const struct scenario *sc = parts->scenario;
+	const struct host_driver *outside = &parts->emulation->drivers[1];
+	struct err why = { 0 };
+	int ret;
+
+	if (sc->nexternal == 0 || f->has_contents || f->wire_bytes < sc->min_frame_bytes || f->ttl == 0)
+		return err_set(err, -EPROTO, "FRAME: with bytes, ttl = %u, %u B on the wire cannot be", f->ttl,
+			       f->wire_bytes);
+	ret = outside->ops->adopt(outside->ctx, p, bytes, size, &why);
+	if (ret == -EPROTO)
+		return err_set(err, ret, "FRAME: %s", why.text);
+	if (ret == -ENOBUFS)
+		return err_set(err, -EPROTO, "FRAME: its hosts have more frames under way here than there is room for");
+	if (ret < 0) {
+		parts->cut.crossed.ended_packets++;
+		return 1;
+	}
+	if (p->wire_bytes <= sc->largest_frame_bytes)
+		return 0;
+	return err_set(err, -EPROTO, "FRAME: %u B on the wire; right would be %u at most", p->wire_bytes,
+		       sc->largest_frame_bytes);
+}
+
+/* What a descriptor says all of, but for its telemetry and contents. @return 0; -EPROTO with err set */
+static int
+take_over(struct parts *parts, struct cut_frame *frame, const struct parts_frame *f, const uint8_t *more, size_t size,
+	  struct err *err)
+{
+	const char *flaw = flaw_of(parts, f);
+	int of;
+
+	if (flaw != NULL)
+		return err_set(err, -EPROTO, "FRAME: %s cannot be", flaw);
+	of = take_header(frame, more, size, err);
+	if (of < 0)
+		return of;
+	if (f->has_contents)
+		return take_contents(parts, &frame->p, more + of, size - (size_t)of, err);
+	return size == (size_t)of ? 0
+				  : err_set(err, -EPROTO, "FRAME: %zu B behind it that nobody knows", size - (size_t)of);
+}
+
 int
 cut_frame_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err)
 {
@@ -122,16 +168,12 @@ cut_frame_came(struct parts *parts, uint32_t from, const struct channel_message 
 	struct parts_frame f;
 	struct cut_frame frame = { 0 };
 	struct cut_way *way;
-	const char *flaw;
-	int of;
+	int ret;
 
 	memcpy(&f, message->body, sizeof(f));
 	way = way_of(parts, from, false, f.port, f.time_ps, err);
 	if (way == NULL)
 		return -EPROTO;
-	flaw = flaw_of(parts, &f);
-	if (flaw != NULL)
-		return err_set(err, -EPROTO, "FRAME: %s cannot be", flaw);
 	frame.p = (struct pkt){
 		.time_ps = f.time_ps,
 		.flow = f.flow,
@@ -143,21 +185,15 @@ cut_frame_came(struct parts *parts, uint32_t from, const struct channel_message 
 		.syndrome = f.syndrome,
 		.type = f.type,
 		.prio = f.prio,
-		.flags = f.flags,
+		.flags = f.flags & (uint8_t)~PKT_BYTES,
 		.ttl = f.ttl,
 	};
-	of = take_header(&frame, more, size, err);
-	if (of < 0)
-		return of;
-	if (f.has_contents)
-		of += take_contents(parts, &frame.p, more + of, size - (size_t)of, err);
-	else if (size != (size_t)of)
-		return err_set(err, -EPROTO, "FRAME: %zu B behind it that nobody knows", size - (size_t)of);
-	if (of >= 0)
-		of = keep_frame(parts, way, &frame, err);
-	if (of < 0)
-		body_release(&parts->segments.base, &frame.p);
-	return of;
+	ret = f.has_bytes ? adopt(parts, &frame.p, &f, more, size, err) : take_over(parts, &frame, &f, more, size, err);
+	if (ret == 0)
+		ret = keep_frame(parts, way, &frame, err);
+	if (ret < 0)
+		body_release(parts->emulation->fabric->config.bodies, &frame.p);
+	return ret < 0 ? ret : 0;
 }
 
 int

@@ -20,6 +20,29 @@ join(void *ctx, struct emulation *emulation)
 	((struct parts *)ctx)->emulation = emulation;
 }
 
+static int
+start(void *ctx, uint64_t *zero_ns, struct err *err)
+{
+	return parts_start(ctx, zero_ns, err);
+}
+
+static void
+stop(void *ctx)
+{
+	parts_stop(ctx);
+}
+
+static bool
+up(void *ctx, bool ours)
+{
+	struct parts *parts = ctx;
+	bool all = parts->up = ours;
+
+	for (uint32_t p = 0; p < parts->count; p++)
+		all &= p == parts->which || parts->peers[p].up;
+	return all;
+}
+
 static struct bodies *
 bodies(void *ctx)
 {
@@ -74,8 +97,14 @@ broken(const void *ctx)
 	bool any = false;
 
 	for (uint32_t p = 0; p < parts->count; p++)
-		any |= parts->peers[p].lost;
+		any |= parts->peers[p].lost || parts->peers[p].violates;
 	return any;
+}
+
+static const json_t *
+told(const void *ctx, uint32_t part)
+{
+	return ((const struct parts *)ctx)->peers[part].told;
 }
 
 static json_t *
@@ -88,16 +117,21 @@ parts_json(const void *ctx)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		if (!parts->foreign[i])
 			json_array_append_new(nodes, json_string(topo->nodes[i].name));
-	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "part", (json_int_t)parts->which, "of",
+	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "part", (json_int_t)parts->which, "of",
 			 (json_int_t)parts->count, "nodes", nodes, "cut_cables", (json_int_t)parts->cut.count, "frames_in",
 			 (json_int_t)parts->cut.crossed.in_packets, "frames_out",
 			 (json_int_t)parts->cut.crossed.out_packets, "bytes_out", (json_int_t)parts->cut.crossed.out_bytes,
-			 "windows_waited", (json_int_t)parts->blocked_windows, "waited_s", (double)parts->waits_ns / 1e9);
+			 "frames_ended", (json_int_t)parts->cut.crossed.ended_packets, "windows_waited",
+			 (json_int_t)parts->blocked_windows, "waited_s", (double)parts->waits_ns / 1e9, "clock_error_us",
+			 (double)parts->clock_error_ns / 1e3);
 	return root;
 }
 
 static const struct part_ops ops = {
 	.join = join,
+	.start = start,
+	.stop = stop,
+	.up = up,
 	.bodies = bodies,
 	.pace = parts_pace,
 	.leaving = leaving,
@@ -109,6 +143,7 @@ static const struct part_ops ops = {
 	.crossed = crossed,
 	.why = why,
 	.broken = broken,
+	.told = told,
 	.json = parts_json,
 };
 
@@ -129,9 +164,11 @@ check_scenario(const struct scenario *sc, struct err *err)
 	if (sc->management.sockets)
 		return cfg_fail(&sc->management.where, "sockets", err,
 				"a part would serve the devices of all: run it without --parts, or set it to false");
-	if (sc->nexternal != 0)
-		return cfg_fail(&sc->host_configs[0].where, "kind", err,
-				"hosts with their own kernel are served by a fabric that is whole: run it without --parts");
+	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
+		return cfg_fail(
+			&sc->host_configs[0].where, "kind", err,
+			"embedded hosts beside such with their own kernel need a fabric that is whole, as the bytes of "
+			"their messages are read where frames leave: run it without --parts");
 	return 0;
 }
 
@@ -185,7 +222,8 @@ parts_create(struct scenario *scenario, const struct parts_options *options, str
 		peer->delay_ps = min_u64(peer->delay_ps,
 					 topo->ports[parts->cut.ways[i].port].delay_ps + scenario->timing.pipeline_ps);
 	}
-	parts->part = (struct part){ &ops, parts, parts->foreign, parts->which == 0, { &parts_hosts, parts } };
+	parts->part =
+		(struct part){ &ops, parts, parts->count, parts->foreign, parts->which == 0, { &parts_hosts, parts } };
 	return parts;
 }
 
@@ -194,8 +232,11 @@ parts_destroy(struct parts *parts)
 {
 	if (parts == NULL)
 		return;
-	for (uint32_t p = 0; p < PARTS_MAX; p++)
+	for (uint32_t p = 0; p < PARTS_MAX; p++) {
 		channel_fini(&parts->peers[p].channel);
+		json_decref(parts->peers[p].told);
+		free(parts->peers[p].report);
+	}
 	cut_fini(&parts->cut);
 	segments_fini(&parts->segments);
 	record_check_destroy(parts->check);

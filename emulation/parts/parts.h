@@ -39,11 +39,11 @@ int parts_meet(struct parts *parts, const struct parts_options *options, struct 
 /* @return what the other parts' records are checked against, to be shown the run's header records; NULL: nobody sends any here */
 struct record_check *parts_check(const struct parts *parts);
 /*
- * All begin at once, or nobody does. Once everything else is in place.
+ * A phase of the run (emulation/hosts.h): all begin at once, or nobody does. Once everything else is in place.
  * @return 0 with *zero_ns set to clock_now_ns() at time 0 of the run; negative errno with err set
  */
 int parts_start(struct parts *parts, uint64_t *zero_ns, struct err *err);
-/* The fabric has stopped: the others hear of it. Before emulation_end(). */
+/* The fabric has stopped: the others hear of it, and what was on cut cables is gone. Before emulation_end(). */
 void parts_stop(struct parts *parts);
 
 /* "part 0 of 2: a, h0, h1", for people. @param buf  of 200 bytes. @return buf */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Before the run: the parts find each other, and begin together. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,11 @@
 
 #define POLL_NS 50000000ULL
 #define TOKEN_LEAST 16
+#define CLOCK_ROUNDS 8
+/* From telling the others to the run's time 0: what that takes on a busy machine. */
+#define LEAD_NS 50000000ULL
+/* What a wrong clock would have it. */
+#define ZERO_AWAY_NS 10000000000LL
 
 static uint64_t
 digest_text(const char *text, size_t size)
@@ -153,9 +159,51 @@ parts_meet(struct parts *parts, const struct parts_options *options, struct err 
 	return ret;
 }
 
-/* Waits for a message without contents. @return 0 or negative errno with err set */
+/* One phase has ended, the next begins: who is slower may not have heard of it yet. */
+static void
+renew(struct parts *parts)
+{
+	for (uint32_t p = 0; p < parts->count; p++) {
+		struct part_peer *peer = &parts->peers[p];
+
+		peer->past = !peer->bye;
+		peer->bye = peer->up = peer->sending = false;
+		peer->working = true;
+		peer->leaves_ps = peer->progress = peer->next_ps = peer->before_ps = 0;
+		peer->silent = peer->stuck = (struct patience){ 0 };
+	}
+	parts->said_ps = parts->said_ns = parts->blocked_windows = parts->waits_ns = 0;
+	parts->up = parts->ended = false;
+	cut_renew(&parts->cut);
+}
+
+/* Somebody asks how late it is. */
+static void
+tell_time(struct parts *parts, uint32_t from, const struct channel_message *message)
+{
+	struct parts_clock clock;
+
+	memcpy(&clock, message->body, sizeof(clock));
+	clock.heard_ns = clock_now_ns();
+	channel_put(&parts->peers[from].channel, PARTS_CLOCK, &clock, sizeof(clock), NULL, 0);
+	channel_flush(&parts->peers[from].channel);
+}
+
+/* @return whether a message is to be waited for no longer, but for its type */
+static bool
+is_for_later(struct parts *parts, uint32_t from, enum parts_type type, const struct channel_message *message)
+{
+	if (parts_is_past(&parts->peers[from], message->type))
+		return false;
+	if (type != PARTS_READY || message->type != PARTS_CLOCK)
+		return true;
+	tell_time(parts, from, message);
+	return false;
+}
+
+/* Waits for a message. @param body  set to its, NULL: it has none. @return 0 or negative errno with err set */
 static int
-await(struct parts *parts, uint32_t from, enum parts_type type, uint64_t deadline_ns, struct err *err)
+await(struct parts *parts, uint32_t from, enum parts_type type, uint64_t deadline_ns, void *body, struct err *err)
 {
 	struct channel *channel = &parts->peers[from].channel;
 	struct channel_message message;
@@ -171,14 +219,83 @@ await(struct parts *parts, uint32_t from, enum parts_type type, uint64_t deadlin
 			return err_set(err, -ETIMEDOUT, "%s was not ready within limits.connect", name);
 		channel_read(channel);
 		got = channel_take(channel, &message, &why);
-		if (got == 0 && channel->ended)
+		if (got > 0)
+			got = is_for_later(parts, from, type, &message);
+		else if (got == 0 && channel->ended)
 			return err_set(err, -ECONNRESET, "%s ended before the run began", name);
-		if (got == 0)
+		else if (got == 0)
 			parts_sleep(parts, clock_now_ns() + POLL_NS);
 	}
 	if (got < 0 || message.type != type)
 		return err_set(err, -EPROTO, "%s: %s", name, got < 0 ? why.text : "another message than that it is ready");
+	if (body != NULL)
+		memcpy(body, message.body, message.size);
 	return 0;
+}
+
+/* As in NTP (RFC 5905): of some round trips the shortest counts, half of it is the error. */
+static int
+compare_clocks(struct parts *parts, uint64_t deadline_ns, int64_t *ahead_ns, struct err *err)
+{
+	uint64_t best_ns = UINT64_MAX;
+
+	for (int i = 0; i < CLOCK_ROUNDS; i++) {
+		struct parts_clock clock = { .sent_ns = clock_now_ns() };
+		uint64_t took_ns;
+		int ret;
+
+		channel_put(&parts->peers[0].channel, PARTS_CLOCK, &clock, sizeof(clock), NULL, 0);
+		channel_flush(&parts->peers[0].channel);
+		ret = await(parts, 0, PARTS_CLOCK, deadline_ns, &clock, err);
+		if (ret < 0)
+			return ret;
+		took_ns = clock_now_ns() - clock.sent_ns;
+		if (took_ns >= best_ns)
+			continue;
+		best_ns = took_ns;
+		*ahead_ns = (int64_t)(clock.heard_ns - clock.sent_ns - took_ns / 2);
+	}
+	parts->clock_error_ns = best_ns / 2;
+	return 0;
+}
+
+/* Not the first. @return 0 or negative errno with err set */
+static int
+start_with_first(struct parts *parts, uint64_t deadline_ns, uint64_t *zero_ns, struct err *err)
+{
+	struct parts_zero zero;
+	int64_t ahead_ns = 0, away_ns;
+	int ret = compare_clocks(parts, deadline_ns, &ahead_ns, err);
+
+	if (ret < 0)
+		return ret;
+	channel_put(&parts->peers[0].channel, PARTS_READY, NULL, 0, NULL, 0);
+	channel_flush(&parts->peers[0].channel);
+	ret = await(parts, 0, PARTS_START, deadline_ns, &zero, err);
+	if (ret < 0)
+		return ret;
+	*zero_ns = zero.zero_ns - (uint64_t)ahead_ns;
+	away_ns = (int64_t)(*zero_ns - clock_now_ns());
+	if (away_ns > ZERO_AWAY_NS || away_ns < -ZERO_AWAY_NS)
+		return err_set(err, -EPROTO, "START: zero_ns = %" PRIu64 " is %.1f s away", zero.zero_ns,
+			       (double)away_ns / 1e9);
+	return 0;
+}
+
+/* @return 0 or negative errno with err set */
+static int
+start_all(struct parts *parts, uint64_t deadline_ns, uint64_t *zero_ns, struct err *err)
+{
+	struct parts_zero zero;
+	int ret = 0;
+
+	for (uint32_t p = 1; p < parts->count && ret == 0; p++)
+		ret = await(parts, p, PARTS_READY, deadline_ns, NULL, err);
+	*zero_ns = zero.zero_ns = clock_now_ns() + LEAD_NS;
+	for (uint32_t p = 1; p < parts->count && ret == 0; p++)
+		channel_put(&parts->peers[p].channel, PARTS_START, &zero, sizeof(zero), NULL, 0);
+	parts_flush(parts);
+	return ret;
 }
 
 int
@@ -187,18 +304,9 @@ parts_start(struct parts *parts, uint64_t *zero_ns, struct err *err)
 	/* The first gives up first, which the others see: it begins with none who has given up. */
 	uint64_t deadline_ns =
 		clock_now_ns() + (parts->which != 0 ? 2 : 1) * (parts->scenario->limits.connect_ps / PS_PER_NS);
-	int ret = 0;
 
-	if (parts->which != 0) {
-		channel_put(&parts->peers[0].channel, PARTS_READY, NULL, 0, NULL, 0);
-		channel_flush(&parts->peers[0].channel);
-		ret = await(parts, 0, PARTS_START, deadline_ns, err);
-	}
-	for (uint32_t p = 1; parts->which == 0 && p < parts->count && ret == 0; p++)
-		ret = await(parts, p, PARTS_READY, deadline_ns, err);
-	for (uint32_t p = 1; parts->which == 0 && p < parts->count && ret == 0; p++)
-		channel_put(&parts->peers[p].channel, PARTS_START, NULL, 0, NULL, 0);
-	parts_flush(parts);
-	*zero_ns = clock_now_ns();
-	return ret;
+	if (parts->ended)
+		renew(parts);
+	return parts->which != 0 ? start_with_first(parts, deadline_ns, zero_ns, err)
+				 : start_all(parts, deadline_ns, zero_ns, err);
 }

@@ -34,6 +34,7 @@ parts_stop(struct parts *parts)
 	for (uint32_t p = 0; p < parts->count; p++)
 		channel_put(&parts->peers[p].channel, PARTS_BYE, &bye, sizeof(bye), NULL, 0);
 	parts_flush(parts);
+	cut_stop(parts);
 }
 
 static uint64_t
@@ -162,6 +163,7 @@ tell(struct parts *parts)
 			tell_host(parts, i);
 	}
 	tell_faults(parts);
+	parts_report(parts);
 	channel_put(&first->channel, PARTS_DONE, NULL, 0, NULL, 0);
 	flush_all(parts);
 	leave(parts);

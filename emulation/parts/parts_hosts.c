@@ -40,9 +40,21 @@ sending(void *ctx, uint32_t node, uint64_t *next_ps)
 	return peer->sending;
 }
 
+static bool
+ready(void *ctx)
+{
+	const struct parts *parts = ctx;
+	bool all = true;
+
+	for (uint32_t p = 0; p < parts->count; p++)
+		all &= p == parts->which || !parts->peers[p].working;
+	return all;
+}
+
 const struct host_driver_ops parts_hosts = {
 	.node_create = node_create,
 	.program_create = program_create,
 	.working = working,
 	.sending = sending,
+	.ready = ready,
 };

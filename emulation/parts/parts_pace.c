@@ -8,6 +8,9 @@
 #include "common/units.h"
 #include "emulation/parts/parts_state.h"
 
+#define LOOKAHEAD_WINDOWS 4
+#define LOOKAHEAD_LEAST_PS (200 * PS_PER_US)
+
 uint64_t
 parts_horizon(void *ctx)
 {
@@ -23,15 +26,51 @@ parts_horizon(void *ctx)
 	return horizon_ps;
 }
 
+/* The run's time by the clock; 0 before it has begun. */
+static uint64_t
+run_ps(const struct pacer *pacer, uint64_t now_ns)
+{
+	return now_ns > pacer->zero_ns ? (now_ns - pacer->zero_ns) * PS_PER_NS : 0;
+}
+
 /*
- * What this part starts next starts at goal_ps, unless something comes in before; that arrives at the horizon or later.
- * Whoever has nothing new to say says that he lives.
+ * With hosts that have their own kernel a frame may come in at any time: it is let in no earlier than was promised, which is for a
+ * while ahead, so that not every window of the others waits for a message.
+ */
+static uint64_t
+lookahead_ps(const struct parts *parts)
+{
+	return max_u64(LOOKAHEAD_WINDOWS * parts->emulation->pacer.window_ps, LOOKAHEAD_LEAST_PS);
+}
+
+/* When the next window is to start. */
+static uint64_t
+goal_of(const struct parts *parts, uint64_t earliest_ps, uint64_t start_ps, uint64_t now_ns)
+{
+	const struct pacer *pacer = &parts->emulation->pacer;
+	uint64_t goal_ps = max_u64(earliest_ps, min_u64(start_ps, cut_next_ps(&parts->cut)));
+	uint64_t now_ps = run_ps(pacer, now_ns), frame_ps = max_u64(earliest_ps, max_u64(parts->said_ps, now_ps));
+
+	if (pacer->pending == NULL || now_ns < pacer->zero_ns || frame_ps >= goal_ps || !pacer->pending(pacer->ctx))
+		return goal_ps;
+	return frame_ps;
+}
+
+/*
+ * What this part starts next starts at goal_ps, unless something comes in before; over a cut cable that arrives at the horizon or
+ * later. Whoever has nothing new to say says that he lives.
  */
 static void
 promise(struct parts *parts, uint64_t goal_ps, uint64_t horizon_ps, uint64_t now_ns)
 {
-	uint64_t leaves_ps = min_u64(goal_ps, horizon_ps);
+	const struct pacer *pacer = &parts->emulation->pacer;
+	uint64_t leaves_ps = min_u64(goal_ps, horizon_ps), ahead_ps = lookahead_ps(parts);
 
+	if (pacer->pending != NULL && run_ps(pacer, now_ns) + ahead_ps < leaves_ps) {
+		leaves_ps = run_ps(pacer, now_ns) + ahead_ps;
+		if (leaves_ps < parts->said_ps + ahead_ps / 2)
+			leaves_ps = parts->said_ps; /* a little more is not worth a message */
+	}
 	if (leaves_ps <= parts->said_ps && now_ns - parts->said_ns < PARTS_ALIVE_NS)
 		return;
 	parts->said_ps = max_u64(parts->said_ps, leaves_ps);
@@ -73,7 +112,7 @@ parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
 	struct parts *parts = ctx;
 	struct pacer *pacer = &parts->emulation->pacer;
-	uint64_t goal_ps, horizon_ps, now_ns, until_ns, slept_ns;
+	uint64_t goal_ps, horizon_ps, now_ns, until_ns, nap_ns, slept_ns;
 	bool blocked = false;
 
 	for (;;) {
@@ -81,7 +120,7 @@ parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 		if (parts->over || interrupt_asked())
 			return TIME_NEVER;
 		now_ns = clock_now_ns();
-		goal_ps = max_u64(earliest_ps, min_u64(start_ps, cut_next_ps(&parts->cut)));
+		goal_ps = goal_of(parts, earliest_ps, start_ps, now_ns);
 		horizon_ps = parts_horizon(parts);
 		promise(parts, goal_ps, horizon_ps, now_ns);
 		parts_flush(parts);
@@ -97,7 +136,8 @@ parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 		}
 		if (pacer->busy)
 			continue;
-		parts_sleep(parts, min_u64(until_ns, now_ns + PARTS_ALIVE_NS / 2));
+		nap_ns = pacer->pending != NULL ? PACER_NAP_NS : PARTS_ALIVE_NS / 2;
+		parts_sleep(parts, min_u64(until_ns, now_ns + nap_ns));
 		slept_ns = clock_now_ns() - now_ns;
 		pacer->slept_ns += slept_ns;
 		parts->waits_ns += blocked ? slept_ns : 0;

@@ -75,6 +75,7 @@ promise_came(struct parts *parts, uint32_t from, const struct channel_message *m
 	peer->progress = promise.progress;
 	peer->next_ps = promise.next_ps;
 	peer->working = (promise.state & PARTS_WORKING) != 0;
+	peer->up = (promise.state & PARTS_UP) != 0;
 	peer->sending = (promise.state & PARTS_SENDING) != 0;
 	return 0;
 }
@@ -103,15 +104,6 @@ bye_came(struct parts *parts, uint32_t from, const struct channel_message *messa
 	return 0;
 }
 
-static int
-done_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err)
-{
-	(void)message;
-	(void)err;
-	parts->peers[from].done = true;
-	return 0;
-}
-
 static int (*const handlers[PARTS_TYPES])(struct parts *parts, uint32_t from, const struct channel_message *message,
 					  struct err *err) = {
 	[PARTS_FRAME] = cut_frame_came,
@@ -125,7 +117,8 @@ static int (*const handlers[PARTS_TYPES])(struct parts *parts, uint32_t from, co
 	[PARTS_FLOW] = parts_flow_came,
 	[PARTS_RESULT] = parts_result_came,
 	[PARTS_FAULTS] = parts_faults_came,
-	[PARTS_DONE] = done_came,
+	[PARTS_REPORT] = parts_report_came,
+	[PARTS_DONE] = parts_done_came,
 };
 
 /* What concerns a fabric that has stopped, here or there. */
@@ -133,6 +126,15 @@ static bool
 is_stale(const struct parts *parts, const struct part_peer *peer, enum parts_type type)
 {
 	return (parts->ended || peer->bye) && (type == PARTS_FRAME || type == PARTS_PAUSE || type == PARTS_PROMISE);
+}
+
+bool
+parts_is_past(struct part_peer *peer, enum parts_type type)
+{
+	bool was = peer->past;
+
+	peer->past &= type != PARTS_BYE;
+	return was;
 }
 
 static void
@@ -146,7 +148,7 @@ take_in(struct parts *parts, uint32_t from)
 	if (channel_read(&peer->channel))
 		patience_renew(&peer->silent);
 	while ((got = channel_take(&peer->channel, &message, &err)) > 0) {
-		if (is_stale(parts, peer, message.type))
+		if (parts_is_past(peer, message.type) || is_stale(parts, peer, message.type))
 			continue;
 		if (handlers[message.type] == NULL)
 			got = err_set(&err, -EPROTO, "a message of type %u at this time", message.type);

@@ -6,6 +6,7 @@
 
 #include "common/minmax.h"
 #include "common/record/kinds.h"
+#include "emulation/hooks.h"
 #include "emulation/parts/parts_state.h"
 
 /* Of one message: leaves room for its head. */
@@ -19,7 +20,9 @@ look(struct parts *parts)
 	const struct emulation *emulation = parts->emulation;
 	struct parts_promise *said = &parts->said;
 
-	said->state = 0;
+	said->state = parts->up ? PARTS_UP : 0;
+	if (emulation->phase == EMULATION_PREPARE && !emulation_ready(emulation))
+		said->state |= PARTS_WORKING;
 	said->progress = 0;
 	said->next_ps = TIME_NEVER;
 	for (uint32_t i = 0; i < parts->scenario->topo->nnodes; i++) {
@@ -29,7 +32,7 @@ look(struct parts *parts)
 		if (parts->foreign[i])
 			continue;
 		said->progress += emulation->fabric->nodes[i]->count.progress;
-		if (driver == NULL)
+		if (driver == NULL || emulation->phase == EMULATION_PREPARE)
 			continue;
 		if (emulation->fabric->nodes[i]->status == NODE_RUNNING || driver->ops->working(driver->ctx, i))
 			said->state |= PARTS_WORKING;
@@ -84,6 +87,8 @@ parts_collect(void *ctx, uint64_t now_ps)
 
 	look(parts);
 	show_progress(parts);
+	if (parts->emulation->phase == EMULATION_PREPARE)
+		return now_ps;
 	if (parts->which != 0) {
 		send_records(parts, now_ps);
 		return now_ps;

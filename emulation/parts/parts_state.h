@@ -26,9 +26,15 @@ struct part_peer {
 	uint64_t progress, next_ps;
 	uint64_t before_ps; /* its records of what happened before are here */
 	bool working, sending;
+	bool up;   /* its hosts are, in the first phase */
+	bool past; /* what it says is of a phase that has ended here, up to its BYE */
 	bool bye;  /* its run has ended */
 	bool done; /* it has told all of it */
 	bool lost;
+	bool violates; /* an invariant does not hold there */
+	char *report;  /* [report_bytes] JSON that has come */
+	size_t report_bytes, report_cap;
+	json_t *told; /* the same, whole and checked */
 	struct patience silent, stuck;
 };
 
@@ -47,7 +53,9 @@ struct parts {
 	/* what this one says */
 	uint64_t said_ps, said_ns;
 	struct parts_promise said;
+	uint64_t clock_error_ns;            /* of this clock against the first part's, at most */
 	uint64_t blocked_windows, waits_ns; /* opened late because another part was not so far; time spent so */
+	bool up;                            /* this part's hosts are, in the first phase */
 	bool ended;
 	/* why another ended it */
 	bool over;
@@ -58,6 +66,8 @@ struct parts {
 
 /* A peer is gone, or of no use: the run ends. The first that is lost is who is named. */
 void parts_lose(struct parts *parts, uint32_t peer, const char *why);
+/* Whether what a peer says is of a phase that has ended here: nobody wants it. */
+bool parts_is_past(struct part_peer *peer, enum parts_type type);
 /* Takes in all that has come. */
 void parts_take_in(struct parts *parts);
 /* Writes what waits. */
@@ -68,6 +78,8 @@ void parts_sleep(struct parts *parts, uint64_t until_ns);
 /* parts_pace.c, of struct part_ops */
 uint64_t parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
 uint64_t parts_horizon(void *ctx);
+/* parts_report.c */
+void parts_report(struct parts *parts);
 /* parts_records.c */
 uint64_t parts_collect(void *ctx, uint64_t now_ps);
 int parts_records_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
@@ -78,6 +90,8 @@ int parts_step_came(struct parts *parts, uint32_t from, const struct channel_mes
 int parts_iteration_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
 int parts_flow_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
 int parts_result_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
+int parts_report_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
+int parts_done_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
 int parts_faults_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);
 /* Whether a node is that peer's, to speak of. */
 int parts_owns(const struct parts *parts, uint32_t from, uint32_t node, struct err *err);

@@ -33,9 +33,9 @@ struct exporter {
 	uint32_t ready_records; /* in it */
 	uint64_t offered_bytes, reports, report_bytes, frames, frame_bytes, header_bytes;
 	uint64_t peak_interval, interval_bytes, peak_bytes;
-	uint64_t paced_ps;          /* up to then everything was flushed */
-	uint32_t seq;               /* of records that the exporter itself makes */
-	struct record_check *check; /* NULL: nobody wants to know what is described */
+	uint64_t paced_ps;                           /* up to then everything was flushed */
+	uint32_t seq, nchecks;                       /* seq: of records that the exporter itself makes */
+	struct record_check *checks[EXPORTER_SHOWN]; /* [nchecks] that want to know what is described */
 };
 
 static void offer_until(struct exporter *e, uint64_t before_ps);
@@ -99,15 +99,16 @@ exporter_header(struct exporter *e, void *rec, uint16_t type, size_t size_bytes)
 	assert(record_is_header(type));
 	put_own(e, rec, type, size_bytes, 0);
 	e->header_bytes += size_bytes;
-	if (e->check != NULL)
-		record_check(e->check, rec,
-			     NULL); /* what does not pass there is refused by every reader, with the reason */
+	for (uint32_t i = 0; i < e->nchecks; i++)
+		record_check(e->checks[i], rec, NULL); /* what does not pass is refused by every reader, with the reason */
 }
 
 void
 exporter_show(struct exporter *e, struct record_check *check)
 {
-	e->check = check;
+	assert(check == NULL || e->nchecks < EXPORTER_SHOWN);
+	if (check != NULL)
+		e->checks[e->nchecks++] = check;
 }
 
 void

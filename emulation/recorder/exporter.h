@@ -96,7 +96,9 @@ void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurrie
  * @param rec  a struct rec_*: body and hdr.node filled; type, size, time (0) and seq are set here
  */
 void exporter_header(struct exporter *exporter, void *rec, uint16_t type, size_t size_bytes);
-/* From now on header records are shown to check too, which so knows what records of others may name. Borrowed. */
+/* Those from whom records come: hosts with their own kernel, other parts of the fabric. */
+#define EXPORTER_SHOWN 2
+/* From now on header records are shown to check too, which so knows what records of others may name. Borrowed; of NULL: nothing. */
 void exporter_show(struct exporter *exporter, struct record_check *check);
 
 /*

@@ -11,9 +11,9 @@
 
 /* Each that can be written is: run.json says how the run ended, wherever the others did not fit. */
 static int
-write_outputs(const struct emulation *emulation, const struct attach *attach, const char *dir, struct err *err)
+write_outputs(const struct emulation *emulation, const char *dir, struct err *err)
 {
-	int run = output_run(emulation, attach_json(attach, emulation->scenario->topo), dir, err);
+	int run = output_run(emulation, dir, err);
 	int steps = output_steps(emulation, dir, err), flows = output_flows(emulation, dir, err);
 	int truth = output_truth(emulation, dir, err);
 
@@ -25,7 +25,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 {
 	struct invariant results[EMULATION_INVARIANTS];
 	struct err err = { 0 };
-	bool written = write_outputs(emulation, attach, options->out, &err) == 0;
+	bool written = write_outputs(emulation, options->out, &err) == 0;
 
 	if (!written)
 		log_error("%s", err.text);

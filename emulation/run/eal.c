@@ -61,6 +61,8 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 	if (scenario->nexternal != 0) {
 		if (frame_pools_sum(scenario, &pools) < 0)
 			return err_set(err, -ENOMEM, "out of memory for hosts");
+		if (options->parts.count != 0)
+			pools.bytes *= 2; /* as many may come over cut cables */
 		frames_mb = (uint32_t)((pools.bytes + BYTES_PER_MB - 1) / BYTES_PER_MB);
 		config.memory_mb += frames_mb + frames_mb / UNUSED_SHARE + (pools.ports + 1) * POOL_MB;
 	}

@@ -152,9 +152,11 @@ open_stream(const struct run_options *options, struct emulation *emulation, cons
  * @return EXIT_DONE with *attach to be destroyed; else with err set, EXIT_NOT_BEGUN where trying again may help
  */
 static int
-attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct attach **attach, struct err *err)
+attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct parts *parts, struct attach **attach,
+		struct err *err)
 {
-	int ret;
+	const struct part *part = parts_part(parts);
+	int ret = 0;
 
 	if (options->hosts == NULL) {
 		err_set(err, -EINVAL, "%s: hosts with their own kernel need --hosts DIR; `rocelab run` does all of it",
@@ -163,10 +165,13 @@ attach_hosts_of(const struct run_options *options, struct scenario *scenario, st
 	}
 	if (capturing_check(scenario, &options->capture, err) < 0)
 		return EXIT_USAGE;
-	*attach = attach_create(scenario, options->hosts, err);
+	*attach = attach_create(scenario, part != NULL ? part->foreign : NULL, options->hosts, err);
 	if (*attach == NULL)
 		return EXIT_USAGE;
-	ret = attach_prepare(*attach, options->lcores, !options->quiet && isatty(STDERR_FILENO), err);
+	if (parts != NULL)
+		ret = parts_meet(parts, &options->parts, err);
+	if (ret == 0)
+		ret = attach_prepare(*attach, options->lcores, part, !options->quiet && isatty(STDERR_FILENO), err);
 	if (ret == 0)
 		return EXIT_DONE;
 	attach_destroy(*attach);
@@ -202,10 +207,14 @@ struct running {
 static int
 start(const struct running *r, uint64_t *zero_ns, struct err *err)
 {
+	int ret = 0;
+
+	*zero_ns = clock_now_ns() + (r->attach != NULL ? ATTACH_LEAD_NS : 0);
 	if (r->parts != NULL)
-		return parts_start(r->parts, zero_ns, err);
-	*zero_ns = r->attach != NULL ? attach_start(r->attach) : clock_now_ns();
-	return 0;
+		ret = parts_start(r->parts, zero_ns, err);
+	if (ret == 0 && r->attach != NULL)
+		attach_start(r->attach, *zero_ns);
+	return ret;
 }
 
 /* The run itself, everything being in place. @return exit code */
@@ -300,7 +309,7 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 		how.part = parts_part(r->parts);
 	}
 	if (r->scenario->nexternal != 0) {
-		ret = attach_hosts_of(r->options, r->scenario, &r->attach, err);
+		ret = attach_hosts_of(r->options, r->scenario, r->parts, &r->attach, err);
 		if (r->attach == NULL)
 			return ret;
 		how.external = attach_driver(r->attach);
@@ -308,7 +317,9 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 	r->emulation = emulation_create(r->scenario, &how, err);
 	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0 || open_telemetry(r, err) < 0)
 		return EXIT_USAGE;
-	ret = r->parts != NULL ? parts_meet(r->parts, &r->options->parts, err) : 0;
+	ret = 0;
+	if (r->parts != NULL && r->attach == NULL)
+		ret = parts_meet(r->parts, &r->options->parts, err);
 	if (ret < 0)
 		return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 	lcore_unpin(); /* files have threads that write them */

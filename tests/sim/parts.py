@@ -11,7 +11,7 @@ from harness import DPSWITCH, ROCELAB, Run, descendants, fail, scratch
 
 HEADER = struct.Struct("<IHHII")
 MAGIC = 0x54504352
-FRAME, PAUSE, PROMISE, RECORDS, COUNTERS, STEP = 5, 6, 7, 8, 10, 11
+FRAME, PAUSE, PROMISE, RECORDS, COUNTERS, STEP, REPORT = 5, 6, 7, 8, 10, 11, 16
 
 
 class Parts:

@@ -16,6 +16,8 @@ from harness import ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_
 HOSTS = ["h0", "h1", "h2", "h3"]
 # Where this machine has them.
 TWO_LCORES = ["--lcores", "2"] if len(os.sched_getaffinity(0)) > 1 else []
+# What every run of these tests is given besides: "--parts 2" runs them on a fabric in two parts.
+BESIDES = os.environ.get("ROCELAB_RUN_ARGS", "").split()
 UP_S = 180        # until guests are up and connected, on a machine that has other things to do
 GONE_S = 30       # until nothing is left of a run that has ended
 PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; };
@@ -77,7 +79,7 @@ class Live:
         self.out = scratch() / "run"
         self.stdout, self.stderr, self.code = "", "", None
         self.sockets = None
-        words = [ROCELAB, "run", path, "--allow-unfinished", "--out", self.out, *args]
+        words = [ROCELAB, "run", path, "--allow-unfinished", "--out", self.out, *BESIDES, *args]
         # a session of its own, as a terminal gives it: Ctrl-C goes to all of it
         self.process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)

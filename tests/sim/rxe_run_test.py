@@ -41,6 +41,7 @@ def ready_made():
         check(0 < host["manage_bytes"] < 1e6 and host["base_rtt_us"] > 100, f"ring: {name}'s channel is counted", host)
     check(run.truth["faults"][0]["target"] == "b:1", "ring: truth.json tells of the storm", run.truth)
     check(run.run["idle_faults"] == [], "ring: nobody says that the storm did nothing", run.run["idle_faults"])
+    return run
 
 
 def loop():

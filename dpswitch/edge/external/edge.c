@@ -30,6 +30,19 @@ edge_drop_name(enum edge_drop reason)
 	return reason < EDGE_DROP_REASONS ? names[reason] : "unknown";
 }
 
+/* @return NULL with err set and rte_errno */
+static struct rte_mempool *
+make_pool(const char *name, uint32_t frames, uint32_t room_bytes, struct err *err)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create(
+		name, frames, 0, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + room_bytes), (int)rte_socket_id());
+
+	if (pool == NULL)
+		err_set(err, -rte_errno, "no memory for %u frames of %u B (%s): give DPDK more (-m)", frames, room_bytes,
+			rte_strerror(rte_errno));
+	return pool;
+}
+
 struct edge *
 edge_create(const struct edge_config *config, struct err *err)
 {
@@ -40,6 +53,13 @@ edge_create(const struct edge_config *config, struct err *err)
 	if (edge == NULL)
 		goto fail;
 	edge->config = *config;
+	if (config->adopted != 0) {
+		edge->adopted = make_pool("adopted", config->adopted, room_bytes,
+					  err); /* before handles are made of where pools lie */
+		ret = edge->adopted != NULL ? ret : -rte_errno;
+		if (edge->adopted == NULL)
+			goto fail;
+	}
 	if (config->flows->spares == 0) {
 		ret = err_set(err, -EINVAL, "external hosts need spare flow slots for what they send of their own accord");
 		goto fail;
@@ -53,12 +73,10 @@ edge_create(const struct edge_config *config, struct err *err)
 		ret = lookup_init(&edge->lookup, config->topo, config->flows, config->idle_ps);
 	if (ret < 0)
 		goto fail;
-	edge->pool = rte_pktmbuf_pool_create("edge", EDGE_BUILT, 0, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + room_bytes),
-					     (int)rte_socket_id());
+	edge->pool = make_pool("edge", EDGE_BUILT, room_bytes, err);
 	if (edge->pool != NULL)
 		return edge;
-	ret = err_set(err, -rte_errno, "no memory for %u frames of %u B (%s): give DPDK more (-m)", EDGE_BUILT, room_bytes,
-		      rte_strerror(rte_errno));
+	ret = -rte_errno;
 fail:
 	err_set(err, ret, "out of memory for the edge");
 	edge_destroy(edge);
@@ -74,6 +92,7 @@ edge_destroy(struct edge *edge)
 	body_table_fini(&edge->bodies);
 	lookup_fini(&edge->lookup);
 	rte_mempool_free(edge->pool);
+	rte_mempool_free(edge->adopted);
 	free(edge);
 }
 

@@ -41,6 +41,7 @@ struct edge_config {
 	uint8_t measured_prio;        /* measured data without an 802.1Q tag */
 	uint8_t lossy_prio;           /* everything else, unless marked with another lossy class */
 	uint8_t lossless;             /* bit p: class p is lossless */
+	uint32_t adopted;             /* frames of other parts of the fabric that may be here at once; 0: it is whole */
 };
 
 /* When all ports are there. @return NULL with err set: -EINVAL (no spare slots), -ENOMEM, -ERANGE */
@@ -58,6 +59,19 @@ struct bodies *edge_bodies(struct edge *edge);
  * @return their number, 0 if nobody knows them or cap_bytes is too small
  */
 size_t edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
+
+/*
+ * A frame leaves for another part of the fabric: its bytes as they came in, which its descriptor does not change. Between windows.
+ * @param p  with PKT_BYTES. @return their number; 0: cap_bytes is too small
+ */
+size_t edge_bytes(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
+/*
+ * A frame comes from another part: it is judged as one from outside is, by its bytes, and gets its flow here. Between windows.
+ * @param p  time, TTL, congestion and corruption as they have become under way; the rest is set, with PKT_BYTES
+ * @return 0; -EPROTO with err set: no host's frame; -ENOSPC: no slot for a flow that nobody planned; -ENOBUFS: as many as may be
+ *         are here
+ */
+int edge_adopt(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err);
 
 struct edge_counters {
 	uint64_t foreign_flows; /* slots in use */

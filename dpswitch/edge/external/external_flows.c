@@ -80,6 +80,16 @@ external_place(struct external *host, const struct external_nic *nic, struct cla
 	return c->p.flow != LOOKUP_NONE ? EXTERNAL_PLACED : EXTERNAL_REFUSED;
 }
 
+bool
+edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps)
+{
+	c->p.prio = class_of(&edge->config, c, roce);
+	c->p.flow = find(edge, c);
+	if (c->p.flow == LOOKUP_NONE)
+		c->p.flow = add(edge, c, now_ps);
+	return c->p.flow != LOOKUP_NONE;
+}
+
 /* Frames that wait get their flows, where slots are free. */
 static void
 settle(struct external *host, struct external_nic *nic)

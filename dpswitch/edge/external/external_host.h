@@ -27,8 +27,9 @@ struct edge {
 	struct edge_config config;
 	struct body_table bodies;
 	struct lookup lookup;
-	struct external *hosts;   /* of the fabric */
-	struct rte_mempool *pool; /* frames that are built here: ports' own stay free for what comes in */
+	struct external *hosts;      /* of the fabric */
+	struct rte_mempool *pool;    /* frames that are built here: ports' own stay free for what comes in */
+	struct rte_mempool *adopted; /* frames of other parts; NULL: there are none */
 };
 
 struct external_nic {
@@ -110,6 +111,8 @@ enum external_place {
 };
 enum external_place external_place(struct external *host, const struct external_nic *nic, struct classified *c, bool roce,
 				   enum edge_drop *why);
+/* The same of a frame that another part has let in. Between windows. @return whether it has p.flow, p.prio */
+bool edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps);
 
 /* external_in.c: from the host */
 /* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */

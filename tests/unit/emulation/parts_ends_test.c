@@ -29,7 +29,7 @@ test_gone_after_bye(void **state)
 
 	(void)state;
 	assert_true(rig_say(rig.theirs[1], PARTS_BYE, &complete, sizeof(complete)));
-	assert_true(rig_say(rig.theirs[1], PARTS_DONE, NULL, 0));
+	rig_say_done(&rig, rig.theirs[1]);
 	close(rig.theirs[1]);
 	rig.theirs[1] = -1;
 	channel_put(&peer->channel, PARTS_PROMISE, &promise, sizeof(promise), NULL, 0);
@@ -133,7 +133,7 @@ test_first_lets_go(void **state)
 	for (uint32_t p = 1; p < RIG_PARTS; p++) {
 		peers[p].fd = rig.theirs[p];
 		assert_true(rig_say(rig.theirs[p], PARTS_BYE, &complete, sizeof(complete)));
-		assert_true(rig_say(rig.theirs[p], PARTS_DONE, NULL, 0));
+		rig_say_done(&rig, rig.theirs[p]);
 		rig_peer_start(&peers[p]);
 	}
 	parts_finish(rig.parts);
@@ -174,11 +174,25 @@ test_silent(void **state)
 	}
 }
 
+#define AHEAD_NS 3600000000000ULL
+
+/* The first part, whose clock is an hour ahead, and who is late. */
 static void *
 start_late(void *ctx)
 {
-	usleep(600000); /* one and a half of the limit */
-	rig_say(*(int *)ctx, PARTS_START, NULL, 0);
+	const int fd = *(int *)ctx;
+	struct parts_zero zero;
+	struct parts_hdr hdr;
+	struct parts_clock clock;
+
+	while (recv(fd, &hdr, sizeof(hdr), MSG_WAITALL) == sizeof(hdr) && hdr.type == PARTS_CLOCK &&
+	       recv(fd, &clock, sizeof(clock), MSG_WAITALL) == sizeof(clock)) {
+		clock.heard_ns = clock_now_ns() + AHEAD_NS;
+		rig_say(fd, PARTS_CLOCK, &clock, sizeof(clock));
+	}
+	clock_sleep_until_ns(clock_now_ns() + 600 * MS_NS); /* one and a half of the limit */
+	zero.zero_ns = clock_now_ns() + AHEAD_NS;
+	rig_say(fd, PARTS_START, &zero, sizeof(zero));
 	return NULL;
 }
 
@@ -186,14 +200,16 @@ static void
 test_late_start(void **state)
 {
 	struct rig rig = rig_open(1, false, LIMIT);
+	uint64_t zero_ns, before_ns = clock_now_ns();
+	struct err err = { "" };
 	pthread_t thread;
-	int ret;
 
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, start_late, &rig.theirs[0]), 0);
-	begin(&rig, &ret);
-	assert_int_equal(ret, 0);
+	assert_int_equal(parts_start(rig.parts, &zero_ns, &err), 0);
 	pthread_join(thread, NULL);
+	assert_in_range(zero_ns + rig.parts->clock_error_ns, before_ns + 600 * MS_NS,
+			clock_now_ns() + 2 * rig.parts->clock_error_ns);
 	rig_close(&rig);
 }
 
@@ -211,7 +227,7 @@ trickle(void *ctx)
 	for (size_t i = 0; !atomic_load(&drip->over); i++) {
 		if (send(drip->fd, i < sizeof(hdr) ? (const char *)&hdr + i : "", 1, MSG_NOSIGNAL) != 1)
 			break;
-		usleep(5000);
+		clock_sleep_until_ns(clock_now_ns() + 5 * MS_NS);
 	}
 	return NULL;
 }

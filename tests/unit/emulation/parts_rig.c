@@ -15,6 +15,9 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
+#include "emulation/outputs/outputs.h"
+
 static const char fabric[] =
 	"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\", \"h2\" ]; switches = [ \"a\", \"b\", \"c\" ]; "
 	"rate = \"200Mbps\"; delay = \"50us\"; links = ( \"h0 a\", \"h1 b\", \"h2 c\", \"a b\", \"b c\" ); }; "
@@ -110,6 +113,19 @@ rig_say(int fd, enum parts_type type, const void *body, size_t size)
 	       (size == 0 || send(fd, body, size, MSG_NOSIGNAL) == (ssize_t)size);
 }
 
+void
+rig_say_done(const struct rig *rig, int fd)
+{
+	json_t *root = output_part(rig->emulation);
+	char *text = json_dumps(root, JSON_COMPACT);
+
+	assert_non_null(text);
+	assert_true(rig_say(fd, PARTS_REPORT, text, strlen(text)));
+	assert_true(rig_say(fd, PARTS_DONE, NULL, 0));
+	free(text);
+	json_decref(root);
+}
+
 static bool
 read_all(struct rig_peer *peer, void *to, size_t size)
 {
@@ -133,7 +149,7 @@ hear(void *ctx)
 	struct parts_hdr hdr;
 
 	setsockopt(peer->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
-	usleep(peer->wait_ms * 1000);
+	clock_sleep_until_ns(clock_now_ns() + peer->wait_ms * 1000000ULL);
 	while (read_all(peer, &hdr, sizeof(hdr)) && read_all(peer, body, hdr.size)) {
 		atomic_fetch_add(&peer->types[hdr.type], 1);
 		if (hdr.type != peer->until || peer->until == PARTS_NONE)

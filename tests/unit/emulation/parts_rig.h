@@ -22,6 +22,9 @@ void rig_close(struct rig *rig);
 /* What another part says, in blocking writes. @return false: nobody takes it */
 bool rig_say(int fd, enum parts_type type, const void *body, size_t size);
 
+/* It tells what became of its nodes: nothing. */
+void rig_say_done(const struct rig *rig, int fd);
+
 /* Another part that hears all that is said to it, in a thread. */
 struct rig_peer {
 	int fd;
