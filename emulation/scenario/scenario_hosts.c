@@ -132,7 +132,7 @@ scenario_check_bonds(const struct scenario *sc, struct err *err)
 		return cfg_fail(
 			&sc->volumes.where, NULL, err,
 			"volumes are predicted for one leaf a NIC, and hosts of this topology have bonds, which lead to "
-			"several: leave volumes out, or the bonds");
+			"several: leave flowpulse out, or the bonds");
 	return 0;
 }
 

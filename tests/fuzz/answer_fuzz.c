@@ -79,6 +79,7 @@ make(void)
 	made.flow.dst_ip = topo_nic_ip(made.flow.dst_node, 0);
 	made.table = (struct flow_table){ .flows = &made.flow, .count = 1 };
 	made.pfc.headroom_bytes = 100000;
+	made.params.sampling = 1;
 	made.config = (struct switch_config){
 		.topo = made.topo,
 		.flows = &made.table,

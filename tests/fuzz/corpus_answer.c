@@ -31,10 +31,12 @@ answer_seeds(const char *folder)
 		       { 0x0a000005, 0x0a000006, 50000, 4791, 17, 0, 4 },
 		       { 1, 2, 3, 4, 6, 0, 99 } } };
 	const struct swm_filter filter = { .job = SWM_ANY };
+	const struct swm_sampled port = { .port = 1 };
 	uint8_t bytes[1024];
 	size_t used = put_request(bytes, SWM_EGRESS, &egress, sizeof(egress));
 
 	used += put_request(bytes + used, SWM_COUNTERS, "", 0);
 	used += put_request(bytes + used, SWM_FLOWS, &filter, sizeof(filter));
+	used += put_request(bytes + used, SWM_SAMPLES, &port, sizeof(port));
 	return write_seed(folder, "all", bytes, used);
 }

@@ -61,7 +61,7 @@ def kinds_of_transport():
 
 def refused():
     for extra, words in (("pingmesh = { enabled = true; };\n", "probes are sent from NIC to NIC"),
-                         ("flowpulse = { enabled = true; };\n", "volumes are predicted for one leaf a NIC"),
+                         ("flowpulse = { enabled = true; };\n", "leave flowpulse out, or the bonds"),
                          ('hosts = ( { names = [ "h0" ]; kind = "guest"; } );\n', "hosts of this topology have bonds"),
                          ('faults = ( { kind = "link-down"; port = "h0:2"; known = true; } );\n', "is a member of a bond"),
                          ('faults = ( { kind = "acl"; switch = "l0"; src = "h0:2"; } );\n', "\"h0\" would be right"),

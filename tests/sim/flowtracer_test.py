@@ -3,6 +3,7 @@
 """FlowTracer in whole runs: ways as they are asked for against those that are configured, all kinds of connections, a link that fails
 between two rounds, sprayed flows, and what lcores must not change."""
 import csv
+import json
 from collections import Counter, defaultdict
 
 import records
@@ -94,6 +95,15 @@ check(ways(four) == ways(run), "and find the same")
 
 check((rocelab(path, "--lcores", 2).dir / "records.bin").read_bytes() == (run.dir / "records.bin").read_bytes(),
       "two lcores make the same records")
+
+# Beside others: said once ways are known and steps are over, and not before.
+command(ROCELAB, "run", path, "--diagnosers", "flowtracer,vedrfolnir", "--out", (side := scratch() / "side"))
+listed = {s["name"]: s for s in json.loads((side / "comparison.json").read_text())["systems"]}
+found = [f for f in listed["flowtracer"]["findings"] if f["type"] == "path-imbalance"]
+first = min(int(row["start_ns"]) + int(row["duration_ns"]) for row in run.steps() if row["src"] != row["dst"])
+check(found and all(first < f["detected_ns"] and f["undetected_ns"] < f["detected_ns"] for f in found), "it has a time of detection",
+      (first, found))
+check(listed["flowtracer"]["first_detected_ns"] == min(f["detected_ns"] for f in found), "and so has the system", listed["flowtracer"])
 
 # A link that is cut: the next round's ways avoid it.
 victim = max((link for link in told["links"] if link["port"].startswith("l0") and link["to"].startswith("s")),

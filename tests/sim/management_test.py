@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 import time
 
-from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOW_LIST, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, VERSION, Served,
-                     answers_zero, hello, impostor, message, paths, query, request, trace, traced)
+from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOW_LIST, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, SAMPLE_LIST,
+                     SAMPLES, VERSION, Served, answers_zero, hello, impostor, message, paths, query, request, trace, traced)
 from harness import ROCELAB, SCENARIOS, check, command, fail, scenario_file
 
 MOE = SCENARIOS / "moe-alltoall.cfg"
@@ -36,9 +36,32 @@ def lying_host(served):
     print("ok hosts that lie are named", flush=True)
 
 
+def lying_leaf(served):
+    """One that has more samples than it says, or too many; and one whose samples are of other hosts, and none."""
+    row = struct.pack("<IIHHBBBB", 0x0a000001, 0x0a000002, 1, 4791, 17, 6, 1, 0)
+    for rows, count, words in ((row * 3, 2, "list of samples is none"), (row * 2000, 2000, "has more than 1024"), (b"", 1 << 31, "is none"),
+                               (row * 5, 5, None)):
+        (served.path / "l0.manage").touch()
+        end = impostor(served.path / "l0.manage", lambda sock: answers_zero(
+            sock, "l0", lambda k, t, b: request(SAMPLE_LIST, struct.pack("<IIQQ", count, 10, 9, 9) + rows, t)))
+        found = traced(MOE, "--sockets", served.path, "--first-hop", "sflow", "--threads", "1", expect=1 if words else None)
+        end()
+        if words and (words not in found["silent"][0]["why"] or found["silent"][0]["device"] != "l0"):
+            fail(f"a leaf that lies: {found['silent']}")
+        if not words and {flow["source"] for flow in found["flows"]} != {"h0"}:
+            fail(f"samples of who is not there: {found['flows']}")
+    print("ok leaves that lie are named", flush=True)
+    sock = served.connect("l1")
+    message(sock)
+    sock.sendall(request(SAMPLES, struct.pack("<H6x", 0)) + request(SAMPLES, struct.pack("<H6x", 7)) + request(SAMPLES))
+    kinds = [message(sock) for _ in range(3)]
+    check([kind for kind, _, _ in kinds] == [SAMPLE_LIST, REFUSED, REFUSED] and len(kinds[0][2]) == 24,
+          "of a port to a host, what was sampled; of one to a spine it is refused", kinds)
+
+
 def silent():
     """Devices that are dead, frozen or lie: flows end there, it is said, and it does not take long."""
-    with Served(MOE) as served:
+    with Served(MOE, "--set", "switch.sampling=10") as served:
         begun = time.monotonic()
         (served.path / "s1.manage").unlink()
         done = trace(MOE, "--sockets", served.path, expect=1)
@@ -78,6 +101,7 @@ def silent():
         end()
         check({f["end"] for f in found["flows"] if f["state"] == "contradicted"} == {"s1"}, "ports that are not there")
         lying_host(served)
+        lying_leaf(served)
         (served.path / "s1.manage").unlink()
         check(time.monotonic() - begun < 60, "none of it takes long", time.monotonic() - begun)
         served.process.send_signal(signal.SIGSTOP)
