@@ -4,6 +4,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "common/wire/switch_manage.h"
 #include "emulation/scenario/scenario_load.h"
 
 /* As measured: plan and results, records with the analyzer, and the verdict, of a step and of an iteration beside its steps. */
@@ -182,10 +183,24 @@ count_routes(const struct scenario *sc, struct part *part)
 		(unsigned long long)edges);
 }
 
+/* What switches keep of packets that they sample. */
+static void
+count_samples(const struct scenario *sc, struct part *part)
+{
+	const struct topo *topo = sc->topo;
+	uint32_t ports = 0;
+
+	for (uint32_t i = 0; sc->sw.sampling != 0 && i < topo->nports; i++)
+		ports += topo->nodes[topo->ports[i].node].kind == TOPO_HOST;
+	part->what = "samples";
+	part->bytes = times(ports, SWM_MAX_SAMPLES * sizeof(struct swm_sample));
+	err_set(&part->how, 0, "%u ports to hosts: set switch.sampling to 0", ports);
+}
+
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct part parts[6] = { 0 };
+	struct part parts[7] = { 0 };
 	const struct part *largest = parts;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = 0;
@@ -195,6 +210,7 @@ scenario_check_memory(const struct scenario *sc, struct err *err)
 	count_ports(sc, &parts[2], &parts[3]);
 	count_routes(sc, &parts[4]);
 	count_messages(sc, &parts[5]);
+	count_samples(sc, &parts[6]);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		sum = add(sum, parts[i].bytes);
 		largest = parts[i].bytes > largest->bytes ? &parts[i] : largest;

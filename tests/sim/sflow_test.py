@@ -4,6 +4,7 @@
 real time, by its sockets; and what is refused."""
 import csv
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -102,6 +103,12 @@ def refused():
     path = scenario_file(BASE)
     done = command(ROCELAB, "run", path, *sets(**{"switch.sampling": 0}), "--out", "/nonexistent", expect=2)
     check("first_hop" in done.stderr and "switch.sampling" in done.stderr, "no samples, no flows", done.stderr)
+    needs = []
+    for rate in (0, 20):
+        done = command(ROCELAB, "run", path, *sets(**{"switch.sampling": rate, "flowtracer.enabled": "false", "limits.memory": '"1MB"'}),
+                       "--out", "/nonexistent", expect=2)
+        needs.append(float(re.search(r"takes about (\S+) MB", done.stderr).group(1)))
+    check(0.15 < needs[1] - needs[0] < 0.4, "what samples take is in what a run takes: 16 ports of 16 KiB", needs)
     for args, words in (((path, "--first-hop", "sflow"), "no packet moves"),
                         ((path, "--first-hop", "sflow", "--job", "train"), "no packet tells its job"),
                         ((path, "--first-hop", "hearsay"), "host or sflow")):
