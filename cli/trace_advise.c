@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/eval_args.h"
 #include "cli/trace.h"
@@ -129,8 +130,14 @@ find_run(struct options *opts, struct err *err)
 	    snprintf(opts->verdict, PATH_MAX, "%s/" RUN_VERDICT, opts->study.scenario) >= PATH_MAX)
 		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", opts->study.scenario);
 	opts->study.scenario = opts->config;
-	if (opts->study.traced == NULL)
-		opts->study.traced = opts->verdict;
+	if (opts->study.traced != NULL)
+		return 0;
+	if (access(opts->verdict, R_OK) != 0)
+		return err_set(
+			err, -ENOENT,
+			"%s: %s; while a run goes on, rocelab trace DIR --out FILE traces its flows: then --traced FILE",
+			opts->verdict, strerror(errno));
+	opts->study.traced = opts->verdict;
 	return 0;
 }
 

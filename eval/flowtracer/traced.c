@@ -168,7 +168,8 @@ ft_traced_read(const char *file, const struct topo *topo, struct ft_traced *trac
 
 	*traced = (struct ft_traced){ 0 };
 	if (root == NULL)
-		return err_set(err, -EINVAL, "%s:%d: %s", file, error.line, error.text);
+		return error.line > 0 ? err_set(err, -EINVAL, "%s:%d: %s", file, error.line, error.text)
+				      : err_set(err, -EINVAL, "%s", error.text);
 	ret = read_flows(&r, root);
 	json_decref(root);
 	return ret;

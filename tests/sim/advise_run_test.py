@@ -113,8 +113,13 @@ def refused():
     case = re.search(r"rocelab run (\S+)", advise(run.dir).stdout).group(1)
     done = advise(case, expect=2)
     check('has a list "paths"' in done.stderr, "a second list is refused", done.stderr)
+    (run.dir / "verdict.json").rename(run.dir / "elsewhere.json")
+    done = advise(run.dir, expect=2)
+    check("verdict.json: No such file" in done.stderr and "--traced" in done.stderr, "a run without a verdict", done.stderr)
+    done = advise(run.dir, "--traced", "/nonexistent.json", expect=2)
+    check("unable to open /nonexistent.json" in done.stderr and ":-1" not in done.stderr, "a file that is not there", done.stderr)
     done = advise(scratch(), expect=2)
-    check("effective.cfg" in done.stderr, "an empty folder is no run", done.stderr)
+    check("No such file" in done.stderr, "an empty folder is no run", done.stderr)
 
 
 for part in (whole, jobs_that_compute, faulty, partly, live, refused):
