@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/eval_args.h"
@@ -32,6 +33,10 @@ static const struct argp_option options[] = {
 	{ "scale", 's', "X", 0, "Multiplies bytes of the job and of other flows, 0.1 to 10 (default 1)", 0 },
 	{ "shard", KEY_SHARD, "I/N", 0, "Every Nth case alone, from the Ith on, I from 1 to N", 0 },
 	{ "merge", KEY_MERGE, NULL, 0, "Runs nothing: tells what is in folders DIR... of shards", 0 },
+	{ "diagnoser", 'd', "PROGRAM", 0,
+	  "A program that follows the run of passive systems and is judged like any (docs/bring-your-own.md); several "
+	  "times",
+	  0 },
 	{ "no-times", KEY_TIMES, NULL, 0, "Does not look for when each finding could first have been said", 0 },
 	{ "rules", KEY_RULES, NULL, 0, "Prints faults, and what findings are right for each, and ends", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
@@ -60,6 +65,19 @@ add_folder(const struct argp_state *state, char *text, struct compare_study *stu
 	study->dirs[study->ndirs++] = text;
 }
 
+static void
+add_program(const struct argp_state *state, const char *path)
+{
+	struct err err = { 0 };
+
+	if (!system_is_program(path))
+		argp_error(state, "--diagnoser %s: give a program's path, with a slash", path);
+	if (access(path, X_OK) < 0)
+		argp_error(state, "--diagnoser %s: %s", path, strerror(errno));
+	if (compare_add_program(path, &err) < 0)
+		argp_error(state, "--diagnoser: %s", err.text);
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -80,6 +98,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_MERGE:
 		opts->merge = true;
+		return 0;
+	case 'd':
+		add_program(state, arg);
 		return 0;
 	case KEY_TIMES:
 		opts->study.times = false;

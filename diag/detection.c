@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "common/grow.h"
+#include "common/minmax.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 
-/* Looked at before any bisection, evenly over what crossed: what comes and goes is then seen where it came first. */
-#define DETECTION_EVEN 8
+/* A half of what crossed, a quarter, and so on, before any bisection: what comes and goes is then seen where it came first. */
+#define DETECTION_HALVES 7
+/* A bracket of so much of the time since anything crossed is narrow enough. */
+#define NARROW 0.02
 
 /* The stream up to a moment. */
 struct cut {
@@ -33,6 +36,7 @@ struct search {
 	uint32_t nasked;
 	struct verdict *whole;
 	struct bracket *brackets; /* [whole->nfindings] */
+	uint64_t left_bytes;      /* that may still be diagnosed */
 };
 
 /* What crossed at one moment is one cut. What is configured comes before all of them, the end record after. */
@@ -101,6 +105,7 @@ look(struct search *search, int64_t cut, struct err *err)
 		rc = verdict_build(&ev, search->asked, search->nasked, &verdict, &why);
 	stream_fini(&stream);
 	search->whole->prefixes++;
+	search->left_bytes -= min_u64(search->left_bytes, search->cuts[cut].end_bytes);
 	if (rc != -ENOMEM)
 		note(search, cut, verdict);
 	verdict_destroy(verdict);
@@ -120,38 +125,49 @@ at_ps(const struct search *search, int64_t cut)
 	return search->whole->run.end_ps > last_ps ? search->whole->run.end_ps : last_ps;
 }
 
-/* Between what is known of the finding of which least is. @return a cut; -1: there is none to be looked at */
+/* What is not known of a finding's time, as a part of the time until it since anything crossed. @return 0: nothing is between */
+static double
+width(const struct search *search, const struct bracket *bracket)
+{
+	uint64_t first_ps = at_ps(search, 0), with_ps = at_ps(search, bracket->with),
+		 without_ps = max_u64(at_ps(search, bracket->without), first_ps);
+
+	return bracket->with - bracket->without > 1 && with_ps > first_ps
+		       ? (double)(with_ps - without_ps) / (double)(with_ps - first_ps)
+		       : 0;
+}
+
+/* Between what is known of the finding of which least is. @return a cut; -1: all are known well enough */
 static int64_t
 choose(const struct search *search)
 {
-	uint64_t widest_ps = 0;
-	int64_t chosen = -1;
+	const struct bracket *chosen = NULL;
+	double widest = NARROW;
 
 	for (uint32_t i = 0; i < search->whole->nfindings; i++) {
 		const struct bracket *bracket = &search->brackets[i];
-		uint64_t width_ps = at_ps(search, bracket->with) - at_ps(search, bracket->without);
+		double is = width(search, bracket);
 
-		if (bracket->with - bracket->without > 1 && (chosen < 0 || width_ps > widest_ps)) {
-			widest_ps = width_ps;
-			chosen = bracket->without + (bracket->with - bracket->without) / 2;
+		if (is > widest) {
+			widest = is;
+			chosen = bracket;
 		}
 	}
-	return chosen;
+	return chosen != NULL ? chosen->without + (chosen->with - chosen->without) / 2 : -1;
 }
 
 static int
 bisect(struct search *search, struct err *err)
 {
-	int64_t cut, before = -1;
+	int64_t cut = (int64_t)search->ncuts;
 	int rc = 0;
 
-	for (uint32_t i = 1; rc == 0 && i < DETECTION_EVEN; i++) {
-		cut = (int64_t)(search->ncuts * i / DETECTION_EVEN);
-		if (cut != before && (size_t)cut < search->ncuts)
-			rc = look(search, cut, err);
-		before = cut;
+	for (uint32_t i = 0; rc == 0 && i < DETECTION_HALVES && cut > 1 && choose(search) >= 0; i++) {
+		cut /= 2;
+		rc = look(search, cut, err);
 	}
-	while (rc == 0 && search->whole->prefixes < DETECTION_PREFIXES && (cut = choose(search)) >= 0)
+	while (rc == 0 && search->whole->prefixes < DETECTION_PREFIXES && search->left_bytes > 0 &&
+	       (cut = choose(search)) >= 0)
 		rc = look(search, cut, err);
 	return rc;
 }
@@ -160,7 +176,11 @@ int
 detection_times(const void *stream, size_t size_bytes, const struct diagnosis *asked, uint32_t nasked,
 		struct verdict *verdict, struct err *err)
 {
-	struct search search = { .stream = stream, .asked = asked, .nasked = nasked, .whole = verdict };
+	struct search search = { .stream = stream,
+				 .asked = asked,
+				 .nasked = nasked,
+				 .whole = verdict,
+				 .left_bytes = DETECTION_TIMES * size_bytes };
 	int rc = 0;
 
 	search.brackets = calloc((size_t)verdict->nfindings + 1, sizeof(*search.brackets));

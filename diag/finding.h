@@ -96,9 +96,9 @@ struct finding {
 	struct finding_part *parts;
 	uint32_t nparts;
 	uint64_t start_ps, end_ps;
-	uint64_t detected_ps,
-		undetected_ps; /* diag/detection.h, where that was asked; of an outside program, when it told it */
-	double score;          /* packet-waits caused to the victims */
+	/* Who says when he says it sets them, as R-Pingmesh at the end of a period; else diag/detection.h, where that is asked. */
+	uint64_t detected_ps, undetected_ps;
+	double score; /* packet-waits caused to the victims */
 	struct finding_claim *claims;
 	uint32_t nclaims;
 	double explained_ps; /* of the time that these steps lost, an estimate: the sum of its claims */

@@ -12,8 +12,10 @@
 
 #include "common/args.h"
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/outfile.h"
 #include "common/stdio_guard.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
@@ -30,11 +32,12 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
-	const char *listen, *read, *out, *outside;
+	const char *listen, *read, *out, *outside, *cpu;
 	const char *outsider; /* the one program from outside that --diagnoser names; NULL: none */
 	bool print, times, quiet;
 	bool alone;              /* --diagnoser named some of ours */
 	int done;                /* -1: none */
+	uint64_t times_cpu_ns;   /* that times to detection took */
 	struct diagnosis *asked; /* [nasked], with room for OUTSIDE_PROGRAMS more */
 	uint32_t nasked;
 	bool *named;   /* [ndiagnosers] by --diagnoser; none is: all are asked */
@@ -54,6 +57,8 @@ static const struct argp_option own_options[] = {
 	  "of "
 	  "them, by bisection; with --read",
 	  0 },
+	{ "cpu", 'c', "FILE", 0,
+	  "Write what processor time it took, start to end, but for times to detection: { \"cpu_s\": }", 0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing of incomplete evidence; the verdict does", 0 },
 	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
 };
@@ -126,6 +131,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 't':
 		options->times = true;
+		return 0;
+	case 'c':
+		options->cpu = arg;
 		return 0;
 	case 'q':
 		options->quiet = true;
@@ -236,8 +244,9 @@ read_options(struct options *options, int argc, char **argv, struct err *err)
 }
 
 static int
-add_times(const struct options *options, struct verdict *verdict, struct err *err)
+add_times(struct options *options, struct verdict *verdict, struct err *err)
 {
+	uint64_t before_ns = clock_cpu_ns();
 	size_t size_bytes;
 	const void *stream = source_map(options->read, &size_bytes, err);
 	int rc;
@@ -246,6 +255,7 @@ add_times(const struct options *options, struct verdict *verdict, struct err *er
 		return -errno;
 	rc = detection_times(stream, size_bytes, options->asked, options->nasked, verdict, err);
 	munmap((void *)(uintptr_t)stream, size_bytes);
+	options->times_cpu_ns = clock_cpu_ns() - before_ns;
 	return rc;
 }
 
@@ -345,6 +355,19 @@ analyze(struct options *options)
 	return status;
 }
 
+/* @return 0 or negative errno with err */
+static int
+write_cpu(const struct options *options, struct err *err)
+{
+	struct outfile out;
+	int rc = outfile_open_path(&out, options->cpu, err);
+
+	if (rc < 0)
+		return rc;
+	fprintf(out.file, "{ \"cpu_s\": %.6f }\n", (double)(clock_cpu_ns() - options->times_cpu_ns) / 1e9);
+	return outfile_close(&out, 0, err);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -360,6 +383,10 @@ main(int argc, char **argv)
 		status = analyze(&options);
 	else
 		log_error("%s", err.text);
+	if (status == EXIT_DONE && options.cpu != NULL && write_cpu(&options, &err) < 0) {
+		log_error("%s", err.text);
+		status = EXIT_FAILED;
+	}
 	options_fini(&options);
 	return status;
 }

@@ -11,13 +11,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/array.h"
 #include "common/child.h"
+#include "common/clock.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/run_dir.h"
+#include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/variant.h"
+#include "outside/replay.h"
 
 /* The program under way, for end_program(). */
 static volatile sig_atomic_t program_pid;
@@ -93,59 +97,102 @@ run_fabric(const struct job_config *config, struct err *err)
 	return ret < 0 ? ret : run_program("dpswitch", &args, err);
 }
 
+/* Who is asked, and what is said of it. */
+struct question {
+	const char *out;       /* folder of its verdict */
+	const char *diagnoser; /* NULL: all */
+	const char *program;   /* of this path; NULL: one of ours */
+	bool times;
+};
+
 /* @return its exit status, or negative errno with err */
 static int
-run_analyzer(const struct job_config *config, const char *out, const char *diagnoser, bool times, struct err *err)
+run_analyzer(const struct job_config *config, const struct question *question, struct err *err)
 {
-	char records[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", out }, .count = 5 };
+	char records[PATH_MAX], outside[PATH_MAX], cpu[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", question->out }, .count = 5 };
+	const char *const more[] = { "--diagnoser", question->diagnoser, "--cpu", cpu, "--outside", outside };
+	size_t count = question->diagnoser == NULL ? 0 : question->program == NULL ? 4 : ARRAY_LEN(more);
 	int ret = 0;
 
 	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
-	if (diagnoser != NULL)
-		ret = child_add(&args, "--diagnoser", err);
-	if (ret == 0 && diagnoser != NULL)
-		ret = child_add(&args, diagnoser, err);
-	if (ret == 0 && times)
+	snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, question->out);
+	snprintf(cpu, sizeof(cpu), "%s/" JOB_ANALYSIS, question->out);
+	for (size_t i = 0; ret == 0 && i < count; i++)
+		ret = child_add(&args, more[i], err);
+	if (ret == 0 && question->times)
 		ret = child_add(&args, "--detection-times", err);
 	return ret < 0 ? ret : run_program("diag", &args, err);
 }
 
-/* Of this process' children so far. */
+/* Of this process and its children so far. */
 static double
-children_cpu_s(void)
+cpu_s(void)
 {
 	struct rusage usage;
 
 	getrusage(RUSAGE_CHILDREN, &usage);
-	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	return (double)clock_cpu_ns() / 1e9 + (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
+/* Has a program say what it finds in the recording, to outside.json. @return 0 or negative errno with err */
 static int
-run_diagnoser(const struct job_config *config, const char *diagnoser, struct err *err)
+ask_program(const struct job_config *config, const struct question *question, struct err *err)
 {
-	char out[PATH_MAX];
-	double before_s = children_cpu_s();
+	char records[PATH_MAX], outside[PATH_MAX];
+
+	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
+	snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, question->out);
+	return outside_replay(records, &question->program, 1, outside, interrupt_asked, err);
+}
+
+/* Adds to what the analyzer wrote. @return 0 or negative errno with err */
+static int
+add_cpu(const char *out, double more_s, struct err *err)
+{
+	char path[PATH_MAX + 32];
+	json_t *analysis;
 	int ret;
 
-	snprintf(out, sizeof(out), "%s/%s", config->out, diagnoser);
+	snprintf(path, sizeof(path), "%s/" JOB_ANALYSIS, out);
+	analysis = json_load_file(path, 0, NULL);
+	more_s += json_number_value(json_object_get(analysis, "cpu_s"));
+	ret = analysis != NULL ? output_json(json_pack("{s:f}", "cpu_s", more_s), out, JOB_ANALYSIS, err)
+			       : err_set(err, -EIO, "%s cannot be read", path);
+	json_decref(analysis);
+	return ret;
+}
+
+static int
+run_diagnoser(const struct job_config *config, size_t index, struct err *err)
+{
+	char out[PATH_MAX];
+	const struct question question = { .out = out,
+					   .diagnoser = config->diagnosers[index],
+					   .program = config->programs != NULL ? config->programs[index] : NULL,
+					   .times = config->detection_times };
+	double before_s = cpu_s(), program_s = 0;
+	int ret;
+
+	snprintf(out, sizeof(out), "%s/%s", config->out, question.diagnoser);
 	ret = run_dir_make(out, err);
+	if (ret >= 0 && question.program != NULL)
+		ret = ask_program(config, &question, err);
+	program_s = cpu_s() - before_s;
 	if (ret >= 0)
-		ret = run_analyzer(config, out, diagnoser, false, err);
-	if (ret == 0)
-		ret = output_json(json_pack("{s:f}", "cpu_s", children_cpu_s() - before_s), out, JOB_ANALYSIS, err);
-	return ret == 0 && config->detection_times ? run_analyzer(config, out, diagnoser, true, err) : ret;
+		ret = run_analyzer(config, &question, err);
+	return ret == 0 && question.program != NULL ? add_cpu(out, program_s, err) : ret;
 }
 
 /* @return 0, the exit status of one that failed, or negative errno with err */
 static int
 run_analyzers(const struct job_config *config, struct err *err)
 {
-	int ret = config->ndiagnosers == 0 ? run_analyzer(config, config->out, NULL, false, err) : 0;
+	int ret = config->ndiagnosers == 0 ? run_analyzer(config, &(struct question){ .out = config->out }, err) : 0;
 
 	for (size_t i = 0; ret == 0 && i < config->ndiagnosers && !interrupt_asked(); i++)
-		ret = run_diagnoser(config, config->diagnosers[i], err);
+		ret = run_diagnoser(config, i, err);
 	return ret;
 }
 

@@ -27,7 +27,12 @@ struct job_config {
 	 */
 	const char *const *diagnosers; /* [ndiagnosers] */
 	size_t ndiagnosers;
-	bool detection_times;    /* each tells of its findings when they could have been said, besides */
+	bool detection_times; /* each tells of its findings when they could have been said, besides */
+	/*
+	 * Of diagnosers, those from outside ("./NAME"): NULL, or [ndiagnosers] the program's path, NULL: one of ours. It is asked over
+	 * the recording, and its processor time counts with the analyzer's.
+	 */
+	const char *const *programs;
 	const char *const *sets; /* [nsets] keys of the scenario that every run is given */
 	size_t nsets;
 	int cpu; /* it and its children run there; -1: anywhere */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
 #include "diag/pingmesh/impact.h"
@@ -120,9 +121,10 @@ name_root(const struct run *run, const struct pingmesh_problem *p, char *root, s
 		snprintf(root + used, cap - used, " or %u others", p->alike - PLACES_NAMED);
 }
 
+/* Said when the analyzer has all of a period, and not with the period before. @param period_ps  of analysis */
 static int
-make_finding(const struct run *run, const struct pingmesh_problem *p, uint32_t key, struct finding *finding,
-	     struct err *err)
+make_finding(const struct run *run, const struct pingmesh_problem *p, uint64_t period_ps, uint32_t key,
+	     struct finding *finding, struct err *err)
 {
 	*finding = (struct finding){ .type = &types[p->kind],
 				     .key = key,
@@ -131,6 +133,8 @@ make_finding(const struct run *run, const struct pingmesh_problem *p, uint32_t k
 				     .collective = RUN_NONE,
 				     .start_ps = p->start_ps,
 				     .end_ps = p->end_ps,
+				     .detected_ps = p->found_ps,
+				     .undetected_ps = p->found_ps - min_u64(p->found_ps, period_ps),
 				     .confidence = p->confidence * run->overhead.completeness,
 				     .borne_out = p->confidence * run->overhead.completeness,
 				     .costless = true,
@@ -151,7 +155,7 @@ find(const struct pingmesh *own, const struct run *run, struct section *section,
 	if (section->findings == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < own->nproblems; i++) {
-		int rc = make_finding(run, &own->problems[i], i, &section->findings[i], err);
+		int rc = make_finding(run, &own->problems[i], own->config.period_ps, i, &section->findings[i], err);
 
 		if (rc != 0)
 			return rc;

@@ -11,27 +11,38 @@
 #define ITERATIONS 8
 #define COMPUTE_NS 500000ull
 #define MICE_BYTES 20000 /* of a background flow */
+#define DATA_PRIO 3      /* of the job, of the large flows of others, and of probes */
+#define SMALL_PRIO 4     /* of the background where packets are sprayed */
 #define STRIDE 7         /* so that neighbours in a round differ in fabric and workload */
+
+#define HASHED "load_balancing = { kind = \"ecmp\"; };\nhost = { transport = \"go-back-n\"; retry_count = 255; };\n"
+/* What is measured has a class of its own, before that of small flows (FlowPulse 5.1). */
+#define SPRAYED(kind)                                                                                                      \
+	"load_balancing = { kind = \"" kind "\"; };\nhost = { transport = \"selective\"; retry_count = 255; };\n"          \
+	"switch = { strict = [ \"3\" ]; pfc = { priorities = [ \"3\", \"4\" ]; }; };\n"
+#define LEAF_SPINE "kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 3;"
+#define LEAF_SPINE_RANKS "h[0-1,3-4,6-7,9-10]"
+#define FAT_TREE "kind = \"fat-tree\"; k = 4;"
+#define FAT_TREE_RANKS "h[0,2,4,6,8,10,12,14]"
 
 /* Ranks are hosts of every leaf or edge, the others are bystanders. */
 static const struct compare_fabric fabrics[] = {
-	{ "leaf-spine", "ecmp", "kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 3;",
-	  "load_balancing = { kind = \"ecmp\"; };\nhost = { transport = \"go-back-n\"; retry_count = 255; };\n",
-	  "h[0-1,3-4,6-7,9-10]", false },
-	{ "leaf-spine", "adaptive", "kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 3;",
-	  "load_balancing = { kind = \"adaptive\"; };\nhost = { transport = \"selective\"; retry_count = 255; };\n",
-	  "h[0-1,3-4,6-7,9-10]", true },
-	{ "fat-tree", "ecmp", "kind = \"fat-tree\"; k = 4;",
-	  "load_balancing = { kind = \"ecmp\"; };\nhost = { transport = \"go-back-n\"; retry_count = 255; };\n",
-	  "h[0,2,4,6,8,10,12,14]", false },
-	{ "leaf-spine", "random", "kind = \"leaf-spine\"; leaves = 4; spines = 4; hosts_per_leaf = 3;",
-	  "load_balancing = { kind = \"random\"; };\nhost = { transport = \"selective\"; retry_count = 255; };\n"
-	  "flowpulse = { detector = \"pooled\"; };\n",
-	  "h[0-1,3-4,6-7,9-10]", true },
-	{ "fat-tree", "adaptive", "kind = \"fat-tree\"; k = 4;",
-	  "load_balancing = { kind = \"adaptive\"; };\nhost = { transport = \"selective\"; retry_count = 255; };\n",
-	  "h[0,2,4,6,8,10,12,14]", true },
+	{ "leaf-spine", "ecmp", LEAF_SPINE, HASHED, LEAF_SPINE_RANKS, false },
+	{ "leaf-spine", "adaptive", LEAF_SPINE, SPRAYED("adaptive"), LEAF_SPINE_RANKS, true },
+	{ "fat-tree", "ecmp", FAT_TREE, HASHED, FAT_TREE_RANKS, false },
+	{ "leaf-spine", "random", LEAF_SPINE, SPRAYED("random") "flowpulse = { detector = \"pooled\"; };\n",
+	  LEAF_SPINE_RANKS, true },
+	{ "fat-tree", "adaptive", FAT_TREE, SPRAYED("adaptive"), FAT_TREE_RANKS, true },
 };
+
+/* All switches hash alike, as of one vendor with one seed. */
+static const struct compare_fabric polarised = { "fat-tree",
+						 "ecmp",
+						 FAT_TREE,
+						 "load_balancing = { kind = \"ecmp\"; seeds = \"shared\"; };\n"
+						 "host = { transport = \"go-back-n\"; retry_count = 255; };\n",
+						 "h[0-15]",
+						 false };
 
 /* Each sends about as much: seven eighths of 12 MB a rank. */
 static const struct compare_workload workloads[] = {
@@ -68,11 +79,13 @@ cell_of(const struct compare_fault *fault, uint32_t round)
 				     .workload = &workloads[at / ARRAY_LEN(fabrics)],
 				     .has_background = fault->is_busy || (!fault->is_clean && (round + row) % 3 == 0) };
 
-	if (!fault->ecmp_only)
-		return cell;
 	/* Flows of two hosts of a leaf at once, or there is nothing to balance. */
-	cell.fabric = &fabrics[2 * (at % 2)];
-	cell.workload = &workloads[1 + 2 * (at / 2 % 2)];
+	if (fault->ecmp_only || fault->full_tree_only)
+		cell.workload = &workloads[1 + 2 * (at / 2 % 2)];
+	if (fault->ecmp_only)
+		cell.fabric = &fabrics[2 * (at % 2)];
+	if (fault->full_tree_only)
+		cell.fabric = &polarised;
 	return cell;
 }
 
@@ -100,12 +113,13 @@ compare_make(uint32_t number, uint64_t seed, double scale, const char *path, str
 
 /* Small flows between all hosts while the job runs: two of a hundred bytes that NICs could send. */
 static void
-add_background(struct odd_case *c)
+add_background(struct odd_case *c, bool is_sprayed)
 {
 	odd_add(c, ODD_GENERATORS,
 		"{ kind = \"poisson\"; name = \"" COMPARE_BACKGROUND
-		"\"; bytes = \"%d\"; load = 0.02; connections = 2; start = \"%lluns\"; until = \"%lluns\"; }",
-		MICE_BYTES, COMPARE_START_NS, COMPARE_START_NS + (unsigned long long)c->span_ns);
+		"\"; bytes = \"%d\"; load = 0.02; connections = 2; prio = %d; start = \"%lluns\"; until = \"%lluns\"; }",
+		MICE_BYTES, is_sprayed ? SMALL_PRIO : DATA_PRIO, COMPARE_START_NS,
+		COMPARE_START_NS + (unsigned long long)c->span_ns);
 }
 
 int
@@ -128,7 +142,23 @@ compare_begin(struct odd_case *c, struct err *err)
 		 cell.fabric->ranks, ITERATIONS, COMPARE_START_NS, COMPUTE_NS, cell.workload->collective, bytes);
 	ret = odd_plan(c, err);
 	if (ret == 0 && cell.has_background)
-		add_background(c);
+		add_background(c, cell.fabric->is_sprayed);
+	return ret;
+}
+
+int
+compare_parts(const struct compare_fault *fault, const struct scenario *scenario, struct suspects *suspects,
+	      struct err *err)
+{
+	const struct topo *topo = scenario->topo;
+	int ret = suspects_list(scenario, 0, suspects, err);
+
+	if (ret < 0 || fault->remedy == NULL)
+		return ret;
+	ret = suspects_add_remedy(suspects, fault->remedy, err);
+	for (uint32_t node = 0; ret == 0 && node < topo->nnodes; node++)
+		if (topo->nodes[node].kind == TOPO_SWITCH && topo->nodes[node].name[0] == fault->tier)
+			json_array_append_new(suspects->at[suspects->count - 1].nodes, json_string(topo->nodes[node].name));
 	return ret;
 }
 

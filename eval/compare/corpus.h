@@ -9,9 +9,9 @@
 #include "eval/compare/rule.h"
 #include "eval/odd/build.h"
 
-#define COMPARE_VERSION 1 /* of the corpus: another where the same seed makes another case, or a rule changes */
+#define COMPARE_VERSION 2 /* of the corpus: another where the same seed makes another case, or a rule changes */
 #define COMPARE_ROUNDS 20 /* cases of a fault: all fabrics x all workloads */
-#define COMPARE_RULES 12
+#define COMPARE_RULES 14
 /* Of the job: R-Pingmesh's first period, of 200 ms, is over, and was a healthy one. */
 #define COMPARE_START_NS 210000000ull
 
@@ -34,9 +34,13 @@ struct compare_workload {
 struct compare_fault {
 	struct odd_group group; /* first: what makes it finds its row by it */
 	bool ecmp_only;         /* nothing is chosen once for a flow where each packet has a way of its own */
+	bool full_tree_only;    /* it takes three tiers that hash, and a rank at every host */
 	bool is_clean;          /* nothing is put in */
 	bool is_busy;       /* small flows of others are there in all cases; else in a third, and in none that is clean */
 	const char *probed; /* a key that the run with R-Pingmesh's agents has besides, as --set takes it; NULL: none */
+	const char
+		*remedy; /* what leaves it out, as --set takes it, where it is no part that can be left out; NULL: it is */
+	char tier;       /* with a remedy: it is at switches whose names begin so */
 	struct compare_rule rules[COMPARE_RULES]; /* a NULL type ends them */
 };
 
@@ -64,6 +68,10 @@ int compare_make(uint32_t number, uint64_t seed, double scale, const char *path,
 
 /* ---- for faults ---- */
 
+/* Parts of a case's scenario that may be left out, and the remedy of its fault. As suspects_list(). */
+int compare_parts(const struct compare_fault *fault, const struct scenario *scenario, struct suspects *suspects,
+		  struct err *err);
+
 #define COMPARE_BACKGROUND "background" /* the name of the generator of small flows */
 
 /* Network and job: the first thing that a fault's make() does. */
@@ -84,7 +92,9 @@ int compare_contention(struct odd_case *c, struct err *err);
 int compare_incast(struct odd_case *c, struct err *err);
 int compare_backpressure(struct odd_case *c, struct err *err);
 int compare_imbalance(struct odd_case *c, struct err *err);
+int compare_polarisation(struct odd_case *c, struct err *err);
 int compare_storm(struct odd_case *c, struct err *err);
+int compare_deadlock(struct odd_case *c, struct err *err);
 int compare_loop(struct odd_case *c, struct err *err);
 int compare_silent(struct odd_case *c, struct err *err);
 int compare_loss(struct odd_case *c, struct err *err);

@@ -14,6 +14,11 @@
 	{                                                                                                                  \
 		type, COMPARE_RIGHT, COMPARE_PARTLY, COMPARE_PARTLY                                                        \
 	}
+/* It has no one place: right at a port on the way of the flows that make it, too. */
+#define SPREADS(type)                                                                                                      \
+	{                                                                                                                  \
+		type, COMPARE_RIGHT, COMPARE_RIGHT, COMPARE_PARTLY                                                         \
+	}
 /* What the fault brings about, or is easily taken for: partly right at its place and near. */
 #define SHOWS(type)                                                                                                        \
 	{                                                                                                                  \
@@ -23,7 +28,7 @@
 /* Flows of others in the way: whoever names one of them is right; its port alone is a part. */
 #define TRAFFIC                                                                                                            \
 	NAMES("flow-contention"), NAMES("incast"), NAMES("pfc-backpressure"), NAMES("load-imbalance"), SHOWS("high-rtt"),  \
-		NAMES("path-imbalance")
+		NAMES("path-imbalance"), SHOWS("deep-queue")
 /* A link or switch loses some of what it gets. */
 #define LOSSES NAMES("packet-loss"), NAMES("silent-fault"), NAMES("switch-problem"), SHOWS("blackhole")
 /* A switch loses all of some hosts. */
@@ -43,7 +48,13 @@ const struct compare_fault compare_faults[] = {
 		     SHOWS("slow-host") } },
 	{ GROUP("pfc-storm", "a port pauses its peer, for good or for 0.5 to 3 ms of every 10 to 30", compare_storm),
 	  .rules = { NAMES("pfc-storm"), SHOWS("pfc-deadlock"), SHOWS("pfc-backpressure"), SHOWS("high-rtt"),
-		     SHOWS("switch-problem"), SHOWS("rnic-problem") } },
+		     SHOWS("switch-problem"), SHOWS("rnic-problem"), SHOWS("deep-queue") } },
+	{ GROUP("pfc-deadlock",
+		"flows of others go down and up again by bad routes: they close a circle of four buffers, and fill it",
+		compare_deadlock),
+	  .rules = { SPREADS("pfc-deadlock"), SHOWS("pfc-backpressure"), SHOWS("flow-contention"), SHOWS("incast"),
+		     SHOWS("load-imbalance"), SPREADS("switch-problem"), SHOWS("rnic-problem"), SHOWS("high-rtt"),
+		     SHOWS("path-imbalance"), SHOWS("deep-queue") } },
 	{ GROUP("slow-host", "a rank begins every step 20 to 300 us late", compare_slow_host),
 	  .rules = { NAMES("slow-host") } },
 	{ GROUP("link-down", "a link between switches is cut; routes avoid it after 10 ms", compare_down),
@@ -53,7 +64,12 @@ const struct compare_fault compare_faults[] = {
 	{ GROUP("imbalance", "70 to 100 % of the flows that could go up by several ports go up by one", compare_imbalance),
 	  .ecmp_only = true,
 	  .rules = { NAMES("load-imbalance"), NAMES("path-imbalance"), SHOWS("flow-contention"), SHOWS("incast"),
-		     SHOWS("pfc-backpressure"), SHOWS("high-rtt") } },
+		     SHOWS("pfc-backpressure"), SHOWS("high-rtt"), SHOWS("deep-queue") } },
+	{ GROUP("polarisation", "all switches hash alike: those of the second tier send all up by one half of their ports",
+		compare_polarisation),
+	  .full_tree_only = true, .remedy = "load_balancing.seeds=own", .tier = 'a',
+	  .rules = { NAMES("load-imbalance"), NAMES("path-imbalance"), SHOWS("flow-contention"), SHOWS("incast"),
+		     SHOWS("pfc-backpressure"), SHOWS("high-rtt"), SHOWS("deep-queue") } },
 	{ GROUP("incast", "four flows of others to a rank's host", compare_incast), .rules = { TRAFFIC } },
 	{ GROUP("backpressure", "four flows of others to a host beside a rank's: pauses lead to the job's way",
 		compare_backpressure),
@@ -74,7 +90,7 @@ const struct compare_fault compare_faults[] = {
 	  .rules = { CUTS, SHOWS("silent-fault"), NAMES("switch-problem") } },
 	{ GROUP("loop", "a rank's switch sends what is for it up again, for 0.2 to 2 ms or for good", compare_loop),
 	  .rules = { NAMES("forwarding-loop"), SHOWS("pfc-deadlock"), SHOWS("packet-loss"), SHOWS("blackhole"),
-		     SHOWS("switch-problem"), SHOWS("rnic-problem"), SHOWS("high-rtt") } },
+		     SHOWS("switch-problem"), SHOWS("rnic-problem"), SHOWS("high-rtt"), SHOWS("deep-queue") } },
 	{ GROUP("rnic-flap", "a rank's link is down for 2 to 9 ms of every 20 to 100", compare_rnic_flap),
 	  .rules = { CUTS, NAMES("rnic-problem") } },
 	{ GROUP("rnic-loss", "a rank's cable loses or damages 0.1 to 30 %, one way", compare_rnic_loss),
@@ -84,9 +100,11 @@ const struct compare_fault compare_faults[] = {
 		     SHOWS("slow-host") } },
 	{ GROUP("pcie-downgrade", "16 to 63 of a rank's 100 Gbps are left", compare_pcie),
 	  .rules = { NAMES("pfc-storm"), SHOWS("pfc-backpressure"), SHOWS("path-delay"), SHOWS("slow-host"),
-		     NAMES("high-rtt") } },
+		     NAMES("high-rtt"), SHOWS("deep-queue") } },
+	/* What waits to be in memory fills the RNIC, which then pauses its switch. */
 	{ GROUP("dma-detour", "DMA of a rank's RNIC takes 10 to 100 us longer", compare_detour),
-	  .rules = { NAMES("path-delay"), SHOWS("slow-host"), NAMES("high-rtt") } },
+	  .rules = { NAMES("path-delay"), NAMES("pfc-storm"), SHOWS("pfc-backpressure"), SHOWS("slow-host"),
+		     NAMES("high-rtt"), SHOWS("deep-queue") } },
 	{ GROUP("host-down", "a rank's host stands still", compare_host_down),
 	  .rules = { NAMES("host-down"), SHOWS("rnic-problem"), NAMES("slow-host"), SHOWS("blackhole"),
 		     SHOWS("packet-loss") } },

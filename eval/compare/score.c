@@ -14,8 +14,8 @@
 #include "eval/truth.h"
 
 /* What flows of the job can do to each other. */
-static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",  "pfc-backpressure",
-					 "load-imbalance",  "path-imbalance",  "high-rtt" };
+static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",   "pfc-backpressure",
+					 "load-imbalance",  "path-imbalance",  "high-rtt", "deep-queue" };
 
 /* A case, loaded: what is in it, and where. */
 struct facts {
@@ -115,7 +115,7 @@ facts_load(struct facts *facts, const char *dir, struct compare_row *row, struct
 		facts->fault_ns = (double)facts->start_ns;
 	facts->effect.rtt_ns = of->most_rtt_ps / PS_PER_NS;
 	row->expected_ns = (double)of->expect_ps / PS_PER_NS * of->iterations;
-	ret = suspects_list(facts->scenario, 0, &facts->suspects, err);
+	ret = compare_parts(row->cell.fault, facts->scenario, &facts->suspects, err);
 	return ret == 0 ? place_parts(facts, err) : ret;
 }
 

@@ -74,12 +74,24 @@ is_ours(const struct compare_study *study, uint32_t number)
 
 /* ---- what a folder is of ---- */
 
+/* @return NULL: out of memory */
+static json_t *
+corpus_json(const struct compare_study *study)
+{
+	json_t *programs = json_array();
+
+	for (uint32_t i = 0; compare_program(i) != NULL; i++)
+		json_array_append_new(programs, json_string(compare_program(i)->name));
+	return json_pack("{s:i, s:I, s:f, s:b, s:o}", "version", COMPARE_VERSION, "seed", (json_int_t)study->seed, "scale",
+			 study->scale, "detection_times", study->times, "programs", programs);
+}
+
 /* @return 0; -EEXIST with err: it is of another corpus, or of other runs; -ENOENT: nothing says */
 static int
 check_corpus(const struct compare_study *study, const char *root, struct err *err)
 {
 	char path[PATH_MAX];
-	json_t *was;
+	json_t *was, *is;
 	int ret = 0;
 
 	snprintf(path, sizeof(path), "%s/" CORPUS, root);
@@ -88,19 +100,18 @@ check_corpus(const struct compare_study *study, const char *root, struct err *er
 		return access(path, F_OK) == 0
 			       ? err_set(err, -EINVAL, "%s is no JSON; remove it with the cases beside it", path)
 			       : -ENOENT;
-	if (json_integer_value(json_object_get(was, "version")) != COMPARE_VERSION ||
-	    json_integer_value(json_object_get(was, "seed")) != (json_int_t)study->seed ||
-	    json_number_value(json_object_get(was, "scale")) != study->scale ||
-	    json_is_true(json_object_get(was, "detection_times")) != study->times)
-		ret = err_set(
-			err, -EINVAL,
-			"%s: the cases there are of version %lld, seed %lld, scale %g, %s times to detection; ask for the "
-			"same, or give another folder",
-			root, (long long)json_integer_value(json_object_get(was, "version")),
-			(long long)json_integer_value(json_object_get(was, "seed")),
-			json_number_value(json_object_get(was, "scale")),
-			json_is_true(json_object_get(was, "detection_times")) ? "with" : "without");
+	is = corpus_json(study);
+	if (!json_equal(was, is))
+		ret = err_set(err, -EINVAL,
+			      "%s: the cases there are of version %lld, seed %lld, scale %g, %s times to detection, %zu "
+			      "programs from outside; ask for the same, or give another folder",
+			      root, (long long)json_integer_value(json_object_get(was, "version")),
+			      (long long)json_integer_value(json_object_get(was, "seed")),
+			      json_number_value(json_object_get(was, "scale")),
+			      json_is_true(json_object_get(was, "detection_times")) ? "with" : "without",
+			      json_array_size(json_object_get(was, "programs")));
 	json_decref(was);
+	json_decref(is);
 	return ret;
 }
 
@@ -111,9 +122,7 @@ begin_folder(const struct compare_study *study, const char *root, struct err *er
 
 	if (ret != -ENOENT)
 		return ret;
-	return output_json(json_pack("{s:i, s:I, s:f, s:b}", "version", COMPARE_VERSION, "seed", (json_int_t)study->seed,
-				     "scale", study->scale, "detection_times", study->times),
-			   root, CORPUS, err);
+	return output_json(corpus_json(study), root, CORPUS, err);
 }
 
 /* Writes a case. What is beside it is of the case that is there: it must be the same. */
@@ -175,7 +184,7 @@ keys_of(const struct todo *todo, const struct scenario *scenario, char texts[COM
 		snprintf(texts[count++], SUSPECT_SET, "flowpulse.enabled=true");
 	if (run->probes && cell.fault->probed != NULL)
 		snprintf(texts[count++], SUSPECT_SET, "%s", cell.fault->probed);
-	if ((run->without_fault || run->without_background) && suspects_list(scenario, 0, &suspects, err) < 0)
+	if ((run->without_fault || run->without_background) && compare_parts(cell.fault, scenario, &suspects, err) < 0)
 		log_warning("%s", err->text);
 	for (size_t s = 0; s < suspects.count && count < COMPARE_MAX_SETS; s++)
 		if (compare_is_background(&suspects.at[s]) ? run->without_background : run->without_fault)
@@ -188,7 +197,7 @@ static pid_t
 start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 {
 	char dir[PATH_MAX], path[PATH_MAX + 32], texts[COMPARE_MAX_SETS][SUSPECT_SET];
-	const char *sets[COMPARE_MAX_SETS], *diagnosers[COMPARE_MAX_SYSTEMS];
+	const char *sets[COMPARE_MAX_SETS], *diagnosers[COMPARE_MAX_SYSTEMS], *programs[COMPARE_MAX_SYSTEMS];
 	struct scenario_options from = { .path = path };
 	struct scenario *scenario;
 	struct job_config config = { .scenario = path,
@@ -197,6 +206,7 @@ start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 				     .policy = todo->run->policy,
 				     .diagnose = todo->run->diagnosed,
 				     .diagnosers = diagnosers,
+				     .programs = programs,
 				     .detection_times = work->study->times,
 				     .sets = sets,
 				     .cpu = cpu };
@@ -209,7 +219,7 @@ start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 	scenario_destroy(scenario);
 	for (size_t i = 0; i < config.nsets; i++)
 		sets[i] = texts[i];
-	config.ndiagnosers = compare_diagnosers(todo->run, diagnosers);
+	config.ndiagnosers = compare_diagnosers(todo->run, diagnosers, programs);
 	return job_start(&config, err);
 }
 
@@ -248,8 +258,8 @@ tidy(const char *dir, const struct compare_run *run)
 	static const char *const drawn[] = { RUN_PAGE,    RUN_STEPS, RUN_WAITING, RUN_PROVENANCE,
 					     RUN_VOLUMES, RUN_PATHS, RUN_PINGMESH };
 	static const char *const run_files[] = { RUN_CONFIG, RUN_STEPS, RUN_FLOWS, RUN_TRUTH, RUN_RECORDING };
-	const char *diagnosers[COMPARE_MAX_SYSTEMS];
-	size_t count = compare_diagnosers(run, diagnosers);
+	const char *diagnosers[COMPARE_MAX_SYSTEMS], *programs[COMPARE_MAX_SYSTEMS];
+	size_t count = compare_diagnosers(run, diagnosers, programs);
 	char path[PATH_MAX + 64];
 
 	for (size_t i = 0; i < count; i++) {

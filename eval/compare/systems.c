@@ -2,9 +2,12 @@
 #include "eval/compare/systems.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "outside/account.h"
 
 static const char *const by_queues[] = { "flow-contention", "strict-priority",
 					 "incast",          "pfc-backpressure",
@@ -22,7 +25,7 @@ static const char *const by_probes[] = { "rnic-problem", "switch-problem", "host
 		.name = name_, .run = run_, .types = by_queues, .prices = true                                             \
 	}
 
-const struct compare_system compare_systems[] = {
+struct compare_system compare_systems[COMPARE_MAX_SYSTEMS] = {
 	POLICY("vedrfolnir", "shared"),
 	{ .name = "flowpulse", .run = "shared", .types = by_volumes, .sprayed_only = true },
 	{
@@ -35,8 +38,14 @@ const struct compare_system compare_systems[] = {
 	POLICY("hawkeye-maxr", "hawkeye-maxr"),
 	POLICY("full-polling", "full-polling"),
 };
-const uint32_t compare_nsystems = ARRAY_LEN(compare_systems);
-_Static_assert(ARRAY_LEN(compare_systems) <= COMPARE_MAX_SYSTEMS, "a row has marks for all");
+#define OURS 7
+uint32_t compare_nsystems = OURS;
+_Static_assert(OURS + OUTSIDE_PROGRAMS == COMPARE_MAX_SYSTEMS, "a row has marks for all");
+
+static struct program {
+	struct system_row row;
+	char name[OUTSIDE_TYPE];
+} programs[OUTSIDE_PROGRAMS];
 
 const struct compare_run compare_runs[] = {
 	{ .name = "shared",
@@ -62,10 +71,41 @@ const struct compare_run compare_runs[] = {
 const uint32_t compare_nruns = ARRAY_LEN(compare_runs);
 _Static_assert(ARRAY_LEN(compare_runs) <= COMPARE_MAX_RUNS, "a case has room for all");
 
+int
+compare_add_program(const char *path, struct err *err)
+{
+	uint32_t number = compare_nsystems - OURS;
+	struct outside_account account;
+
+	if (number == OUTSIDE_PROGRAMS)
+		return err_set(err, -EINVAL, "more than %u programs", OUTSIDE_PROGRAMS);
+	outside_account_init(&account, path, NULL, 0);
+	for (uint32_t i = 0; i < number; i++)
+		if (strcmp(programs[i].name, account.name) == 0)
+			return err_set(err, -EINVAL, "%s and %s are both called %s", compare_program(i)->program, path,
+				       account.name);
+	snprintf(programs[number].name, sizeof(programs[number].name), "%s", account.name);
+	/* It reads all that crosses the socket. */
+	programs[number].row = (struct system_row){ .name = programs[number].name,
+						    .title = programs[number].name,
+						    .diagnoser = programs[number].name,
+						    .kinds = UINT64_MAX };
+	compare_systems[compare_nsystems++] =
+		(struct compare_system){ .name = programs[number].name, .program = path, .run = "shared" };
+	return 0;
+}
+
+const struct compare_system *
+compare_program(uint32_t number)
+{
+	return OURS + number < compare_nsystems ? &compare_systems[OURS + number] : NULL;
+}
+
 const struct system_row *
 compare_row_of(const struct compare_system *system)
 {
-	const struct system_row *row = system_find(system->name);
+	const struct system_row *row =
+		system->program != NULL ? &programs[system - compare_systems - OURS].row : system_find(system->name);
 
 	assert(row != NULL);
 	return row;
@@ -74,10 +114,10 @@ compare_row_of(const struct compare_system *system)
 bool
 compare_is_its(const struct compare_system *system, const char *type)
 {
-	for (size_t i = 0; system->types[i] != NULL; i++)
+	for (size_t i = 0; system->types != NULL && system->types[i] != NULL; i++)
 		if (strcmp(system->types[i], type) == 0)
 			return true;
-	return false;
+	return system->types == NULL;
 }
 
 bool
@@ -92,13 +132,15 @@ compare_sees(const struct compare_system *system, const struct compare_cell *cel
 }
 
 size_t
-compare_diagnosers(const struct compare_run *run, const char **names)
+compare_diagnosers(const struct compare_run *run, const char **names, const char **paths)
 {
 	size_t count = 0;
 
 	for (uint32_t s = 0; run->diagnosed && s < compare_nsystems; s++)
-		if (strcmp(compare_systems[s].run, run->name) == 0)
-			names[count++] = compare_row_of(&compare_systems[s])->diagnoser;
+		if (strcmp(compare_systems[s].run, run->name) == 0) {
+			names[count] = compare_row_of(&compare_systems[s])->diagnoser;
+			paths[count++] = compare_systems[s].program;
+		}
 	return count;
 }
 

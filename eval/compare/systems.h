@@ -6,18 +6,30 @@
 #include "eval/compare/corpus.h"
 
 struct compare_system {
-	const char *name;             /* of its row in emulation/scenario/systems.c, */
+	const char *name;             /* of its row in emulation/scenario/systems.c; of a program from outside "./NAME" */
+	const char *program;          /* its path; NULL: one of ours */
 	const char *run;              /* whose verdict has its findings: a row of compare_runs */
-	const char *const *types;     /* of its findings; a NULL ends them */
+	const char *const *types;     /* of its findings; a NULL ends them; NULL: any, as of a program */
 	bool prices;                  /* it says of a finding that it cost nothing: that is no alarm */
 	bool ecmp_only, sprayed_only; /* where it looks at all */
 };
 
-extern const struct compare_system compare_systems[];
-extern const uint32_t compare_nsystems;
-#define COMPARE_MAX_SYSTEMS 8
+#define COMPARE_MAX_SYSTEMS 11 /* with OUTSIDE_PROGRAMS */
 
-/* what that says of it. */
+/* Ours, then programs: filled in at the start, before anything is run or scored. */
+extern struct compare_system compare_systems[COMPARE_MAX_SYSTEMS];
+extern uint32_t compare_nsystems;
+
+/*
+ * Adds a program from outside, which follows the run that passive systems share (docs/bring-your-own.md).
+ * @param path  stays the caller's
+ * @return 0, or -EINVAL with err: there are too many, or one of this name already
+ */
+int compare_add_program(const char *path, struct err *err);
+/* @return the program of a number, from 0 on; NULL: there are not so many */
+const struct compare_system *compare_program(uint32_t number);
+
+/* What emulation/scenario/systems.c says of it. */
 const struct system_row *compare_row_of(const struct compare_system *system);
 /* What it took of networks: its records on the analyzer's socket, what it sent, what it asked over the management network. */
 double compare_bytes(const struct compare_system *system, const json_t *verdict);
@@ -42,8 +54,13 @@ extern const struct compare_run compare_runs[];
 extern const uint32_t compare_nruns;
 #define COMPARE_MAX_RUNS 8
 
-/* Who of the analyzer diagnoses a run. @param names  [COMPARE_MAX_SYSTEMS] set to them, each once @return how many */
-size_t compare_diagnosers(const struct compare_run *run, const char **names);
+/*
+ * Who diagnoses a run.
+ * @param names     [COMPARE_MAX_SYSTEMS] set to diagnosers of the analyzer, each once
+ * @param paths     [COMPARE_MAX_SYSTEMS] set to their paths; NULL: one of ours
+ * @return how many
+ */
+size_t compare_diagnosers(const struct compare_run *run, const char **names, const char **paths);
 
 #define COMPARE_MAX_SETS 32 /* keys of a run: its own, and those that leave out what was put in */
 

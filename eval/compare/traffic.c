@@ -102,6 +102,13 @@ compare_imbalance(struct odd_case *c, struct err *err)
 	return 0;
 }
 
+/* It is in the fabric's hash. */
+int
+compare_polarisation(struct odd_case *c, struct err *err)
+{
+	return compare_begin(c, err);
+}
+
 /* A port that has its peer on the job's way stand still: for good, or for 0.5 to 3 ms of every 10 to 30. */
 int
 compare_storm(struct odd_case *c, struct err *err)

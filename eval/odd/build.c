@@ -155,7 +155,7 @@ static int
 write_case(const struct odd_case *c, struct err *err)
 {
 	static const char *const names[] = {
-		[ODD_FLOWS] = "flows", [ODD_FAULTS] = "faults", [ODD_GENERATORS] = "generators"
+		[ODD_FLOWS] = "flows", [ODD_FAULTS] = "faults", [ODD_GENERATORS] = "generators", [ODD_PATHS] = "paths"
 	};
 	struct outfile out;
 	int ret = outfile_open_path(&out, c->path, err);

@@ -18,7 +18,7 @@
 #define ODD_CASES 12 /* of a group */
 #define ODD_MAX_GROUPS 32
 
-enum odd_list { ODD_FLOWS, ODD_FAULTS, ODD_GENERATORS, ODD_LISTS };
+enum odd_list { ODD_FLOWS, ODD_FAULTS, ODD_GENERATORS, ODD_PATHS, ODD_LISTS };
 
 struct odd_case {
 	const struct odd_group *group;

@@ -28,6 +28,8 @@ say(struct section *section, const char *root)
 	strcpy(finding->root, root);
 }
 
+static bool said_at_once; /* it says when it says it */
+
 static int
 count(const struct evidence *ev, const struct run *run, const void *options, struct section *section, struct err *err)
 {
@@ -47,6 +49,8 @@ count(const struct evidence *ev, const struct run *run, const void *options, str
 		say(section, "four");
 	if (ev->ended)
 		say(section, "over");
+	for (uint32_t i = 0; said_at_once && i < section->nfindings; i++)
+		section->findings[i].detected_ps = section->findings[i].undetected_ps = 7 * MS;
 	return 0;
 }
 
@@ -110,6 +114,22 @@ detected(const struct verdict *verdict, const char *root, uint64_t undetected_ps
 			continue;
 		assert_int_equal(verdict->findings[i].undetected_ps, undetected_ps);
 		assert_int_equal(verdict->findings[i].detected_ps, detected_ps);
+		return;
+	}
+	fail_msg("no finding \"%s\"", root);
+}
+
+/* What is known lies around the moment, and is no wider than a part of the time until it. */
+static void
+detected_around(const struct verdict *verdict, const char *root, uint64_t moment_ps, double most)
+{
+	for (uint32_t i = 0; i < verdict->nfindings; i++) {
+		const struct finding *finding = &verdict->findings[i];
+
+		if (strcmp(finding->root, root) != 0)
+			continue;
+		assert_true(finding->undetected_ps < moment_ps && moment_ps <= finding->detected_ps);
+		assert_true((double)(finding->detected_ps - finding->undetected_ps) <= most * (double)finding->detected_ps);
 		return;
 	}
 	fail_msg("no finding \"%s\"", root);
@@ -193,9 +213,27 @@ looks_are_bounded(void **state)
 	records_end(&r, REC_END_COMPLETE, 5002 * MS);
 	verdict = diagnose(&r);
 	assert_in_range(verdict->prefixes, 2, DETECTION_PREFIXES + 1);
-	detected(verdict, "two", 1333 * MS, 1500 * MS);
-	detected(verdict, "four", 5000 * MS, 5001 * MS);
-	detected(verdict, "over", 5001 * MS, 5002 * MS);
+	detected_around(verdict, "two", 1500 * MS, 0.2); /* a ninth of it passes with nothing in between */
+	detected_around(verdict, "four", 5001 * MS, 0.5);
+	detected_around(verdict, "over", 5002 * MS, 0.5);
+	verdict_destroy(verdict);
+	records_fini(&r);
+}
+
+/* Nothing is diagnosed again of what says when it was said. */
+static void
+who_says_when_is_believed(void **state)
+{
+	struct verdict *verdict;
+	struct records r;
+
+	(void)state;
+	four_steps(&r);
+	said_at_once = true;
+	verdict = diagnose(&r);
+	said_at_once = false;
+	assert_int_equal(verdict->prefixes, 1);
+	detected(verdict, "four", 7 * MS, 7 * MS);
 	verdict_destroy(verdict);
 	records_fini(&r);
 }
@@ -208,6 +246,7 @@ main(void)
 		cmocka_unit_test(it_needs_no_end),
 		cmocka_unit_test(what_crossed_at_once_is_one_moment),
 		cmocka_unit_test(looks_are_bounded),
+		cmocka_unit_test(who_says_when_is_believed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

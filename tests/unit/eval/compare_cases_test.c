@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The corpus: every fault as often as it has to be, on every fabric; any first part of it has all faults; a seed makes the same again. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@
 
 #include "eval/case_file.h"
 #include "eval/compare/systems.h"
+#include "outside/bounds.h"
 
 #define LEAST_CASES 500
 #define LEAST_OF_A_FAULT 15
@@ -63,7 +65,9 @@ every_fault_has_its_cases(void **state)
 			background += cell.has_background;
 		}
 		assert_true(cases >= LEAST_OF_A_FAULT);
-		assert_true(compare_faults[f].ecmp_only ? sprayed == 0 : sprayed > 0 && sprayed < cases);
+		assert_true(compare_faults[f].ecmp_only || compare_faults[f].full_tree_only
+				    ? sprayed == 0
+				    : sprayed > 0 && sprayed < cases);
 		if (compare_faults[f].is_clean)
 			assert_int_equal(background, compare_faults[f].is_busy ? cases : 0);
 		else
@@ -102,7 +106,7 @@ every_fault_can_be_made_and_left_out(void **state)
 		make(number, 3 + number);
 		scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
 		assert_non_null(scenario);
-		assert_int_equal(suspects_list(scenario, 0, &suspects, &err), 0);
+		assert_int_equal(compare_parts(cell.fault, scenario, &suspects, &err), 0);
 		for (size_t s = 0; s < suspects.count; s++)
 			background += compare_is_background(&suspects.at[s]);
 		assert_int_equal(background, cell.has_background);
@@ -164,7 +168,117 @@ who_can_see_what_is_a_matter_of_rules(void **state)
 	}
 }
 
-/* A rule of a type that nobody has could never be kept. */
+static const struct compare_fault *
+fault_of(const char *name)
+{
+	const struct compare_fault *fault = compare_faults;
+
+	while (strcmp(fault->group.name, name) != 0)
+		fault++;
+	return fault;
+}
+
+static uint32_t
+number_of(const char *name, uint32_t round)
+{
+	return round * compare_nfaults() + (uint32_t)(fault_of(name) - compare_faults);
+}
+
+/* Each bundle of a deadlock goes three of four ports along one circle, the first of which is on the job's way. */
+static void
+a_deadlock_is_a_circle_of_buffers(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < 10; round++) {
+		struct err err = { 0 };
+		struct route_path ways[2];
+		struct scenario *scenario;
+		uint32_t count = 0, shared = 0;
+		bool used = false;
+
+		make(number_of("pfc-deadlock", round), 5);
+		scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
+		assert_non_null(scenario);
+		assert_int_equal(scenario->plan->nbackgrounds, 4);
+		for (uint32_t i = 0; i < 4; i += 2)
+			assert_int_equal(
+				scenario_path(scenario, scenario->plan->backgrounds[i].flow, false, &ways[count++]), 0);
+		/* The NIC's port comes first: the circle's ports 0, 1, 2 of one are 2, 3, 0 of the other. */
+		assert_int_equal(ways[0].ports[1], ways[1].ports[3]);
+		assert_int_equal(ways[0].ports[3], ways[1].ports[1]);
+		for (uint32_t i = 1; i < 4; i++)
+			shared += ways[0].ports[2] == ways[1].ports[i];
+		assert_int_equal(shared, 0);
+		assert_int_equal(scenario->topo->ports[ways[1].ports[2]].peer,
+				 scenario->topo->ports[ways[0].ports[1]].node);
+		for (uint32_t flow = 0; flow < scenario->plan->collectives[0].nflows && !used; flow++) {
+			struct route_path job;
+
+			assert_int_equal(
+				scenario_path(scenario, scenario->plan->collectives[0].first_flow + flow, false, &job), 0);
+			for (uint32_t hop = 0; hop < job.hops; hop++)
+				used |= job.ports[hop] == ways[0].ports[1];
+		}
+		assert_true(used);
+		scenario_destroy(scenario);
+	}
+}
+
+/* What is no part of a scenario has a remedy, and a place. */
+static void
+polarisation_is_at_the_second_tier(void **state)
+{
+	struct suspects suspects = { 0 };
+	struct err err = { 0 };
+	struct scenario *scenario;
+	const struct suspect *remedy;
+
+	(void)state;
+	make(number_of("polarisation", 0), 5);
+	scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
+	assert_non_null(scenario);
+	assert_int_equal(compare_parts(fault_of("polarisation"), scenario, &suspects, &err), 0);
+	remedy = &suspects.at[suspects.count - 1];
+	assert_string_equal(remedy->set, "load_balancing.seeds=own");
+	assert_false(compare_is_background(remedy));
+	assert_int_equal(json_array_size(remedy->nodes), 8);
+	assert_string_equal(json_string_value(json_array_get(remedy->nodes, 0)), "a0");
+	suspects_fini(&suspects);
+	scenario_destroy(scenario);
+}
+
+/* A program of others is a system like any, of whose types and reach nothing is known. */
+static void
+programs_are_systems(void **state)
+{
+	const struct compare_cell cell = compare_cell(number_of("slow-host", 0)), clean = compare_cell(0);
+	const uint32_t ours = compare_nsystems;
+	const char *names[COMPARE_MAX_SYSTEMS], *paths[COMPARE_MAX_SYSTEMS];
+	struct err err = { 0 };
+	size_t count;
+
+	(void)state;
+	assert_null(compare_program(0));
+	assert_int_equal(compare_add_program("there/deep_ports.py", &err), 0);
+	assert_int_equal(compare_nsystems, ours + 1);
+	assert_int_equal(compare_add_program("elsewhere/deep_ports.sh", &err), -EINVAL);
+	assert_non_null(strstr(err.text, "both called ./deep_ports"));
+	assert_ptr_equal(compare_program(0), system_of("./deep_ports"));
+	assert_string_equal(compare_row_of(compare_program(0))->title, "./deep_ports");
+	assert_true(compare_is_its(compare_program(0), "any-type"));
+	assert_true(compare_sees(compare_program(0), &cell));
+	assert_false(compare_sees(compare_program(0), &clean));
+	count = compare_diagnosers(&compare_runs[0], names, paths);
+	assert_string_equal(names[count - 1], "./deep_ports");
+	assert_string_equal(paths[count - 1], "there/deep_ports.py");
+	assert_null(paths[0]);
+	for (uint32_t i = 1; i < OUTSIDE_PROGRAMS; i++)
+		assert_int_equal(compare_add_program((const char *[]){ "", "./b", "./c", "./d" }[i], &err), 0);
+	assert_int_equal(compare_add_program("./e", &err), -EINVAL);
+	assert_int_equal(compare_nsystems, COMPARE_MAX_SYSTEMS);
+}
+
+/* A rule of a type that nobody has could never be kept; deep-queue is that of a program that comes with rocelab. */
 static void
 every_rule_is_of_somebodys_type(void **state)
 {
@@ -173,7 +287,7 @@ every_rule_is_of_somebodys_type(void **state)
 		assert_true(fault->is_clean == (fault->rules[0].type == NULL));
 		assert_null(fault->rules[COMPARE_RULES - 1].type);
 		for (const struct compare_rule *rule = fault->rules; rule->type != NULL; rule++) {
-			uint32_t whose = 0;
+			uint32_t whose = strcmp(rule->type, "deep-queue") == 0;
 
 			for (uint32_t s = 0; s < compare_nsystems; s++)
 				whose += compare_is_its(&compare_systems[s], rule->type);
@@ -193,7 +307,10 @@ main(void)
 		cmocka_unit_test(every_fault_can_be_made_and_left_out),
 		cmocka_unit_test(a_seed_makes_the_same_again),
 		cmocka_unit_test(who_can_see_what_is_a_matter_of_rules),
+		cmocka_unit_test(a_deadlock_is_a_circle_of_buffers),
+		cmocka_unit_test(polarisation_is_at_the_second_tier),
 		cmocka_unit_test(every_rule_is_of_somebodys_type),
+		cmocka_unit_test(programs_are_systems),
 	};
 
 	return cmocka_run_group_tests(tests, make_path, remove_path);
