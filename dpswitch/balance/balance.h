@@ -56,10 +56,21 @@ struct balance_set {
 	uint64_t *words;                              /* [ops->set_words(count)] 0 at first */
 };
 
+#define BALANCE_BLOCK 8 /* members that are looked at at once */
+_Static_assert(TOPO_MAX_PORTS % BALANCE_BLOCK == 0, "any set fits blocks");
+
+/* @return how many blocks hold so many members */
+static inline uint32_t
+balance_blocks(uint32_t count)
+{
+	return (count + BALANCE_BLOCK - 1) / BALANCE_BLOCK;
+}
+
 /* A packet wants a port. */
 struct balance_ask {
-	const struct pkt *p;     /* as it came in, time_ps included */
-	const int64_t *waits_ps; /* [set->count] until it would begin to leave by each; where ops->sees_waits */
+	const struct pkt *p; /* as it came in, time_ps included */
+	/* [set->count] until it would begin to leave by each, 0 for what is left of the last block; where ops->sees_waits */
+	const int64_t *waits_ps;
 };
 
 struct balance_ops {
@@ -71,6 +82,8 @@ struct balance_ops {
 	const struct cfg_table *table; /* its parameters, bound into balance_params.own; NULL: none */
 	/* What it keeps of a set, in words. NULL: nothing. */
 	size_t (*set_words)(uint32_t count);
+	/* What it writes there before the first packet. NULL: nothing. */
+	void (*set_begin)(const struct balance_params *params, struct balance_set *set);
 	/* Which member a packet takes. NULL: one for a flow, by its hash. @return index in set->members */
 	uint32_t (*choose)(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask);
 };

@@ -125,17 +125,20 @@ open_member(struct group_walk *walk, uint8_t port, const struct pause_frame *pau
 static void
 measure_wires(const struct group *group, const struct balance_set *set, int64_t now_ps, int64_t *waits_ps)
 {
-	uint32_t count = set->count, first = set->members[0];
+	uint32_t count = set->count, first = set->members[0], end = balance_blocks(count) * BALANCE_BLOCK;
 	const int64_t *free_ps = &group->free_ps[first];
 	int64_t gathered_ps[TOPO_MAX_PORTS];
 
 	if (set->members[count - 1] != first + count - 1) { /* ascending: not ports in a row */
+		memset(&gathered_ps[end - BALANCE_BLOCK], 0, BALANCE_BLOCK * sizeof(*gathered_ps));
 		for (uint32_t i = 0; i < count; i++)
 			gathered_ps[i] = group->free_ps[set->members[i]];
 		free_ps = gathered_ps;
 	}
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < end; i++)
 		waits_ps[i] = free_ps[i] > now_ps ? free_ps[i] - now_ps : 0;
+	for (uint32_t i = count; i < end; i++)
+		waits_ps[i] = 0;
 }
 
 /* What would go before a packet by each member of its set, on the wire and in the queues. */

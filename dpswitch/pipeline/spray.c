@@ -82,6 +82,8 @@ add_set(struct spray *spray, const uint8_t *ports, uint32_t count)
 		set->byte_ps[i] = byte_ps != 0 ? (uint32_t)byte_ps : 1;
 		set->fastest_ps = set->byte_ps[i] < set->fastest_ps ? set->byte_ps[i] : set->fastest_ps;
 	}
+	if (ops->set_begin != NULL)
+		ops->set_begin(spray->balance.params, set);
 	spray->sets = grow(spray->sets, &spray->cap, spray->nsets + 1, sizeof(struct balance_set *), "ports of equal cost");
 	spray->sets[spray->nsets++] = set;
 }

@@ -272,34 +272,6 @@ a_packet_is_drawn_for_by_its_name(void **state)
 	assert_in_range(moved, 750 - 60, 750 + 60);
 }
 
-/* Sets of all sizes, loads in one pattern after another: the port is one of those least loaded, and each of them is drawn. */
-static void
-adaptive_draws_among_the_least(void **state)
-{
-	static const struct balance_params params; /* loads compare exactly, by what waits alone */
-	const struct balance balance = { .params = &params, .stream = 7 };
-	uint64_t words[BALANCE_CLASSES * (TOPO_MAX_PORTS + 1)] = { 0 };
-	struct balance_set set = { .fastest_ps = 80, .words = words };
-
-	for (set.count = 2; set.count <= TOPO_MAX_PORTS; set.count += set.count < 20 ? 1 : 9) {
-		int64_t waits_ps[TOPO_MAX_PORTS];
-		bool drawn[TOPO_MAX_PORTS] = { false };
-		uint32_t period = 1 + set.count % 11;
-
-		for (uint32_t i = 0; i < set.count; i++)
-			waits_ps[i] = (i + 1) % period == 0 ? 1000 : 1001 + i;
-		for (uint32_t psn = 0; psn < 20 * TOPO_MAX_PORTS; psn++) {
-			struct pkt p = { .psn = psn, .type = PKT_DATA, .ttl = 60, .prio = 3 };
-			uint32_t i = balance_adaptive.choose(&balance, &set, &(struct balance_ask){ &p, waits_ps });
-
-			assert_in_range(i, 0, set.count - 1);
-			drawn[i] = true;
-		}
-		for (uint32_t i = 0; i < set.count; i++)
-			assert_int_equal(drawn[i], period > set.count ? i == 0 : waits_ps[i] == 1000);
-	}
-}
-
 int
 main(void)
 {
@@ -310,7 +282,6 @@ main(void)
 		cmocka_unit_test(parallel_cables_are_members),
 		cmocka_unit_test(an_idle_fabric_is_shared_to_a_packet),
 		cmocka_unit_test(a_packet_is_drawn_for_by_its_name),
-		cmocka_unit_test(adaptive_draws_among_the_least),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
