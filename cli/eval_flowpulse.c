@@ -23,6 +23,11 @@ struct options {
 
 static const struct argp_option options[] = {
 	{ "only", 'e', "NAME,...", 0, "Experiments (default: all)", 0 },
+	{ "points", 'p', "PATTERN", 0,
+	  "Rows of these alone: a pattern, as a shell's for files, of FABRIC-SPRAYING-PACKETS, as in \"32x16-adaptive-*\". "
+	  "What does "
+	  "not match is not run",
+	  0 },
 	{ "seed", 'S', "N", 0, "Of links that drop, and of the runs (default 1)", 0 },
 	{ "trials", 'n', "N", 0, "Of each point (default 100)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies packets a port, and with them the time that runs take (default 1)", 0 },
@@ -60,6 +65,9 @@ parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'e':
 		set_experiments(&opts->study, arg, state);
+		return 0;
+	case 'p':
+		opts->study.points = arg;
 		return 0;
 	case 'S':
 		opts->study.seed = args_number(state, "--seed", arg, 0, MAX_SEED);

@@ -37,11 +37,20 @@ fp_spec_packets(const struct fp_spec *spec)
 }
 
 void
+fp_spec_point(const struct fp_spec *spec, char point[FP_NAME])
+{
+	snprintf(point, FP_NAME, "%ux%u-%s-%.0f", spec->fabric.leaves, spec->fabric.spines, spec->spraying,
+		 fp_spec_packets(spec));
+}
+
+void
 fp_spec_name(const struct fp_spec *spec, char name[FP_NAME])
 {
-	snprintf(name, FP_NAME, "%s%s%s-%ux%u-%s-%.0f-%u-%" PRIu64, spec->purpose, spec->export != NULL ? "-" : "",
-		 spec->export != NULL ? spec->export : "", spec->fabric.leaves, spec->fabric.spines, spec->spraying,
-		 fp_spec_packets(spec), spec->iterations, spec->seed);
+	char point[FP_NAME];
+
+	fp_spec_point(spec, point);
+	snprintf(name, FP_NAME, "%s%s%s-%.80s-%u-%" PRIu64, spec->purpose, spec->export != NULL ? "-" : "",
+		 spec->export != NULL ? spec->export : "", point, spec->iterations, spec->seed);
 }
 
 uint32_t

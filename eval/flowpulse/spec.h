@@ -43,6 +43,9 @@ struct fp_spec {
 /* "clean-32x16-adaptive-10000-100-1": the same for the same run. */
 void fp_spec_name(const struct fp_spec *spec, char name[FP_NAME]);
 
+/* "32x16-adaptive-10000", of the name: what rows state first. */
+void fp_spec_point(const struct fp_spec *spec, char point[FP_NAME]);
+
 /* @return packets a path and iteration, as they will be */
 double fp_spec_packets(const struct fp_spec *spec);
 

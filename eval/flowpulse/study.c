@@ -2,6 +2,7 @@
 #include "eval/flowpulse/study.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,46 @@ begin_run(struct fp_study *study, struct fp_run *run, struct err *err)
 	return ret;
 }
 
+static void
+note_other(struct fp_study *study, const char *point)
+{
+	for (uint32_t i = 0; i < study->nothers; i++)
+		if (strcmp(study->others[i], point) == 0)
+			return;
+	if (study->nothers < FP_MAX_POINTS)
+		snprintf(study->others[study->nothers++], FP_NAME, "%s", point);
+}
+
+static bool
+is_wanted(struct fp_study *study, const struct fp_spec *spec)
+{
+	char point[FP_NAME];
+
+	if (study->points == NULL)
+		return true;
+	fp_spec_point(spec, point);
+	if (fnmatch(study->points, point, 0) == 0)
+		return true;
+	note_other(study, point);
+	return false;
+}
+
+/* Have all experiments no row, since no point is wanted? @return 0, or -EINVAL with err set */
+static int
+check_points(const struct fp_study *study, struct err *err)
+{
+	char list[512] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < study->nexperiments; i++)
+		if (json_array_size(study->rows[i]) != 0)
+			return 0;
+	for (uint32_t i = 0; i < study->nothers && used < sizeof(list) - FP_NAME; i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i != 0 ? ", " : "", study->others[i]);
+	return err_set(err, -EINVAL, "--points \"%s\": no row is of such; there are %s%s", study->points, list,
+		       used >= sizeof(list) - FP_NAME ? " and more" : "");
+}
+
 int
 fp_need(struct fp_study *study, const struct fp_spec *spec, const struct fp_grid **grid, struct err *err)
 {
@@ -63,6 +104,9 @@ fp_need(struct fp_study *study, const struct fp_spec *spec, const struct fp_grid
 	struct fp_run *run;
 	int ret = 0;
 
+	*grid = NULL;
+	if (!is_wanted(study, spec))
+		return 0;
 	fp_spec_name(spec, name);
 	run = find_run(study, name);
 	if (run == NULL && study->nruns == FP_MAX_RUNS)
@@ -99,12 +143,13 @@ fp_study_run(struct fp_study *study, struct err *err)
 	int ret = 0;
 
 	study->runs = calloc(FP_MAX_RUNS, sizeof(*study->runs));
-	if (study->runs == NULL)
+	study->others = calloc(FP_MAX_POINTS, sizeof(*study->others));
+	if (study->runs == NULL || study->others == NULL)
 		return err_set(err, -ENOMEM, "out of memory");
 	for (int round = 0; round < ROUNDS; round++) {
 		ret = ask(study, err);
 		if (ret <= 0)
-			return ret;
+			return ret == 0 && study->points != NULL ? check_points(study, err) : ret;
 		ret = fp_runs(study, err);
 		if (ret != 0)
 			return ret;
@@ -120,6 +165,8 @@ fp_study_fini(struct fp_study *study)
 	for (uint32_t i = 0; i < study->nexperiments; i++)
 		json_decref(study->rows[i]);
 	free(study->runs);
+	free(study->others);
 	study->runs = NULL;
+	study->others = NULL;
 	study->nruns = 0;
 }

@@ -13,6 +13,7 @@
 
 #define FP_MAX_RUNS 512
 #define FP_MAX_EXPERIMENTS 16
+#define FP_MAX_POINTS 64
 
 struct fp_run {
 	struct fp_spec spec;
@@ -27,6 +28,9 @@ struct fp_study {
 	uint32_t trials; /* of a point that costs little */
 	double scale;    /* multiplies packets a port */
 	uint32_t jobs;
+	const char *points;      /* of what fp_spec_point() gives, as a shell matches names; NULL: all */
+	char (*others)[FP_NAME]; /* [nothers] points that were asked for and do not match, each once */
+	uint32_t nothers;
 	const struct fp_experiment *experiments[FP_MAX_EXPERIMENTS];
 	json_t *rows[FP_MAX_EXPERIMENTS]; /* of each experiment, when all is done */
 	uint32_t nexperiments;
@@ -50,7 +54,7 @@ const struct fp_experiment *fp_experiment_find(const char *name);
 
 /*
  * The counts of a run.
- * @param grid  set to them; NULL: they are not there yet, ask again
+ * @param grid  set to them; NULL: they are not there yet, ask again; or the run is of none of study->points, and there is no row
  * @return 0, or negative errno with err set
  */
 int fp_need(struct fp_study *study, const struct fp_spec *spec, const struct fp_grid **grid, struct err *err);

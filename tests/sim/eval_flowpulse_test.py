@@ -108,6 +108,18 @@ def told_bytes():
     check(0 < rows["alarms", 0] < rows["alarms", 2] < rows["counts", 0] / 5, "alarms are few beside counts", rows)
 
 
+def points():
+    """A pattern takes the rows that it names; the rest is not run."""
+    directory = scratch() / "points"
+    evaluate(directory, "--only", "bytes,prediction", "--points", "32x16-adaptive-10", *ARGS)
+    check({row["packets_a_port"] for row in rows_of(directory, "bytes")} == {10} and rows_of(directory, "prediction") == [],
+          "rows of one point alone", rows_of(directory, "bytes"))
+    check([path for path in directory.iterdir() if path.is_dir() and "-32x16-adaptive-10-" not in path.name] == [],
+          "and nothing else is run", list(directory.iterdir()))
+    done = evaluate(directory, "--only", "roc", "--points", "4x4-*", *ARGS, expect=2)
+    check("32x16-adaptive-" in told(done) and "8x4-random-" in told(done), "no such point: it says which there are", told(done))
+
+
 def refused():
     directory = scratch() / "refused"
     for args, words in [(("--only", "nonsense"), "no experiment"), (("--only", "roc,roc"), "twice"),
@@ -120,4 +132,5 @@ once()
 named()
 others()
 told_bytes()
+points()
 refused()
