@@ -150,6 +150,7 @@ frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 		return 0;
 	}
 	frame_from_pkt(&f, &plain, &emulation->scenario->plan->flows.flows[p->flow], &message, false);
+	f.ipv6 = emulation->scenario->roce.ip_bytes != 0;
 	return frame_build(&f, bytes, cap_bytes);
 }
 

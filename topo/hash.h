@@ -23,9 +23,10 @@
 #define ROUTE_HASH_VALUE(id, name, doc) id,
 enum route_hash_function { ROUTE_HASHES(ROUTE_HASH_VALUE) ROUTE_HASH_FUNCTIONS };
 
-/* Fields of the 5-tuple, whose protocol is always hashed. Value, name in scenarios. */
+/* What is hashed beside the protocol: fields of the 5-tuple, and of IPv6 the flow label. Value, name in scenarios. */
 #define ROUTE_FIELDS(ROW)                                                                                                  \
-	ROW(ROUTE_SRC, 0, "src") ROW(ROUTE_DST, 1, "dst") ROW(ROUTE_SPORT, 2, "sport") ROW(ROUTE_DPORT, 3, "dport")
+	ROW(ROUTE_SRC, 0, "src")                                                                                           \
+	ROW(ROUTE_DST, 1, "dst") ROW(ROUTE_SPORT, 2, "sport") ROW(ROUTE_DPORT, 3, "dport") ROW(ROUTE_LABEL, 4, "flow-label")
 
 #define ROUTE_FIELD_VALUE(id, bit, name) id = 1 << bit,
 enum route_field { ROUTE_FIELDS(ROUTE_FIELD_VALUE) };
@@ -34,6 +35,7 @@ enum route_field { ROUTE_FIELDS(ROUTE_FIELD_VALUE) };
 struct route_hashing {
 	uint8_t function;     /* enum route_hash_function */
 	uint8_t left_out;     /* enum route_field bits: not hashed */
+	bool ipv6;            /* hosts speak it: addresses and label are those of common/ipv6.h */
 	bool vxlan;           /* hosts encapsulate: what is hashed are the outer headers, see route_vxlan() */
 	uint8_t entropy_bits; /* of those, in the outer source port: ROUTE_VXLAN_BITS at most */
 	bool alike; /* all switches have the same seed: those in a row choose alike, and use a part of their ports */
@@ -63,7 +65,7 @@ route_tuple_of(const struct flow *flow, bool reverse)
  */
 struct route_tuple route_vxlan(const struct route_tuple *inner, uint8_t bits);
 
-/* Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports; network byte order). */
+/* Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports, of IPv6 the flow label; network byte order). */
 uint32_t route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed);
 /* The seed of one switch, from the run's. */
 uint32_t route_switch_seed(const struct route_hashing *hashing, uint64_t seed, uint32_t node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ethernet II, 802.1Q, IPv4 (RFC 791) and UDP (RFC 768) headers as they stand in a frame, and what a frame costs. */
+/* Ethernet II, 802.1Q, IPv4 (RFC 791), IPv6 (RFC 8200) and UDP (RFC 768) headers as they stand in a frame, and what a frame costs. */
 #pragma once
 
 #include <stdint.h>
@@ -14,6 +14,7 @@ typedef uint64_t wire_be64;
 #define ETH_ADDR_BYTES 6
 #define ETH_TYPE_IPV4 0x0800
 #define ETH_TYPE_ARP 0x0806
+#define ETH_TYPE_IPV6 0x86dd
 #define ETH_TYPE_VLAN 0x8100
 #define ETH_TYPE_MAC_CONTROL 0x8808
 #define ETH_MIN_BYTES 60 /* shortest frame without FCS; the MAC pads up to it */
@@ -72,6 +73,21 @@ WIRE_SIZE(wire_ipv4, 20)
 #define IPV4_PROTOCOL_ICMP 1
 #define IPV4_PROTOCOL_TCP 6
 #define IPV4_PROTOCOL_UDP 17
+
+struct wire_ipv6 {
+	wire_be32 version_class_label; /* 4 bits, traffic class 8 (DSCP, ECN), flow label 20 */
+	wire_be16 payload_bytes;
+	uint8_t next_header, hop_limit;
+	uint8_t src[16], dst[16];
+} __attribute__((packed));
+
+WIRE_AT(wire_ipv6, 0, version_class_label)
+WIRE_AT(wire_ipv6, 4, payload_bytes)
+WIRE_AT(wire_ipv6, 6, next_header)
+WIRE_AT(wire_ipv6, 7, hop_limit)
+WIRE_AT(wire_ipv6, 8, src)
+WIRE_AT(wire_ipv6, 24, dst)
+WIRE_SIZE(wire_ipv6, 40)
 
 enum ip_ecn { ECN_NOT_ECT = 0, ECN_ECT1 = 1, ECN_ECT0 = 2, ECN_CE = 3 };
 

@@ -51,8 +51,9 @@ static const struct cfg_field fields[] = {
 	  "path" },
 	{ "hash", CFG_ENUM, offsetof(S, hash), "crc32c", 0, 0, hashes, "Function of ecmp" },
 	{ "fields", CFG_STRINGS, offsetof(S, fields), "", 0, 0, NULL,
-	  "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP); default: all. The source port is what "
-	  "tells flows of one pair of hosts apart" },
+	  "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP), with host.ip_version = 6 "
+	  "\"flow-label\"; "
+	  "default: all. The source port, or the label, is what tells flows of one pair of hosts apart" },
 	{ "encapsulation", CFG_ENUM, offsetof(S, encapsulation), "none", 0, 0, encapsulations,
 	  "What headers switches see, and hash. Packets are no longer for it" },
 	{ "entropy_bits", CFG_INT, offsetof(S, entropy_bits), "14", 0, ROUTE_VXLAN_BITS, NULL,
@@ -87,7 +88,8 @@ hash_field(const struct balance_group *group, const char *name, uint8_t *left_ou
 		return 0;
 	}
 	return cfg_fail(&group->where, "fields", err,
-			"\"%s\" is nothing that is hashed: \"src\", \"dst\", \"sport\", \"dport\" are", name);
+			"\"%s\" is nothing that is hashed: \"src\", \"dst\", \"sport\", \"dport\", \"flow-label\" are",
+			name);
 }
 
 /* The parameters of all kinds are checked, those of one are kept. */
@@ -130,6 +132,7 @@ balance_bind(struct balance_params *params, const struct cfg *cfg, struct err *e
 		params->hashing.left_out |= hashed[i].bit;
 	for (size_t i = 0; ret == 0 && i < group.fields.count; i++)
 		ret = hash_field(&group, group.fields.items[i], &params->hashing.left_out, err);
+	params->names_label = group.fields.count != 0 && (params->hashing.left_out & ROUTE_LABEL) == 0;
 	return ret == 0 ? bind_kinds(params, cfg, err) : ret;
 }
 

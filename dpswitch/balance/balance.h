@@ -36,6 +36,7 @@ enum balance_kind { BALANCE_KINDS(BALANCE_VALUE) BALANCE_COUNT };
 struct balance_params {
 	const struct balance_ops *ops; /* NULL: ecmp */
 	struct route_hashing hashing;  /* of ecmp, and of what is not balanced */
+	bool names_label;              /* load_balancing.fields has the flow label, which IPv4 has not */
 	uint64_t own[BALANCE_PARAMS_WORDS];
 };
 

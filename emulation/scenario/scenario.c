@@ -338,8 +338,8 @@ build(struct scenario *sc, struct err *err)
 
 	if (ret == 0)
 		ret = bind_groups(sc, err);
-	if (ret == 0)
-		ret = scenario_check_systems(sc, err);
+	ret = ret == 0 ? scenario_resolve_ip(sc, err) : ret;
+	ret = ret == 0 ? scenario_check_systems(sc, err) : ret;
 	if (ret == 0)
 		ret = make_network(sc, err);
 	if (ret == 0)

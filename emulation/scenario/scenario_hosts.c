@@ -192,6 +192,10 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 				"\"%s\" is for embedded hosts alone: the RDMA device of a kernel (soft-RoCE) repeats by "
 				"go-back-N, and takes no packets out of order; leave it out, or let all hosts be embedded",
 				sc->roce.transport->name);
+	if (sc->nexternal != 0 && sc->host.ip_version != 4)
+		return cfg_fail(
+			&sc->host.where, "ip_version", err,
+			"6: hosts with their own kernel speak IPv4 here: leave it out, or let all hosts be embedded");
 	if (sc->nexternal != 0)
 		ret = size_frames(sc, err);
 	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;

@@ -32,6 +32,8 @@ int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 void scenario_forget_hosts(struct scenario *sc);
 /* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */
 int scenario_check_memory(const struct scenario *sc, struct err *err);
+/* What switches hash goes by what hosts speak. Before the network is made. @return 0, or -EINVAL with err set */
+int scenario_resolve_ip(struct scenario *sc, struct err *err);
 /* Can packets carry telemetry of their path, where host.cc needs it? Once the plan is known. @return 0 or -EINVAL */
 int scenario_prepare_inband(struct scenario *sc, struct err *err);
 /* Whom agents of R-Pingmesh will ever probe, once hosts are known. @param probes  out: owned; NULL: there are no agents */

@@ -11,14 +11,18 @@
 #define FIELD(member) offsetof(struct roce_cfg, member)
 
 static const struct cfg_field fields[] = {
+	{ "ip_version", CFG_INT, FIELD(ip_version), "4", 4, 6, NULL,
+	  "4 or 6: of all that hosts send. With 6 frames are 20 B longer and have a flow label, which "
+	  "load_balancing.fields can "
+	  "hash; for embedded hosts alone" },
 	{ "mtu", CFG_BYTES, FIELD(mtu_bytes), "1024", 1, ROCE_MAX_MTU, NULL,
 	  "payload of a full packet; 256, 512, 1024, 2048 or 4096 (IBTA path MTU) unless data_overhead is set" },
 	{ "data_overhead", CFG_BYTES, FIELD(data_overhead_bytes), "0", 0, 1000, NULL,
 	  "bytes on the wire beyond a data packet's payload; 0: those of real RoCEv2, preamble and gap included" },
 	{ "ack_bytes", CFG_BYTES, FIELD(ack_bytes), "0", 0, 1500, NULL,
-	  "bytes an ACK, NAK or CNP occupies on the wire; 0: those of real RoCEv2 (86; CNP 98)" },
+	  "bytes an ACK, NAK or CNP occupies on the wire; 0: those of real RoCEv2 (86; CNP 98; over IPv6 20 more)" },
 	{ "control_bytes", CFG_BYTES, FIELD(control_bytes), "90", 20, 1500, NULL,
-	  "bytes a polling or notification packet occupies on the wire" },
+	  "bytes a polling or notification packet occupies on the wire over IPv4; over IPv6 20 more" },
 	{ "ack_every", CFG_INT, FIELD(ack_every), "1", 1, 1024, NULL,
 	  "one ACK for so many data packets, besides those that ask for one (last of a message, window full)" },
 	{ "transport", CFG_ENUM, FIELD(transport), "go-back-n", 0, 0, transport_choices, "how losses are repaired" },
@@ -90,20 +94,26 @@ roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const s
 		 struct err *err)
 {
 	int rc = check_mtu(cfg, err);
-	uint16_t int_bytes = 0;
+	uint16_t int_bytes = 0, ip_bytes = 0;
 
 	if (rc != 0)
 		return rc;
+	if (cfg->ip_version == 5)
+		return cfg_fail(&cfg->where, "ip_version", err, "5: hosts speak IPv4 or IPv6: use 4 or 6");
+	if (cfg->ip_version == 6)
+		ip_bytes = sizeof(struct wire_ipv6) - sizeof(struct wire_ipv4);
 	if (cc != NULL && cc->ops->inband)
 		int_bytes = INT_WIRE_BYTES;
 	*params = (struct roce_params){
 		.mtu_bytes = (uint32_t)cfg->mtu_bytes,
 		.data_overhead_bytes = (uint32_t)cfg->data_overhead_bytes,
 		.ack_bytes =
-			(uint16_t)((cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_RC_ACK, 0)) + int_bytes),
-		.cnp_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_CNP, 0)),
-		.control_bytes = (uint16_t)cfg->control_bytes,
+			(uint16_t)((cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_RC_ACK, 0) + ip_bytes) +
+				   int_bytes),
+		.cnp_bytes = (uint16_t)(cfg->ack_bytes != 0 ? cfg->ack_bytes : roce_wire_bytes(ROCE_CNP, 0) + ip_bytes),
+		.control_bytes = (uint16_t)(cfg->control_bytes + ip_bytes),
 		.int_bytes = int_bytes,
+		.ip_bytes = ip_bytes,
 		.ack_every = (uint32_t)cfg->ack_every,
 		.window_scales_with_rate = cfg->window_scales_with_rate,
 		.nak = cfg->nak,
@@ -141,7 +151,8 @@ roce_data_bytes(const struct roce_params *params, uint32_t payload_bytes, bool r
 {
 	if (params->data_overhead_bytes != 0)
 		return (uint16_t)(payload_bytes + params->data_overhead_bytes + params->int_bytes);
-	return (uint16_t)(roce_wire_bytes(data_opcode(reth || params->any_order, imm), payload_bytes) + params->int_bytes);
+	return (uint16_t)(roce_wire_bytes(data_opcode(reth || params->any_order, imm), payload_bytes) + params->ip_bytes +
+			  params->int_bytes);
 }
 
 uint16_t
@@ -149,7 +160,7 @@ roce_ud_bytes(const struct roce_params *params, uint32_t payload_bytes)
 {
 	if (params->data_overhead_bytes != 0)
 		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
-	return (uint16_t)roce_wire_bytes(ROCE_UD_SEND_ONLY_IMM, payload_bytes);
+	return (uint16_t)(roce_wire_bytes(ROCE_UD_SEND_ONLY_IMM, payload_bytes) + params->ip_bytes);
 }
 
 uint16_t
@@ -157,7 +168,7 @@ roce_ud_contents_bytes(const struct roce_params *params, uint32_t payload_bytes)
 {
 	if (params->data_overhead_bytes != 0)
 		return (uint16_t)(payload_bytes + params->data_overhead_bytes);
-	return (uint16_t)roce_wire_bytes(ROCE_UD_SEND_ONLY, payload_bytes);
+	return (uint16_t)(roce_wire_bytes(ROCE_UD_SEND_ONLY, payload_bytes) + params->ip_bytes);
 }
 
 static int

@@ -28,6 +28,7 @@ extern const struct cfg_table sel_table;
 /* Group "host" as it stands in a scenario; bound by roce_table. */
 struct roce_cfg {
 	struct cfg_where where;
+	int64_t ip_version;
 	uint64_t mtu_bytes;
 	uint64_t data_overhead_bytes;
 	uint64_t ack_bytes;
@@ -60,6 +61,7 @@ struct roce_params {
 	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */
 	uint16_t ack_bytes, cnp_bytes, control_bytes;
 	uint16_t middle_bytes; /* a full segment that is neither first nor last */
+	uint16_t ip_bytes;     /* of what hosts send, more than IPv4 takes; 0: it is IPv4 */
 	uint16_t int_bytes;    /* telemetry of the path in data, ACKs and NAKs; 0: none */
 	uint32_t ack_every;
 	uint64_t window_bytes; /* 0: none */
@@ -92,7 +94,7 @@ int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, con
  * Bytes that one data segment occupies on the wire, preamble and inter-frame gap included (IBTA annex A17; IEEE
  * 802.3 clause 4): 8 + 14 Ethernet + 20 IPv4 + 8 UDP + 12 BTH [+ 16 RETH] [+ 4 ImmDt] + payload + pad + 4 ICRC +
  * 4 FCS + 12; or exactly payload + data_overhead_bytes where that is set. Where the congestion control needs it, 42 B of
- * path telemetry are added to either. Where packets may come in any order each has a RETH.
+ * path telemetry are added to either. Over IPv6 (RFC 8200) it is 20 B more than the former. Where packets may come in any order each has a RETH.
  * @param reth  first or only segment of an RDMA WRITE
  * @param imm   last or only segment of a message with immediate data
  */

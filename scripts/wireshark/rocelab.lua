@@ -178,10 +178,11 @@ end
 
 local tag = Proto("rocelab_tag", "rocelab tag of measured data")
 tag.fields.iteration = ProtoField.uint8("rocelab_tag.iteration", "Iteration, modulo 16")
-local tag_dscp, tag_opcode = Field.new("ip.dsfield.dscp"), Field.new("infiniband.bth.opcode")
+local tag_dscp, tag_dscp6 = Field.new("ip.dsfield.dscp"), Field.new("ipv6.tclass.dscp")
+local tag_opcode = Field.new("infiniband.bth.opcode")
 
 function tag.dissector(tvb, pinfo, tree)
-  local dscp, opcode = tag_dscp(), tag_opcode()
+  local dscp, opcode = tag_dscp() or tag_dscp6(), tag_opcode()
 
   if dscp and opcode and dscp.value % 4 == 3 and opcode.value <= 0x0b then
     tree:add(tag):add(tag.fields.iteration, math.floor(dscp.value / 4)):set_generated()

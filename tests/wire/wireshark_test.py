@@ -167,6 +167,16 @@ def tags():
     check(all(int(dscp) == 4 * int(iteration) + 3 for iteration, dscp in rows), "tags: in the DSCP")
     alone = fields(path, "ip.dsfield.dscp & 3 == 3", "frame.number", lua=False)
     check(len(alone) == len(rows), "tags: a filter without the script", (len(alone), len(rows)))
+    six = dpswitch(small(collective=ring(step_bytes=3000, iterations=17, measured=True), extra="host = { ip_version = 6; };\n"),
+                   "--quiet", "--capture", "a1:1", *sets(detection__policy="off"))
+    rows = fields(six.dir / "capture.pcapng", "rocelab_tag", "rocelab_tag.iteration", "ipv6.tclass.dscp")
+    check(found == collections.Counter(int(iteration) for iteration, _ in rows) and
+          all(int(dscp) == 4 * int(iteration) + 3 for iteration, dscp in rows), "tags: over IPv6 in the traffic class", rows)
+    polled = dpswitch(SCENARIOS / "case-study.cfg", "--quiet", "--capture", "12:1", "--capture-bytes", "160",
+                      *sets(**SMALLER, **{"flows.[0].start": "0us", "flows.[1].start": "10us", "host.ip_version": 6}))
+    path = polled.dir / "capture.pcapng"
+    check(tshark(path, "-Y", "_ws.malformed || rocelab_poll.bad || rocelab_notify.bad || ip") == [] and
+          len(fields(path, "rocelab_notify && ipv6", "frame.number")) > 0, "tags: nothing over IPv6 is malformed")
 
 
 def selective_acks():

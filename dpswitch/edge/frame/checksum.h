@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The internet checksum (RFC 1071) of IPv4 headers and UDP datagrams. */
+/* The internet checksum (RFC 1071) of IPv4 headers, and of UDP datagrams in IPv4 and IPv6. */
 #pragma once
 
 #include <endian.h>
@@ -29,11 +29,9 @@ checksum_fold(uint32_t sum)
 	return (uint16_t)~sum;
 }
 
-/* Over pseudo header and datagram (its checksum field included as it stands). */
+/* Over pseudo header and datagram (its checksum field included as it stands). @param addresses  checksum_add() of both */
 static inline uint16_t
-checksum_udp(const struct wire_ipv4 *ip, const void *udp, size_t udp_bytes)
+checksum_udp(uint32_t addresses, const void *udp, size_t udp_bytes)
 {
-	uint32_t sum = checksum_add(IPV4_PROTOCOL_UDP + (uint32_t)udp_bytes, &ip->src, 2 * sizeof(ip->src));
-
-	return checksum_fold(checksum_add(sum, udp, udp_bytes));
+	return checksum_fold(checksum_add(addresses + IPV4_PROTOCOL_UDP + (uint32_t)udp_bytes, udp, udp_bytes));
 }

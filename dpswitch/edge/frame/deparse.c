@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "common/ipv6.h"
 #include "dpswitch/edge/frame/checksum.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/frame/icrc.h"
@@ -22,21 +23,29 @@ put24(uint8_t bytes[3], uint32_t value)
 	bytes[2] = (uint8_t)value;
 }
 
+static size_t
+ip_header_bytes(const struct frame *f)
+{
+	return f->ipv6 ? sizeof(struct wire_ipv6) : sizeof(struct wire_ipv4);
+}
+
 /* @return size without 802.1Q tag, 0 if there is no such frame */
 static size_t
 frame_bytes(const struct frame *f)
 {
+	size_t more_bytes = ip_header_bytes(f) - sizeof(struct wire_ipv4);
+
 	switch (f->kind) {
 	case FRAME_ROCE:
 		if (roce_headers(f->opcode) < 0 || !roce_payload_ok(f->opcode, f->payload_bytes))
 			return 0;
-		return roce_frame_bytes(f->opcode, f->payload_bytes);
-	case FRAME_EXPIRED: /* with all of what expired, but its Ethernet header; or the least that RFC 792 asks for */
+		return roce_frame_bytes(f->opcode, f->payload_bytes) + more_bytes;
+	case FRAME_EXPIRED: /* of IPv4; with all of what expired, but its Ethernet header; or the least that RFC 792 asks for */
 		return sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired) +
 		       (f->quotes_least ? sizeof(struct wire_eth) + EXPIRED_LEAST_BYTES
 					: roce_frame_bytes(f->opcode, f->payload_bytes));
 	case FRAME_CONTROL:
-		return sizeof(struct wire_eth) + sizeof(struct wire_ipv4) + sizeof(struct wire_udp) + f->control->bytes;
+		return sizeof(struct wire_eth) + ip_header_bytes(f) + sizeof(struct wire_udp) + f->control->bytes;
 	}
 	return 0;
 }
@@ -52,8 +61,9 @@ frame_wire_bytes(const struct frame *f)
 static uint8_t *
 put_eth(uint8_t *at, const struct frame *f)
 {
-	struct wire_vlan vlan = { htobe16(f->tci), htobe16(ETH_TYPE_IPV4) };
-	struct wire_eth eth = { .type = htobe16(f->tagged ? ETH_TYPE_VLAN : ETH_TYPE_IPV4) };
+	uint16_t type = f->ipv6 ? ETH_TYPE_IPV6 : ETH_TYPE_IPV4;
+	struct wire_vlan vlan = { htobe16(f->tci), htobe16(type) };
+	struct wire_eth eth = { .type = htobe16(f->tagged ? ETH_TYPE_VLAN : type) };
 
 	memcpy(eth.dst, f->dst_mac, sizeof(eth.dst));
 	memcpy(eth.src, f->src_mac, sizeof(eth.src));
@@ -77,6 +87,24 @@ put_ipv4(uint8_t *at, const struct frame *f, size_t total_bytes)
 	};
 
 	ip.checksum = htobe16(checksum_fold(checksum_add(0, &ip, sizeof(ip))));
+	return put(at, &ip, sizeof(ip));
+}
+
+/* What IPv4 has in its identification has no place here. Polling packets have the label of the data that they follow. */
+static uint8_t *
+put_ipv6(uint8_t *at, const struct frame *f, size_t payload_bytes)
+{
+	uint32_t class = (uint32_t)f->dscp << 2 | (f->ecn & 3);
+	struct wire_ipv6 ip = {
+		.version_class_label = htobe32(6u << 28 | class << IPV6_LABEL_BITS |
+					       ipv6_flow_label(f->src_ip, f->dst_ip, f->sport, ROCEV2_UDP_PORT)),
+		.payload_bytes = htobe16((uint16_t)payload_bytes),
+		.next_header = IPV4_PROTOCOL_UDP,
+		.hop_limit = f->ttl,
+	};
+
+	ipv6_of(ip.src, f->src_ip);
+	ipv6_of(ip.dst, f->dst_ip);
 	return put(at, &ip, sizeof(ip));
 }
 
@@ -169,11 +197,10 @@ put_control(uint8_t *at, const struct frame *f)
 static void
 seal_control(const struct frame *f, const uint8_t *ip, uint8_t *udp, size_t udp_bytes)
 {
-	struct wire_ipv4 header;
-	uint16_t sum;
+	uint32_t addresses = f->ipv6 ? checksum_add(0, ip + offsetof(struct wire_ipv6, src), 2 * IPV6_ADDR_BYTES)
+				     : checksum_add(0, ip + offsetof(struct wire_ipv4, src), 2 * sizeof(uint32_t));
+	uint16_t sum = checksum_udp(addresses, udp, udp_bytes);
 
-	memcpy(&header, ip, sizeof(header));
-	sum = checksum_udp(&header, udp, udp_bytes);
 	if (f->corrupt)
 		sum ^= 0x5555;
 	sum = htobe16(sum == 0 ? 0xffff : sum);
@@ -213,9 +240,9 @@ frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes)
 	if (size_bytes == 0 || size_bytes + (f->tagged ? sizeof(struct wire_vlan) : 0) > cap_bytes)
 		return 0;
 	ip_bytes = size_bytes - sizeof(struct wire_eth);
-	udp_bytes = ip_bytes - sizeof(struct wire_ipv4);
+	udp_bytes = ip_bytes - ip_header_bytes(f);
 	ip = put_eth(bytes, f);
-	udp = put_ipv4(ip, f, ip_bytes);
+	udp = f->ipv6 ? put_ipv6(ip, f, udp_bytes) : put_ipv4(ip, f, ip_bytes);
 	if (f->kind == FRAME_EXPIRED)
 		return (size_t)(put_expired(udp, f) - bytes);
 	end = put_udp(udp, f, f->kind == FRAME_ROCE ? ROCEV2_UDP_PORT : f->control->udp_port, udp_bytes);

@@ -15,8 +15,8 @@
 #include "common/wire/roce.h"
 #include "dpswitch/fabric/body.h"
 
-/* Longest frame that is built: tagged, WRITE ONLY with immediate, a full path MTU. */
-#define FRAME_MAX_BYTES 4178
+/* Longest frame that is built: tagged, IPv6, WRITE ONLY with immediate, a full path MTU. */
+#define FRAME_MAX_BYTES 4198
 
 /* FRAME_EXPIRED: ICMP time exceeded with a RoCE frame in it, whose addresses are said's; built alone, parsed as FRAME_NOT_UDP. */
 enum frame_kind { FRAME_ROCE, FRAME_CONTROL, FRAME_EXPIRED };
@@ -45,7 +45,8 @@ struct frame {
 	uint8_t dst_mac[ETH_ADDR_BYTES], src_mac[ETH_ADDR_BYTES];
 	bool tagged;  /* has an 802.1Q tag */
 	uint16_t tci; /* of the tag */
-	/* IPv4, UDP */
+	/* IPv4 or IPv6, UDP */
+	bool ipv6; /* addresses and flow label by common/ipv6.h; built alone, parsed as FRAME_NOT_IPV4 */
 	uint8_t dscp, ecn, ttl;
 	uint16_t ip_id;
 	bool dont_fragment;

@@ -108,7 +108,8 @@ parse_udp(struct reader *r, const struct wire_ipv4 *ip, struct frame *f)
 	if (be16toh(udp.dport) == ROCEV2_UDP_PORT)
 		return parse_roce(r, start - sizeof(*ip), f);
 	/* Control packets have no ICRC: the UDP checksum guards them, if the sender made one. */
-	f->corrupt = udp.checksum != 0 && checksum_udp(ip, start, udp_bytes) != 0;
+	f->corrupt =
+		udp.checksum != 0 && checksum_udp(checksum_add(0, &ip->src, 2 * sizeof(ip->src)), start, udp_bytes) != 0;
 	f->control = control_of_port(be16toh(udp.dport));
 	return f->control != NULL ? parse_control(r, f) : FRAME_UDP_PORT;
 }

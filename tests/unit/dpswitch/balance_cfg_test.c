@@ -59,7 +59,8 @@ hashing_is_said(void **state)
 			      &params, &err),
 			 0);
 	assert_int_equal(params.hashing.function, ROUTE_HASH_XOR);
-	assert_int_equal(params.hashing.left_out, ROUTE_SPORT | ROUTE_DPORT);
+	assert_int_equal(params.hashing.left_out, ROUTE_SPORT | ROUTE_DPORT | ROUTE_LABEL);
+	assert_false(params.names_label);
 	assert_true(params.hashing.alike);
 }
 
@@ -91,8 +92,7 @@ errors_say_what_would_be_right(void **state)
 {
 	expect_refusal("load_balancing = {\n fields = [ \"src\", \"vlan\" ];\n};",
 		       "t.cfg:2: load_balancing.fields: \"vlan\" is nothing that is hashed: \"src\", \"dst\", \"sport\", "
-		       "\"dport\" "
-		       "are");
+		       "\"dport\", \"flow-label\" are");
 	expect_refusal(
 		"load_balancing = {\n kind = \"spray\";\n};",
 		"t.cfg:2: load_balancing.kind: found \"spray\"; one of ecmp|random|round-robin|adaptive|flowlet would be "

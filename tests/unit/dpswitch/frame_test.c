@@ -362,6 +362,7 @@ what_cannot_be_said_is_not_built(void **state)
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 0);
 	f.payload_bytes = 4096;
 	f.tagged = true;
+	f.ipv6 = true;
 	assert_int_equal(frame_build(&f, buf, sizeof(buf) - 1), 0);
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), FRAME_MAX_BYTES);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/crc32c.h"
+#include "common/ipv6.h"
 #include "common/prng.h"
 #include "topo/hash.h"
 
@@ -40,6 +41,53 @@ test_known_answers(void **state)
 		mirrored = (uint16_t)(mirrored << 1 | (fold >> i & 1));
 	hashing.function = ROUTE_HASH_XOR;
 	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)mirrored << 16);
+}
+
+/*
+ * The 41 bytes of the same over IPv6, by hand: addresses of RFC 4193, the protocol, the ports, the label, whose lower bits make
+ * 10000 & 0x3fff of it.
+ */
+static void
+test_ipv6(void **state)
+{
+	uint8_t bytes[41] = { 0xfd, 0x72, 0x6f, 0x63, 0x65, 0x6c, 0x61, 0x62, 0,    0,    0,    0, 10,
+			      0,    0,    1,    0xfd, 0x72, 0x6f, 0x63, 0x65, 0x6c, 0x61, 0x62, 0, 0,
+			      0,    0,    10,   0,    1,    1,    17,   0x27, 0x10, 0x12, 0xb7 };
+	const struct route_tuple tuple = tuple_of(0);
+	struct route_hashing hashing = { .function = ROUTE_HASH_XOR, .ipv6 = true };
+	uint32_t label = ipv6_flow_label(tuple.src_ip, tuple.dst_ip, tuple.sport, tuple.dport);
+	uint16_t fold = 7 ^ 17 ^ 0x0a00 ^ 0x0001 ^ 0x0a00 ^ 0x0101 ^ 10000 ^ 4791, mirrored = 0;
+
+	assert_in_range(label, 1, (1 << 20) - 1);
+	assert_int_equal((label & 0x3fff) ^ label >> 14, 10000);
+	for (int i = 0; i < 4; i++)
+		bytes[37 + i] = (uint8_t)(label >> (24 - 8 * i));
+	fold ^= (uint16_t)(label >> 16) ^ (uint16_t)label;
+	for (int i = 0; i < 16; i++)
+		mirrored = (uint16_t)(mirrored << 1 | (fold >> i & 1));
+	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)mirrored << 16);
+	hashing.function = ROUTE_HASH_CRC32C;
+	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)prng_mix(7ULL << 32 | crc32c(bytes, 41)));
+	hashing.left_out = ROUTE_LABEL;
+	memset(bytes + 37, 0, 4);
+	assert_int_equal(route_hash(&hashing, &tuple, 7), (uint32_t)prng_mix(7ULL << 32 | crc32c(bytes, 41)));
+}
+
+/* Labels of flows that differ in one field are spread evenly, and so are those of their ACKs. */
+static void
+test_labels(void **state)
+{
+	uint32_t upper[64] = { 0 };
+
+	for (uint32_t i = 0; i < 6400; i++) {
+		const struct route_tuple t = tuple_of(i);
+
+		upper[ipv6_flow_label(t.src_ip, t.dst_ip, t.sport, t.dport) >> 14]++;
+		assert_int_not_equal(ipv6_flow_label(t.src_ip, t.dst_ip, t.sport, t.dport),
+				     ipv6_flow_label(t.src_ip, t.dst_ip, t.sport ^ 1, t.dport));
+	}
+	for (int i = 0; i < 64; i++)
+		assert_in_range(upper[i], 50, 150); /* five deviations */
 }
 
 /* Each field changes the choice, unless it is left out. */
@@ -143,8 +191,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_answers), cmocka_unit_test(test_fields), cmocka_unit_test(test_polarisation),
-		cmocka_unit_test(test_spread),        cmocka_unit_test(test_vxlan),
+		cmocka_unit_test(test_known_answers), cmocka_unit_test(test_ipv6),         cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_fields),        cmocka_unit_test(test_polarisation), cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_vxlan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
