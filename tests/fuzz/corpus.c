@@ -13,8 +13,9 @@ static const struct {
 } targets[] = {
 	{ "answer", answer_seeds }, { "cfg", cfg_seeds },       { "controller", controller_seeds },
 	{ "guest", guest_seeds },   { "manage", manage_seeds }, { "outside", outside_seeds },
-	{ "record", record_seeds }, { "roce", roce_seeds },     { "msccl", msccl_seeds },
-	{ "goal", goal_seeds },     { "chakra", chakra_seeds }, { "hpcc", hpcc_seeds },
+	{ "parts", parts_seeds },   { "record", record_seeds }, { "roce", roce_seeds },
+	{ "msccl", msccl_seeds },   { "goal", goal_seeds },     { "chakra", chakra_seeds },
+	{ "hpcc", hpcc_seeds },
 };
 
 bool
@@ -55,7 +56,7 @@ main(int argc, char **argv)
 	for (size_t i = 0; argc == 3 && i < ARRAY_LEN(targets); i++)
 		if (strcmp(argv[1], targets[i].name) == 0)
 			return !targets[i].write(argv[2]);
-	fprintf(stderr,
-		"usage: corpus answer|cfg|controller|guest|manage|outside|record|roce|msccl|goal|chakra|hpcc FOLDER\n");
+	fprintf(stderr, "usage: corpus answer|cfg|controller|guest|manage|outside|parts|record|roce|msccl|goal|chakra|hpcc "
+			"FOLDER\n");
 	return 2;
 }

@@ -15,6 +15,7 @@ bool controller_seeds(const char *folder);
 bool guest_seeds(const char *folder);
 bool manage_seeds(const char *folder);
 bool outside_seeds(const char *folder);
+bool parts_seeds(const char *folder);
 bool record_seeds(const char *folder);
 bool roce_seeds(const char *folder);
 bool msccl_seeds(const char *folder);
