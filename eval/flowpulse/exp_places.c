@@ -16,6 +16,8 @@
 
 #define PLACES_PACKETS 5000
 #define FIB_PACKETS 1000
+#define FLOWS_LEAVES 16
+#define FLOWS_PACKETS 2000
 #define PARTS 4          /* draws of links */
 #define LEAVES_A_FAULT 8 /* far enough apart for each to be an experiment: what a sender's leaf loses two leaves see */
 
@@ -36,6 +38,14 @@ struct places {
 struct cause {
 	double drop;
 	bool is_fib;
+	bool is_down; /* the link is one to a leaf; else either */
+};
+
+/* Who sends whom, and what rows say of it. */
+struct traffic {
+	struct fp_point point;
+	uint32_t rings, stride;
+	uint32_t senders, flows; /* that a leaf hears of; that leave a leaf at a time */
 };
 
 static void
@@ -45,11 +55,12 @@ add_faults(struct fp_spec *spec, const struct cause *cause)
 
 	prng_init(&prng, spec->seed, LEAVES_A_FAULT);
 	for (uint32_t row = 0; row < spec->fabric.leaves; row += LEAVES_A_FAULT)
-		spec->links[spec->nlinks++] = (struct fp_link){ .row = row,
-								.path = (uint32_t)prng_below(&prng, spec->fabric.spines),
-								.is_up = (prng_next(&prng) & 1) != 0 || cause->is_fib,
-								.is_fib = cause->is_fib,
-								.drop = cause->drop };
+		spec->links[spec->nlinks++] =
+			(struct fp_link){ .row = row,
+					  .path = (uint32_t)prng_below(&prng, spec->fabric.spines),
+					  .is_up = !cause->is_down && ((prng_next(&prng) & 1) != 0 || cause->is_fib),
+					  .is_fib = cause->is_fib,
+					  .drop = cause->drop };
 }
 
 /*
@@ -57,20 +68,20 @@ add_faults(struct fp_spec *spec, const struct cause *cause)
  * to that spine, to its receiver.
  */
 static bool
-names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_link *link)
+names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_link *link, uint32_t senders)
 {
 	uint32_t sender = (link->row + spec->fabric.leaves - 1) % spec->fabric.leaves;
 
 	if (alarm->path != link->path)
 		return false;
-	if (spec->rings == 1)
+	if (senders == 1)
 		return alarm->place == REC_LOSS_PAIR && alarm->sender == sender;
 	return link->is_up ? alarm->place == REC_LOSS_REMOTE && alarm->sender == sender : alarm->place == REC_LOSS_LOCAL;
 }
 
 static void
 judge(struct places *places, const struct fp_spec *spec, const struct fp_said *said, const struct fp_link *link,
-      uint32_t iteration)
+      uint32_t senders, uint32_t iteration)
 {
 	bool right = false, vague = false, wrong = false;
 
@@ -79,7 +90,7 @@ judge(struct places *places, const struct fp_spec *spec, const struct fp_said *s
 
 		if (alarm->leaf != link->row || alarm->iteration != iteration)
 			continue;
-		if (names(alarm, spec, link)) {
+		if (names(alarm, spec, link, senders)) {
 			right = true;
 			places->rates++;
 			places->held += alarm->low_ppm <= 1e6 * link->drop && 1e6 * link->drop <= alarm->high_ppm;
@@ -131,7 +142,7 @@ judge_clean(struct places *places, const struct fp_spec *spec, const struct fp_s
 
 /* One run, by every detector. @return 0 or -ENOMEM */
 static int
-judge_run(struct places *places, const struct fp_spec *spec, const struct fp_grid *grid)
+judge_run(struct places *places, const struct fp_spec *spec, const struct fp_grid *grid, uint32_t senders)
 {
 	int ret = 0;
 
@@ -141,7 +152,7 @@ judge_run(struct places *places, const struct fp_spec *spec, const struct fp_gri
 		ret = fp_replay(grid, (enum rec_detector)d, &said);
 		for (uint32_t i = 0; ret == 0 && i < grid->iterations; i++)
 			for (uint32_t l = 0; l < spec->nlinks; l++)
-				judge(&places[d], spec, &said, &spec->links[l], i);
+				judge(&places[d], spec, &said, &spec->links[l], senders, i);
 		if (ret == 0)
 			judge_clean(&places[d], spec, &said, grid->iterations);
 		free(said.alarms);
@@ -150,12 +161,16 @@ judge_run(struct places *places, const struct fp_spec *spec, const struct fp_gri
 }
 
 static void
-add_row(const struct fp_set *set, const char *detector, uint32_t rings, double drop, const struct places *places,
-	json_t *rows)
+add_row(const struct fp_set *set, const char *detector, const struct traffic *traffic, double drop,
+	const struct places *places, json_t *rows)
 {
 	json_t *row = fp_row_begin(set);
 
-	json_object_set_new(row, "senders_a_leaf", json_integer(rings));
+	if (traffic->flows != 0) {
+		json_object_set_new(row, "hosts_a_leaf", json_integer(traffic->point.fabric.hosts_per_leaf));
+		json_object_set_new(row, "flows_a_leaf", json_integer(traffic->flows));
+	}
+	json_object_set_new(row, "senders_a_leaf", json_integer(traffic->senders));
 	json_object_set_new(row, "drop_percent", json_real(100 * drop));
 	json_object_set_new(row, "detector", json_string(detector));
 	json_object_set_new(row, "trials", json_integer((json_int_t)places->trials));
@@ -170,42 +185,47 @@ add_row(const struct fp_set *set, const char *detector, uint32_t rings, double d
 }
 
 static int
-places_of(struct fp_study *study, uint32_t rings, const struct cause *cause, json_t *rows, struct err *err)
+places_of(struct fp_study *study, const char *purpose, const struct traffic *traffic, const struct cause *cause,
+	  json_t *rows, struct err *err)
 {
-	const struct fp_point point = { fp_papers_point.fabric, fp_papers_point.spraying,
-					cause->is_fib ? FIB_PACKETS : PLACES_PACKETS };
-	uint32_t faults = point.fabric.leaves / LEAVES_A_FAULT, iterations = (study->trials + faults - 1) / faults;
+	const struct fp_point *point = &traffic->point;
+	uint32_t faults = point->fabric.leaves / LEAVES_A_FAULT, iterations = (study->trials + faults - 1) / faults;
 	uint32_t parts = iterations < PARTS ? iterations : PARTS;
-	struct fp_set set = { .point = &point, .is_ready = true };
+	struct fp_set set = { .point = point, .is_ready = true };
 	struct places places[DETECTORS] = { 0 };
-	char purpose[32];
 	int ret = 0;
 
-	if (cause->is_fib)
-		snprintf(purpose, sizeof(purpose), "fib%u", rings);
-	else
-		snprintf(purpose, sizeof(purpose), "places%u-%.0f", rings, 1e4 * cause->drop);
 	for (uint32_t part = 0; ret == 0 && part < parts; part++) {
 		struct fp_spec spec = { .purpose = purpose,
-					.fabric = point.fabric,
-					.spraying = point.spraying,
+					.fabric = point->fabric,
+					.spraying = point->spraying,
 					.prediction = "analytical",
-					.rings = rings,
-					.packets = point.packets * study->scale,
+					.rings = traffic->rings,
+					.stride = traffic->stride,
+					.packets = point->packets * study->scale,
 					.iterations = (iterations + parts - 1) / parts,
 					.seed = study->seed * FP_MAX_PARTS + part };
 		const struct fp_grid *grid;
 
 		add_faults(&spec, cause);
 		ret = fp_need(study, &spec, &grid, err);
-		if (ret == 0 && grid != NULL && judge_run(places, &spec, grid) < 0)
+		if (ret == 0 && grid != NULL && judge_run(places, &spec, grid, traffic->senders) < 0)
 			ret = err_set(err, -ENOMEM, "out of memory");
 		set.is_ready &= grid != NULL;
 		set.packets = fp_spec_packets(&spec);
 	}
 	for (uint32_t d = 0; ret == 0 && set.is_ready && d < DETECTORS; d++)
-		add_row(&set, detectors[d], rings, cause->drop, &places[d], rows);
+		add_row(&set, detectors[d], traffic, cause->drop, &places[d], rows);
 	return ret;
+}
+
+/* Rings over one host a leaf. */
+static struct traffic
+rings_of(uint32_t rings, double packets)
+{
+	return (struct traffic){ .point = { fp_papers_point.fabric, fp_papers_point.spraying, packets },
+				 .rings = rings,
+				 .senders = rings };
 }
 
 int
@@ -215,8 +235,13 @@ fp_exp_places(struct fp_study *study, json_t *rows, struct err *err)
 	int ret = 0;
 
 	for (uint32_t rings = 1; rings <= 2; rings++)
-		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops); d++)
-			ret = places_of(study, rings, &(struct cause){ .drop = drops[d] }, rows, err);
+		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops); d++) {
+			const struct traffic traffic = rings_of(rings, PLACES_PACKETS);
+			char purpose[32];
+
+			snprintf(purpose, sizeof(purpose), "places%u-%.0f", rings, 1e4 * drops[d]);
+			ret = places_of(study, purpose, &traffic, &(struct cause){ .drop = drops[d] }, rows, err);
+		}
 	return ret;
 }
 
@@ -225,7 +250,39 @@ fp_exp_fib(struct fp_study *study, json_t *rows, struct err *err)
 {
 	int ret = 0;
 
-	for (uint32_t rings = 1; ret == 0 && rings <= 2; rings++)
-		ret = places_of(study, rings, &(struct cause){ .drop = 1, .is_fib = true }, rows, err);
+	for (uint32_t rings = 1; ret == 0 && rings <= 2; rings++) {
+		const struct traffic traffic = rings_of(rings, FIB_PACKETS);
+		char purpose[32];
+
+		snprintf(purpose, sizeof(purpose), "fib%u", rings);
+		ret = places_of(study, purpose, &traffic, &(struct cause){ .drop = 1, .is_fib = true }, rows, err);
+	}
+	return ret;
+}
+
+/*
+ * One ring over one host a leaf; over two, of which the second alone sends out of the leaf; and over two that both do, at once, to
+ * the next leaf and to the one behind it.
+ */
+int
+fp_exp_flows(struct fp_study *study, json_t *rows, struct err *err)
+{
+	static const struct traffic traffics[] = {
+		{ { { FLOWS_LEAVES, 16, 1 }, "adaptive", FLOWS_PACKETS }, 1, 1, 1, 1 },
+		{ { { FLOWS_LEAVES, 16, 2 }, "adaptive", FLOWS_PACKETS }, 1, 1, 1, 1 },
+		{ { { FLOWS_LEAVES, 16, 2 }, "adaptive", FLOWS_PACKETS }, 1, 3, 2, 2 },
+	};
+	static const double drops[] = { 0.02, 0.05, 0.2 };
+	int ret = 0;
+
+	for (size_t t = 0; t < ARRAY_LEN(traffics); t++)
+		for (size_t d = 0; ret == 0 && d < ARRAY_LEN(drops); d++) {
+			char purpose[32];
+
+			snprintf(purpose, sizeof(purpose), "flows%uof%u-%.0f", traffics[t].flows,
+				 traffics[t].point.fabric.hosts_per_leaf, 1e4 * drops[d]);
+			ret = places_of(study, purpose, &traffics[t], &(struct cause){ .drop = drops[d], .is_down = true },
+					rows, err);
+		}
 	return ret;
 }

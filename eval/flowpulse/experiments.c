@@ -20,6 +20,7 @@ const struct fp_experiment fp_experiments[] = {
 	{ "size", "by collective size and drop rate (Fig. 5c)", fp_exp_size },
 	{ "known", "with links that are down, or lossy, and known to be (6)", fp_exp_known },
 	{ "places", "which link leaves name, with one sender a leaf and with two (Fig. 4)", fp_exp_places },
+	{ "flows", "the same with one and with several flows a leaf that leave it at a time (5.1)", fp_exp_flows },
 	{ "fib", "the same of a spine that swallows one sender's packets to one receiver", fp_exp_fib },
 	{ "priority", "volumes beside other data, in its class and in one of their own (5.1)", fp_exp_priority },
 	{ "alarms", "false alarms per port and iteration, asked for and measured", fp_exp_alarms },

@@ -20,6 +20,7 @@ int fp_exp_prediction(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_relearning(struct fp_study *study, json_t *rows, struct err *err);
 /* exp_places.c */
 int fp_exp_places(struct fp_study *study, json_t *rows, struct err *err);
+int fp_exp_flows(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_fib(struct fp_study *study, json_t *rows, struct err *err);
 /* exp_priority.c */
 int fp_exp_priority(struct fp_study *study, json_t *rows, struct err *err);

@@ -165,7 +165,11 @@ write_text(const struct fp_spec *spec, FILE *to)
 	for (uint32_t ring = 0; ring < spec->rings; ring++)
 		fprintf(to,
 			"      { op = \"allgather\"; algorithm = \"ring\"; step_bytes = %" PRIu64 "; stride = %d; }%s\n",
-			step_packets(spec) * FP_MTU_BYTES, ring == 0 ? 1 : FP_STRIDE, ring + 1 < spec->rings ? "," : "");
+			step_packets(spec) * FP_MTU_BYTES,
+			ring != 0           ? FP_STRIDE
+			: spec->stride != 0 ? (int)spec->stride
+					    : 1,
+			ring + 1 < spec->rings ? "," : "");
 	fprintf(to, "  ); }\n);\n");
 	fprintf(to, "flowpulse = { enabled = true; prediction = \"%s\"; export = \"%s\"; };\n", spec->prediction,
 		spec->export != NULL ? spec->export : "counts");

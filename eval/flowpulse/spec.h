@@ -30,6 +30,7 @@ struct fp_spec {
 	const char *spraying;   /* load_balancing.kind */
 	const char *prediction; /* flowpulse.prediction */
 	uint32_t rings;         /* 1 or 2 */
+	uint32_t stride;        /* of the first: a host sends to the one so many behind it; 0: to the next */
 	double packets;         /* of a row that each path is to carry in an iteration; rounded to whole packets a step */
 	uint32_t iterations;
 	uint64_t seed;
