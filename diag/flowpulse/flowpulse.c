@@ -15,7 +15,10 @@
 #include "diag/flowpulse/rates.h"
 #include "diag/run/fill.h"
 
-#define LEANING 2.0 /* variance over mean of counts: of packets that choose by themselves it is 1 at most */
+#define LEANING 1.0      /* variance over mean of counts: of packets that choose by themselves it is no more */
+#define LEANING_STRAYS 2 /* standard deviations of its estimate, by which that may be more by chance */
+#define FEWEST_PORTS 4   /* of which noise is learned */
+#define RECURS 3         /* iterations with alarms of packets that lean, which one cause may have in two */
 
 enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE, SAYS_WAY };
 static const char *const clauses[] = {
@@ -119,23 +122,38 @@ make_finding(const struct flowpulse *own, const struct run *run, const struct fl
 	return 0;
 }
 
+/* @return variance over mean, as estimated of a monitor's ports and of its iterations so far, from which on packets lean on each other */
+static double
+leaning(const struct flowpulse *own, const struct flowpulse_fault *fault)
+{
+	double freedom = FEWEST_PORTS - 2;
+
+	for (uint32_t i = 0; i < own->nmonitors; i++)
+		if (own->monitors[i].hdr.node == own->alarms[fault->first].hdr.node)
+			freedom = fmax(freedom, (double)own->monitors[i].ports - 2);
+	freedom *= fault->first_iteration + 1.0;
+	return LEANING + LEANING_STRAYS * sqrt(2 / freedom);
+}
+
 /*
  * Are its alarms few, of counts that vary by more than if packets chose by themselves? Then they lean on each other, and no normal
- * distribution tells how rarely so much is missing. What a fault does comes again: in most iterations from its first to its last.
+ * distribution tells how rarely so much is missing; and two in a row may have one cause, as such choices last. What a fault does comes
+ * again: in most iterations from its first to its last.
  */
 static bool
-is_scattered(const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
+is_scattered(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
 {
 	uint32_t span = fault->last_iteration - fault->first_iteration + 1;
 
-	return lost->dispersion > LEANING * lost->expected && (fault->iterations < 2 || 2 * fault->iterations <= span);
+	return lost->dispersion > leaning(own, fault) * lost->expected &&
+	       (fault->iterations < RECURS || 2 * fault->iterations <= span);
 }
 
 /* At 95 %, by all its alarms together. */
 static bool
-is_doubtful(const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
+is_doubtful(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
 {
-	return lost->expected > 0 && (fault->low <= 0 || is_scattered(fault, lost));
+	return lost->expected > 0 && (fault->low <= 0 || is_scattered(own, fault, lost));
 }
 
 /* Puts doubtful ones behind the others, each in their order. @param[in,out] lost, fault_of  go with them @return 0 or -ENOMEM */
@@ -149,7 +167,7 @@ put_doubtful_last(struct flowpulse *own, struct flowpulse_lost *lost, uint32_t *
 
 	for (int doubtful = 0; doubtful <= 1 && rc == 0; doubtful++) {
 		for (uint32_t i = 0; i < own->nfaults; i++) {
-			if (is_doubtful(&own->faults[i], &lost[i]) != doubtful)
+			if (is_doubtful(own, &own->faults[i], &lost[i]) != doubtful)
 				continue;
 			faults[count] = own->faults[i];
 			losses[count] = lost[i];
