@@ -102,7 +102,7 @@ def explained():
 
 def refused():
     for key, value, wanted in (("kind", "spray", "one of ecmp|random|round-robin|adaptive|flowlet would be right"),
-                               ("fields", '["vlan"]', '"src", "dst", "sport", "dport" are'),
+                               ("fields", '["vlan"]', '"src", "dst", "sport", "dport", "flow-label" are'),
                                ("adaptive.quantum", "-1", "would be right"), ("flowlet.gap", "2s", "would be right"),
                                ("quantum", "1KB", "load_balancing.quantum")):
         done = command(ROCELAB, "run", scenario_file(TOPOLOGIES["leaf-spine"] + RING), "--set", f"load_balancing.{key}={value}",
