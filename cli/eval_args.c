@@ -10,6 +10,39 @@
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "emulation/outputs/outputs.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+
+error_t
+eval_args_parse(int key, char *arg, const struct argp_state *state, const struct eval_args *args)
+{
+	if (key == 'J' && args->json == NULL)
+		return ARGP_ERR_UNKNOWN;
+	switch (key) {
+	case 'j':
+		*args->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		*args->dir = arg;
+		return 0;
+	case 'J':
+		*args->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "it takes no \"%s\"", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+uint32_t
+eval_args_jobs(void)
+{
+	int cpus[POOL_MAX_JOBS];
+
+	return job_cpus(cpus, POOL_MAX_JOBS);
+}
 
 uint32_t
 eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most)

@@ -11,6 +11,33 @@
 
 #include "common/err.h"
 
+/* Rows of options that all of them have. @param dir  the default, a literal @param what  is printed without it */
+#define EVAL_ARGS_JOBS                                                                                                     \
+	{                                                                                                                  \
+		"jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0                                           \
+	}
+#define EVAL_ARGS_OUT(kept, dir)                                                                                           \
+	{                                                                                                                  \
+		"out", 'o', "DIR", 0, "Where " kept " are kept (default " dir "); goes on with what is there", 0           \
+	}
+#define EVAL_ARGS_JSON(what)                                                                                               \
+	{                                                                                                                  \
+		"json", 'J', NULL, 0, "Print JSON instead of " what, 0                                                     \
+	}
+
+/* What they set. */
+struct eval_args {
+	uint32_t *jobs;
+	const char **dir;
+	bool *json; /* NULL: it has no --json */
+};
+
+/* Takes them, and refuses what is no option. @return 0, or ARGP_ERR_UNKNOWN: it is another's */
+error_t eval_args_parse(int key, char *arg, const struct argp_state *state, const struct eval_args *args);
+
+/* @return how many jobs run where nobody says: one a CPU */
+uint32_t eval_args_jobs(void);
+
 /*
  * --seeds N,A-B,...; one that is refused ends the program and says why.
  * @param text  is cut up

@@ -12,8 +12,6 @@
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "eval/compare/summary.h"
-#include "eval/job.h"
-#include "eval/pool.h"
 
 #define RESULTS "compare.json"
 #define CPU "cpu.json"
@@ -39,9 +37,9 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "no-times", KEY_TIMES, NULL, 0, "Does not look for when each finding could first have been said", 0 },
 	{ "rules", KEY_RULES, NULL, 0, "Prints faults, and what findings are right for each, and ends", 0 },
-	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where cases and verdicts are kept (default out/compare); goes on with what is there", 0 },
-	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	EVAL_ARGS_JOBS,
+	EVAL_ARGS_OUT("cases and verdicts", "out/compare"),
+	EVAL_ARGS_JSON("tables"),
 	{ 0 },
 };
 
@@ -108,15 +106,6 @@ parse(int key, char *arg, struct argp_state *state)
 	case KEY_RULES:
 		opts->rules = true;
 		return 0;
-	case 'j':
-		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		opts->out = arg;
-		return 0;
-	case 'J':
-		opts->json = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		add_folder(state, arg, &opts->study);
 		return 0;
@@ -128,7 +117,9 @@ parse(int key, char *arg, struct argp_state *state)
 				   opts->study.dirs[0]);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return eval_args_parse(
+			key, arg, state,
+			&(struct eval_args){ .jobs = &opts->study.jobs, .dir = &opts->out, .json = &opts->json });
 	}
 }
 
@@ -166,7 +157,6 @@ run(void *options_of, struct err *err)
 int
 command_eval_compare(int argc, char **argv)
 {
-	int cpus[POOL_MAX_JOBS];
 	struct options *opts = calloc(1, sizeof(*opts));
 	int ret;
 
@@ -175,12 +165,9 @@ command_eval_compare(int argc, char **argv)
 		return EXIT_FAILED;
 	}
 	opts->out = "out/compare";
-	opts->study = (struct compare_study){ .seed = 1,
-					      .cases = compare_most_cases(),
-					      .scale = 1,
-					      .times = true,
-					      .shards = 1,
-					      .jobs = job_cpus(cpus, POOL_MAX_JOBS) };
+	opts->study = (struct compare_study){
+		.seed = 1, .cases = compare_most_cases(), .scale = 1, .times = true, .shards = 1, .jobs = eval_args_jobs()
+	};
 	argv[0] = "rocelab eval compare";
 	if (argp_parse(&argp, argc, argv, 0, NULL, opts) != 0) {
 		free(opts);

@@ -11,8 +11,6 @@
 #include "cli/eval_args.h"
 #include "common/args.h"
 #include "eval/counterfactual.h"
-#include "eval/job.h"
-#include "eval/pool.h"
 
 struct options {
 	struct counterfactual study;
@@ -22,10 +20,9 @@ struct options {
 static const struct argp_option options[] = {
 	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1-3)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each seed (default 100)", 0 },
-	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/counterfactual); goes on with what is there",
-	  0 },
-	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
+	EVAL_ARGS_JOBS,
+	EVAL_ARGS_OUT("cases and results", "out/counterfactual"),
+	EVAL_ARGS_JSON("a table"),
 	{ 0 },
 };
 
@@ -41,20 +38,10 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, 10000);
 		return 0;
-	case 'j':
-		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		opts->study.dir = arg;
-		return 0;
-	case 'J':
-		opts->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "it takes no \"%s\"", arg);
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return eval_args_parse(
+			key, arg, state,
+			&(struct eval_args){ .jobs = &opts->study.jobs, .dir = &opts->study.dir, .json = &opts->json });
 	}
 }
 
@@ -93,11 +80,10 @@ run(void *options_of, struct err *err)
 int
 command_eval_counterfactual(int argc, char **argv)
 {
-	int cpus[POOL_MAX_JOBS];
 	struct options opts = { .study = { .seeds = { 1, 2, 3 },
 					   .nseeds = 3,
 					   .cases = 100,
-					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
+					   .jobs = eval_args_jobs(),
 					   .dir = "out/counterfactual" } };
 
 	argv[0] = "rocelab eval counterfactual";

@@ -8,8 +8,6 @@
 #include "cli/eval_args.h"
 #include "common/args.h"
 #include "eval/flowpulse/study.h"
-#include "eval/job.h"
-#include "eval/pool.h"
 
 #define MIN_SCALE 0.001
 #define MAX_SCALE 10
@@ -31,9 +29,9 @@ static const struct argp_option options[] = {
 	{ "seed", 'S', "N", 0, "Of links that drop, and of the runs (default 1)", 0 },
 	{ "trials", 'n', "N", 0, "Of each point (default 100)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies packets a port, and with them the time that runs take (default 1)", 0 },
-	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where runs and results are kept (default out/flowpulse); goes on with what is there", 0 },
-	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	EVAL_ARGS_JOBS,
+	EVAL_ARGS_OUT("runs and results", "out/flowpulse"),
+	EVAL_ARGS_JSON("tables"),
 	{ 0 },
 };
 
@@ -78,20 +76,10 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'x':
 		opts->study.scale = eval_args_scale(state, arg, MIN_SCALE, MAX_SCALE);
 		return 0;
-	case 'j':
-		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		opts->study.dir = arg;
-		return 0;
-	case 'J':
-		opts->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "it takes no \"%s\"", arg);
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return eval_args_parse(
+			key, arg, state,
+			&(struct eval_args){ .jobs = &opts->study.jobs, .dir = &opts->study.dir, .json = &opts->json });
 	}
 }
 
@@ -140,12 +128,9 @@ run(void *options_of, struct err *err)
 int
 command_eval_flowpulse(int argc, char **argv)
 {
-	int cpus[POOL_MAX_JOBS];
-	struct options opts = { .study = { .seed = 1,
-					   .trials = 100,
-					   .scale = 1,
-					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
-					   .dir = "out/flowpulse" } };
+	struct options opts = {
+		.study = { .seed = 1, .trials = 100, .scale = 1, .jobs = eval_args_jobs(), .dir = "out/flowpulse" }
+	};
 
 	argv[0] = "rocelab eval flowpulse";
 	while (fp_experiments[opts.study.nexperiments].name != NULL) {

@@ -7,8 +7,6 @@
 #include "cli/eval_args.h"
 #include "common/args.h"
 #include "eval/flowtracer/study.h"
-#include "eval/job.h"
-#include "eval/pool.h"
 
 #define RESULTS "flowtracer.json"
 
@@ -20,9 +18,9 @@ struct options {
 static const struct argp_option options[] = {
 	{ "seeds", 'S', "N", 0, "Seeds 1 to N, whose flows are routed (default 1000)", 0 },
 	{ "runs", 'n', "N", 0, "Of these the first N are run as well, by ECMP and by static paths (default 20)", 0 },
-	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where runs and results are kept (default out/flowtracer); goes on with what is there", 0 },
-	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	EVAL_ARGS_JOBS,
+	EVAL_ARGS_OUT("runs and results", "out/flowtracer"),
+	EVAL_ARGS_JSON("tables"),
 	{ 0 },
 };
 
@@ -38,15 +36,6 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		opts->study.runs = (uint32_t)args_number(state, "--runs", arg, 0, FT_MAX_RUNS);
 		return 0;
-	case 'j':
-		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		opts->study.dir = arg;
-		return 0;
-	case 'J':
-		opts->json = true;
-		return 0;
 	case ARGP_KEY_ARG:
 		if (opts->study.scenario != NULL)
 			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
@@ -57,7 +46,9 @@ parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return eval_args_parse(
+			key, arg, state,
+			&(struct eval_args){ .jobs = &opts->study.jobs, .dir = &opts->study.dir, .json = &opts->json });
 	}
 }
 
@@ -95,13 +86,8 @@ run(void *options_of, struct err *err)
 int
 command_eval_flowtracer(int argc, char **argv)
 {
-	int cpus[POOL_MAX_JOBS];
 	struct options opts = {
-		.study = { .first = 1,
-			   .seeds = 1000,
-			   .runs = 20,
-			   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
-			   .dir = "out/flowtracer" },
+		.study = { .first = 1, .seeds = 1000, .runs = 20, .jobs = eval_args_jobs(), .dir = "out/flowtracer" },
 	};
 
 	argv[0] = "rocelab eval flowtracer";

@@ -8,9 +8,7 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "eval/job.h"
 #include "eval/odd/run.h"
-#include "eval/pool.h"
 
 #define MIN_SCALE 0.05
 #define MAX_SCALE 20
@@ -21,8 +19,8 @@ static const struct argp_option options[] = {
 	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1,2)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each group and seed (default 12)", 0 },
 	{ "scale", 'x', "X", 0, "Multiplies bytes, and with them the time that they take (default 1)", 0 },
-	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/odd); goes on with what is there", 0 },
+	EVAL_ARGS_JOBS,
+	EVAL_ARGS_OUT("cases and results", "out/odd"),
 	{ 0 },
 };
 
@@ -64,14 +62,9 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'x':
 		odd->scale = eval_args_scale(state, arg, MIN_SCALE, MAX_SCALE);
 		return 0;
-	case 'j':
-		odd->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		odd->dir = arg;
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return eval_args_parse(key, arg, state,
+				       &(struct eval_args){ .jobs = &odd->jobs, .dir = &odd->dir, .json = NULL });
 	}
 }
 
@@ -119,13 +112,9 @@ run(void *odd, struct err *err)
 int
 command_eval_odd(int argc, char **argv)
 {
-	int cpus[POOL_MAX_JOBS];
-	struct odd_options odd = { .seeds = { 1, 2 },
-				   .nseeds = 2,
-				   .cases = ODD_CASES,
-				   .scale = 1,
-				   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
-				   .dir = "out/odd" };
+	struct odd_options odd = {
+		.seeds = { 1, 2 }, .nseeds = 2, .cases = ODD_CASES, .scale = 1, .jobs = eval_args_jobs(), .dir = "out/odd"
+	};
 
 	argv[0] = "rocelab eval odd";
 	while (odd_groups[odd.ngroups].name != NULL) {

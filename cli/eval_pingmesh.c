@@ -6,9 +6,7 @@
 #include "cli/command.h"
 #include "cli/eval_args.h"
 #include "common/args.h"
-#include "eval/job.h"
 #include "eval/pingmesh/study.h"
-#include "eval/pool.h"
 
 #define MAX_CASES 1000
 #define RESULTS "pingmesh.json"
@@ -21,9 +19,9 @@ struct options {
 static const struct argp_option options[] = {
 	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each seed (default 240)", 0 },
-	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where cases and verdicts are kept (default out/pingmesh); goes on with what is there", 0 },
-	{ "json", 'J', NULL, 0, "Print JSON instead of tables", 0 },
+	EVAL_ARGS_JOBS,
+	EVAL_ARGS_OUT("cases and verdicts", "out/pingmesh"),
+	EVAL_ARGS_JSON("tables"),
 	{ 0 },
 };
 
@@ -39,20 +37,10 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, MAX_CASES);
 		return 0;
-	case 'j':
-		opts->study.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
-		return 0;
-	case 'o':
-		opts->study.dir = arg;
-		return 0;
-	case 'J':
-		opts->json = true;
-		return 0;
-	case ARGP_KEY_ARG:
-		argp_error(state, "it takes no \"%s\"", arg);
-		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return eval_args_parse(
+			key, arg, state,
+			&(struct eval_args){ .jobs = &opts->study.jobs, .dir = &opts->study.dir, .json = &opts->json });
 	}
 }
 
@@ -103,12 +91,9 @@ run(void *options_of, struct err *err)
 int
 command_eval_pingmesh(int argc, char **argv)
 {
-	int cpus[POOL_MAX_JOBS];
-	struct options opts = { .study = { .seeds = { 1 },
-					   .nseeds = 1,
-					   .cases = PM_CASES,
-					   .jobs = job_cpus(cpus, POOL_MAX_JOBS),
-					   .dir = "out/pingmesh" } };
+	struct options opts = {
+		.study = { .seeds = { 1 }, .nseeds = 1, .cases = PM_CASES, .jobs = eval_args_jobs(), .dir = "out/pingmesh" }
+	};
 
 	argv[0] = "rocelab eval pingmesh";
 	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
