@@ -132,9 +132,11 @@ compare_begin(struct odd_case *c, struct err *err)
 
 	odd_head(c, "topology = { %s rate = \"100Gbps\"; delay = \"1us\"; };\n%s", cell.fabric->topology,
 		 cell.fabric->keys);
-	odd_head(c, "routing = { convergence = \"10ms\"; };\ndetection = { policy = \"off\"; };\n"
-		    "flowtracer = { start = \"211ms\"; period = \"5ms\"; rtt = \"20us\"; };\n"
-		    "pingmesh = { time_factor = 0.01; duration = \"800ms\"; };\n");
+	odd_head(c,
+		 "routing = { convergence = \"10ms\"; };\ndetection = { policy = \"off\"; };\n"
+		 "flowtracer = { start = \"211ms\"; period = \"5ms\"; rtt = \"20us\"; };\n"
+		 "pingmesh = { time_factor = 0.01; duration = \"%s\"; };\n",
+		 c->scale < 1 ? "500ms" : "800ms");
 	odd_head(c,
 		 "jobs = ( { name = \"train\"; ranks = [ \"%s\" ]; iterations = %d; start = \"%lluns\"; compute = "
 		 "\"%lluns\"; measured = true;\n  collectives = ( { name = \"sum\"; %s; bytes = \"%" PRIu64

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """rocelab eval compare: a slice of the corpus in two shards and merged, which is what one run says to the byte; what is there is not
-done again, a run that is wanting is; who found what is borne out by the cases; a run that breaks is told; the rules are those of
-docs/compare.md; bad input is refused."""
+done again, a run that is wanting is; who found what is borne out by the cases; a run that breaks is told; a program from outside is a row
+like any; the rules are those of docs/compare.md; bad input is refused."""
 import json
 import shutil
 
 from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, told
 
 CASES, ONE_RUN, SEED = (2, 1, 1) if SANITIZED else (40, 2, 1)
-SMALL = ("--scale", "0.1", "--no-times", "--seed", SEED, "--diagnoser", SOURCE / "scripts/records/deep_ports.py")
-SYSTEMS = ("vedrfolnir", "flowpulse", "pingmesh", "flowtracer", "hawkeye-minr", "hawkeye-maxr", "full-polling", "./deep_ports")
+SMALL = ("--scale", "0.1", "--no-times", "--seed", SEED)
+DEEP = SOURCE / "scripts/records/deep_ports.py"
+SYSTEMS = ("vedrfolnir", "flowpulse", "pingmesh", "flowtracer", "hawkeye-minr", "hawkeye-maxr", "full-polling")
 FOUND = ("partly", "right")
 
 
@@ -94,6 +95,27 @@ def resumed(root):
     recording.rmdir()
 
 
+def program(root):
+    """One of others is a row like any, and a folder is of the same programs always."""
+    number = 11  # of a polarised fabric, which has queues at any scale
+    out = root / "program"
+    args = (*SMALL, "--cases", number + 1, "--shard", f"{number + 1}/{number + 1}", "--out", out)
+    done = compare(*args, "--diagnoser", DEEP)
+    check("./deep_ports" in done.stdout, "a program has a row", done.stdout)
+    results = json.loads((out / "compare.json").read_text())
+    row, = results["cases"]
+    mark = row["systems"]["./deep_ports"]
+    check(mark["by_design"] and mark["grade"] in FOUND and mark["finding"].startswith("deep-queue at "), "it is judged by the rules", mark)
+    check(mark["bytes"] > row["systems"]["vedrfolnir"]["bytes"], "it reads what all are told", row["systems"])
+    check(json.loads((out / "cpu.json").read_text())["./deep_ports"]["median"] > 0, "its own processor time counts")
+    check("another folder" in told(compare(*args, expect=2)), "without it the cases are others")
+    for path, words in (("deep_ports.py", "with a slash"), ("./no-such-program", "./no-such-program: no such file")):
+        said = " ".join(told(compare(*args, "--diagnoser", path, expect=2)).split())
+        check(words in said, f"--diagnoser {path} is refused, with the reason", said)
+    said = " ".join(told(compare(*args, "--diagnoser", DEEP, "--diagnoser", DEEP, expect=2)).split())
+    check("both called ./deep_ports" in said, "two of a name are refused", said)
+
+
 def refused(root):
     copy = root / "copy"
     shutil.copytree(root / "shard1", copy)
@@ -124,4 +146,5 @@ table = merged(home, shards(home))
 sums(table)
 by_design(table)
 resumed(home)
+program(home)
 refused(home)
