@@ -15,6 +15,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "cli/bench.h"
+#include "cli/bench_lcores.h"
 #include "cli/testpmd.h"
 #include "common/array.h"
 #include "common/child.h"
@@ -56,6 +57,7 @@ struct realtime {
 	struct rate rates[NRATES];
 	double io_ns[NDRIVERS][NSIZES], macswap_ns[NDRIVERS][NSIZES]; /* 0: no testpmd */
 	struct late late[NLENGTHS];
+	struct bench_lcores lcores;
 	struct err *err;
 };
 
@@ -221,6 +223,9 @@ measure(struct realtime *bench)
 		if (ret == 0)
 			ret = measure_late(bench, &bench->late[n]);
 	}
+	show("two lcores");
+	if (ret == 0)
+		ret = bench_lcores_measure(bench->forwarder, bench->dir, bench->repeats, &bench->lcores, bench->err);
 	show("");
 	show("\r");
 	return ret;
@@ -306,7 +311,8 @@ print_json(const struct realtime *bench)
 						      bench->late[n].p50_us, "p99_us", bench->late[n].p99_us, "cables_us",
 						      CABLE_US * (lengths[n] + 1), "late_window_share",
 						      bench->late[n].late_windows / bench->late[n].windows));
-	root = json_pack("{s:i, s:o, s:o}", "repeats", bench->repeats, "rates", rates, "latency", late);
+	root = json_pack("{s:i, s:o, s:o, s:o}", "repeats", bench->repeats, "rates", rates, "latency", late, "two_lcores",
+			 bench_lcores_json(&bench->lcores));
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
@@ -330,6 +336,7 @@ bench_realtime(const char *dir, int repeats, bool json, struct err *err)
 	} else {
 		print_table(&bench);
 		print_late(&bench);
+		bench_lcores_print(&bench.lcores);
 	}
 	return 0;
 }

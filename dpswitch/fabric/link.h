@@ -18,13 +18,15 @@ struct pause_frame {
 	bool xoff;
 };
 
+#define LINK_LEAD 16 /* frames that may stand before those of a lane when it is taken in */
+
 /*
  * The sender's node writes lane[window & 1] during a window, the receiver's node takes it in during the next one; the
  * window barrier between them is the only synchronisation. What arrives later than the window waits in ready[].
  * Both lanes have the capacity that the link's rate allows in a window; overrunning it is a programming error.
  */
 struct link_lane {
-	struct pkt *pkts;
+	struct pkt *pkts; /* behind room for LINK_LEAD */
 	struct pause_frame *pauses;
 	uint32_t npkts, npauses;
 };
@@ -43,7 +45,7 @@ struct link {
 	bool damaged;   /* frames have been corrupted */
 	bool inband;    /* packets may have PKT_INT */
 	uint32_t ready_cap, pauses_cap;
-	struct pkt *ready;
+	struct pkt *ready;             /* changes places with a lane's array: what a lane holds is not copied */
 	struct int_header *ready_ints; /* [ready_cap] beside ready, if inband */
 	struct pause_frame *ready_pauses;
 	double loss;       /* faults, written between windows only: probability that a frame is lost */
@@ -60,6 +62,7 @@ struct link {
 	uint64_t pause_ps;   /* serialization time of a PAUSE frame */
 	uint32_t rx_port;    /* global port id at the receiver */
 	uint32_t pause_cap;
+	uint32_t lanes_cap[2]; /* of the lanes' arrays, with the room before */
 	struct bodies *bodies; /* of packets that are lost here; NULL: none has bytes */
 	/* receiver */
 	const struct flow_table *flows; /* for chance; may be NULL */
@@ -91,6 +94,21 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 	slot = &lane->pkts[lane->npkts++];
 	*slot = *p;
 	slot->time_ps = done_ps + link->delay_ps;
+}
+
+/*
+ * The same where the sender makes the frame in its place.
+ * @return a descriptor to be filled, with time_ps = done_ps + delay_ps; NULL: the cable is cut, and link_send() counts it
+ */
+static inline struct pkt *
+link_place(struct link *link, uint32_t parity)
+{
+	struct link_lane *lane = &link->lane[parity];
+
+	if (__builtin_expect(link->down, 0))
+		return NULL;
+	assert(lane->npkts < link->lane_cap);
+	return &lane->pkts[lane->npkts++];
 }
 
 /* The same for a frame with PKT_INT. @param header  copied */

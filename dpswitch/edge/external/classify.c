@@ -196,8 +196,9 @@ patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p)
 	size_t total_bytes;
 	uint16_t before = get16(ttl);
 
+	/* Not read again: a byte that was just written would be waited for. */
 	*ttl = p->ttl;
-	update_checksum(checksum, before, get16(ttl));
+	update_checksum(checksum, before, (uint16_t)(p->ttl << 8 | (before & 0xff)));
 	if ((p->flags & PKT_CE) && (*tos & 3) != ECN_NOT_ECT && p->type != PKT_ACK && p->type != PKT_NAK) {
 		before = get16(ip);
 		*tos |= ECN_CE;

@@ -36,7 +36,22 @@ send(struct external *host, struct external_nic *nic, const struct pkt *p, uint6
 	link_send(nic->tx, host->window.parity, p, nic->free_ps);
 }
 
-static inline void
+static inline bool
+may_go(const struct external_nic *nic, uint8_t prio, uint64_t start_ps)
+{
+	return nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> prio & 1);
+}
+
+static void
+stand_in_line(struct external *host, struct external_nic *nic, const struct pkt *p)
+{
+	if (fifo_push(&nic->stage[p->prio], p))
+		nic->staged++;
+	else
+		body_release(host->node.bodies, p);
+}
+
+static void
 stage(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
 	uint64_t start_ps = max_u64(nic->free_ps, nic->now_ps);
@@ -45,15 +60,10 @@ stage(struct external *host, struct external_nic *nic, const struct pkt *p)
 	nic->count.in_bytes += p->wire_bytes;
 	if (host->has_telemetry)
 		external_row(nic, p);
-	if (nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> p->prio & 1)) {
+	if (may_go(nic, p->prio, start_ps))
 		send(host, nic, p, start_ps);
-		return;
-	}
-	if (!fifo_push(&nic->stage[p->prio], p)) {
-		body_release(host->node.bodies, p);
-		return;
-	}
-	nic->staged++;
+	else
+		stand_in_line(host, nic, p);
 }
 
 /* What a frame takes on the wire at least. */
@@ -73,7 +83,7 @@ external_stage(struct external *host, struct external_nic *nic, struct pkt *p)
 }
 
 /* A frame whose descriptor is complete enters the fabric with its bytes. */
-static inline void
+static void
 enter(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct pkt *p)
 {
 	lookup_touch(&host->edge->lookup, p->flow, nic->free_ps);
@@ -221,16 +231,68 @@ judge(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
 	return true;
 }
 
-static inline bool
-admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf)
+/* Frames of a burst that are each like the one before: counted together. */
+struct alike {
+	uint64_t packets, bytes, sent_packets, sent_bytes;
+};
+
+static inline void
+count_alike(struct external *host, struct external_nic *nic, const struct alike *alike)
 {
-	struct pkt p;
+	struct node_counters *count = &host->node.count;
+
+	nic->count.in_packets += alike->packets;
+	nic->count.in_bytes += alike->bytes;
+	count->born_packets += alike->sent_packets;
+	count->born_bytes += alike->sent_bytes;
+	count->tx_packets += alike->sent_packets;
+	count->tx_bytes += alike->sent_bytes;
+}
+
+/* A frame that is like the last enters the fabric: onto the cable in the place where it is made, if nothing is in its way. */
+static inline void
+enter_alike(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes,
+	    struct alike *alike)
+{
+	const struct memo *memo = &nic->memo;
+	uint32_t flow = memo->p.flow, wire_bytes = memo->p.wire_bytes, handle = body_put(&host->edge->bodies, mbuf, flow);
+	uint8_t prio = memo->p.prio;
+	uint64_t start_ps = nic->free_ps;
+	struct pkt *place, p;
+
+	lookup_touch(&host->edge->lookup, flow, start_ps);
+	alike->packets++;
+	alike->bytes += wire_bytes;
+	if (host->has_telemetry)
+		external_row(nic, &memo->p);
+	place = may_go(nic, prio, start_ps) ? link_place(nic->tx, host->window.parity) : NULL;
+	if (__builtin_expect(place == NULL, 0)) {
+		memo_fill(memo, bytes, PKT_BYTES, handle, &p);
+		if (may_go(nic, prio, start_ps))
+			send(host, nic, &p, start_ps);
+		else
+			stand_in_line(host, nic, &p);
+		return;
+	}
+	nic->turn = prio;
+	nic->free_ps = start_ps + nic->ser_ps[wire_bytes];
+	alike->sent_packets++;
+	alike->sent_bytes += wire_bytes;
+	memo_fill(memo, bytes, PKT_BYTES, handle, place);
+	place->time_ps = nic->free_ps + nic->tx->delay_ps;
+}
+
+static inline bool
+admit(struct external *host, struct external_nic *nic, struct rte_mbuf *mbuf, struct alike *alike)
+{
+	const uint8_t *bytes = rte_pktmbuf_mtod(mbuf, const uint8_t *);
 
 	nic->free_ps = max_u64(nic->free_ps, nic->now_ps);
-	if (mbuf->nb_segs != 1 || !memo_knows(&nic->memo, rte_pktmbuf_mtod(mbuf, const uint8_t *),
-					      rte_pktmbuf_data_len(mbuf), lookup_generation(&host->edge->lookup), &p))
+	if (__builtin_expect(mbuf->nb_segs != 1 || !memo_knows(&nic->memo, bytes, rte_pktmbuf_data_len(mbuf),
+							       lookup_generation(&host->edge->lookup)),
+			     0))
 		return judge(host, nic, mbuf);
-	enter(host, nic, mbuf, &p);
+	enter_alike(host, nic, mbuf, bytes, alike);
 	return true;
 }
 
@@ -266,6 +328,7 @@ dequeue(struct external *host, struct external_nic *nic)
 {
 	struct rte_mbuf *mbufs[PORT_BURST];
 	uint32_t room = EXTERNAL_STAGE - nic->staged;
+	struct alike alike = { 0 };
 	uint16_t n, i;
 
 	if (room > PORT_BURST)
@@ -278,11 +341,12 @@ dequeue(struct external *host, struct external_nic *nic)
 	for (i = 0; i < n; i++) {
 		if (i + EXTERNAL_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(mbufs[i + EXTERNAL_AHEAD], const uint8_t *));
-		if (!admit(host, nic, mbufs[i]))
+		if (!admit(host, nic, mbufs[i], &alike))
 			break;
 		nic->nsettled -= nic->nsettled != 0;
 	}
 	external_rows_end(nic);
+	count_alike(host, nic, &alike);
 	if (i < n)
 		put_back(nic, mbufs + i, (uint32_t)(n - i));
 	return i;

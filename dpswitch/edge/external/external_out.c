@@ -149,35 +149,65 @@ prepare(struct external *host, struct external_nic *nic)
 	}
 }
 
-/* The host has these. */
-static void
-count_taken(struct external *host, struct external_nic *nic, const struct pkt *p)
+/* What the host has taken. */
+struct taken {
+	uint64_t packets, bytes, data_bytes;
+};
+
+static inline void
+add_taken(struct taken *taken, const struct pkt *p)
 {
-	host->node.count.consumed_packets++;
-	host->node.count.consumed_bytes += p->wire_bytes;
-	if (p->type == PKT_DATA)
-		host->node.count.progress += p->payload_bytes;
-	nic->count.out_packets++;
-	nic->count.out_bytes += p->wire_bytes;
+	taken->packets++;
+	taken->bytes += p->wire_bytes;
+	taken->data_bytes += p->type == PKT_DATA ? p->payload_bytes : 0;
 }
 
 static void
-taken(struct external *host, struct external_nic *nic, uint16_t n)
+count_taken(struct external *host, struct external_nic *nic, const struct taken *taken)
 {
+	host->node.count.consumed_packets += taken->packets;
+	host->node.count.consumed_bytes += taken->bytes;
+	host->node.count.progress += taken->data_bytes;
+	nic->count.out_packets += taken->packets;
+	nic->count.out_bytes += taken->bytes;
+}
+
+static void
+take_held(struct external *host, struct external_nic *nic, uint16_t n)
+{
+	struct taken taken = { 0 };
+
 	for (uint16_t i = 0; i < n; i++)
-		count_taken(host, nic, fifo_pop(&nic->hold));
+		add_taken(&taken, fifo_pop(&nic->hold));
+	count_taken(host, nic, &taken);
 	nic->nready -= n;
 	memmove(nic->ready, nic->ready + n, nic->nready * sizeof(*nic->ready));
 }
 
-/* Is a frame ready to leave by this port as it is? */
+/* Is a frame for this host? @param before  one that is */
 static inline bool
-passes(const struct external *host, const struct pkt *p)
+is_ours(const struct external *host, const struct pkt *p, const struct pkt *before)
 {
-	const struct flow *flow = &host->node.flows->flows[p->flow];
+	const struct flow *flow;
 
-	return (p->flags & (PKT_BYTES | PKT_CORRUPT)) == PKT_BYTES &&
-	       (p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) == host->node.id;
+	if (p->flow == before->flow && ((p->flags ^ before->flags) & PKT_REVERSE) == 0)
+		return true;
+	flow = &host->node.flows->flows[p->flow];
+	return (p->flags & PKT_REVERSE ? flow->src_node : flow->dst_node) == host->node.id;
+}
+
+/* @return of the first frames how many are ready to leave by this port as they are, a burst at most */
+static inline uint32_t
+count_passing(const struct external *host, const struct pkt *pkts, uint32_t count)
+{
+	static const struct pkt none = { .flow = UINT32_MAX };
+	const struct pkt *before = &none;
+	uint32_t n = 0;
+
+	while (n < count && n < PORT_BURST && (pkts[n].flags & (PKT_BYTES | PKT_CORRUPT)) == PKT_BYTES &&
+	       is_ours(host, &pkts[n], before))
+		before = &pkts[n++];
+	return n;
 }
 
 /*
@@ -189,25 +219,27 @@ static uint32_t
 pass_through(struct external *host, struct external_nic *nic, const struct pkt *pkts, uint32_t count)
 {
 	struct body_table *bodies = &host->edge->bodies;
+	uint32_t n = count_passing(host, pkts, count);
 	struct rte_mbuf *mbufs[PORT_BURST];
-	uint32_t n = 0;
+	struct taken taken = { 0 };
 	uint16_t done;
 
-	for (; n < count && n < PORT_BURST && passes(host, &pkts[n]); n++) {
-		mbufs[n] = body_mbuf(bodies, pkts[n].arg);
-		rte_prefetch0(mbufs[n]);
-	}
 	if (n == 0)
 		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], const uint8_t *));
+	for (uint32_t i = 0; i < n; i++) {
+		mbufs[i] = body_mbuf(bodies, pkts[i].arg);
+		rte_prefetch0(mbufs[i]);
+		rte_prefetch0((const uint8_t *)mbufs[i] + sizeof(*mbufs[i]) +
+			      RTE_PKTMBUF_HEADROOM); /* where bytes are, usually */
+	}
 	for (uint32_t i = 0; i < n; i++)
 		patch_frame(rte_pktmbuf_mtod(mbufs[i], uint8_t *), rte_pktmbuf_data_len(mbufs[i]), &pkts[i]);
 	done = port_transmit(nic->port, mbufs, (uint16_t)n);
 	for (uint32_t i = 0; i < done; i++) {
 		body_count(bodies, pkts[i].flow, UINT32_MAX);
-		count_taken(host, nic, &pkts[i]);
+		add_taken(&taken, &pkts[i]);
 	}
+	count_taken(host, nic, &taken);
 	for (uint32_t i = done; i < n; i++)
 		hold(host, nic, &pkts[i]);
 	return n;
@@ -263,7 +295,7 @@ offer_held(struct external *host, struct external_nic *nic)
 		if (offered == 0)
 			return;
 		n = port_transmit(nic->port, nic->ready, offered);
-		taken(host, nic, n);
+		take_held(host, nic, n);
 		if (n < offered)
 			return;
 	}

@@ -79,12 +79,11 @@ memo_keep(struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, const st
 	memo->p = *p;
 }
 
-/* @return false: the frame is to be judged; else *p is set, but for its handle */
+/* @return false: the frame is to be judged; else memo_fill() says what it is */
 static inline bool
-memo_knows(const struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, uint32_t generation, struct pkt *p)
+memo_knows(const struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, uint32_t generation)
 {
 	uint64_t differs = 0;
-	uint32_t psn;
 
 	if (size_bytes != memo->size_bytes || generation != memo->generation)
 		return false;
@@ -95,11 +94,24 @@ memo_knows(const struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, u
 		memcpy(&word, bytes + 8 * i, sizeof(word));
 		differs |= (word ^ memo->words[i]) & memo_mask(memo, i);
 	}
-	if (differs != 0 || memo_sum(bytes) != memo->sum)
-		return false;
+	return differs == 0 && memo_sum(bytes) == memo->sum;
+}
+
+/*
+ * The descriptor of a frame that is known. Written where it is to be, and not copied from there soon: what has just been written in
+ * parts is waited for when it is read as a whole.
+ * @param flags   enum pkt_flag, besides
+ * @param handle  its bytes
+ */
+static inline void
+memo_fill(const struct memo *memo, const uint8_t *bytes, uint8_t flags, uint32_t handle, struct pkt *p)
+{
+	uint32_t psn;
+
 	memcpy(&psn, bytes + MEMO_ACKREQ, sizeof(psn));
 	*p = memo->p;
 	p->psn = __builtin_bswap32(psn) & ROCE_24BIT_MASK;
-	p->flags = (uint8_t)((p->flags & ~PKT_ACKREQ) | (bytes[MEMO_ACKREQ] & BTH_ACKREQ ? PKT_ACKREQ : 0));
-	return true;
+	p->tag = memo->p.tag; /* one word with the PSN */
+	p->arg = handle;
+	p->flags = (uint8_t)((memo->p.flags & ~PKT_ACKREQ) | (bytes[MEMO_ACKREQ] & BTH_ACKREQ ? PKT_ACKREQ : 0) | flags);
 }

@@ -32,7 +32,7 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 	x->f.config.mtu_bytes = XRIG_FRAME_BYTES;
 	x->f.ecn.enabled = x->ecn;
 	for (uint32_t i = 0; i < count; i++)
-		x->ports[i] = port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
+		x->ports[i] = x->devices[i] != NULL ? NULL : port_rig_create(hosts[i], x->mbufs != 0 ? x->mbufs : 2047);
 	x->edge = edge_create(&config, &err);
 	if (x->edge == NULL)
 		fail_msg("%s", err.text);
@@ -56,8 +56,9 @@ xrig_start(struct xrig *x, const char *const *hosts, uint32_t count, uint32_t sp
 			.hold_bytes = x->hold_bytes,
 		};
 
-		x->ports[i]->clock_ps = &x->f.fabric->window.start_ps;
-		nic.port = &x->ports[i]->port;
+		if (x->ports[i] != NULL)
+			x->ports[i]->clock_ps = &x->f.fabric->window.start_ps;
+		nic.port = x->ports[i] != NULL ? &x->ports[i]->port : x->devices[i];
 		x->nodes[i] = external_host_create(&host, &err);
 		if (x->nodes[i] == NULL)
 			fail_msg("%s", err.text);
@@ -76,7 +77,10 @@ xrig_stop(struct xrig *x)
 	edge_destroy(x->edge);
 	assert_int_equal(xrig_in_use(x), 0);
 	for (uint32_t i = 0; i < x->count; i++)
-		port_rig_destroy(x->ports[i]);
+		if (x->ports[i] != NULL)
+			port_rig_destroy(x->ports[i]);
+		else
+			port_close(x->devices[i]);
 }
 
 uint32_t
@@ -85,7 +89,7 @@ xrig_in_use(const struct xrig *x)
 	uint32_t mbufs = 0;
 
 	for (uint32_t i = 0; i < x->count; i++)
-		mbufs += port_rig_in_use(x->ports[i]);
+		mbufs += x->ports[i] != NULL ? port_rig_in_use(x->ports[i]) : 0;
 	return mbufs;
 }
 

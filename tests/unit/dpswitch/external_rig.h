@@ -15,6 +15,7 @@ struct xrig {
 	struct frig f;
 	struct edge *edge;
 	struct sw *switches[XRIG_MAX_NODES];
+	struct port *devices[XRIG_MAX]; /* the test's own ports, closed with the rig; NULL: port_rig's */
 	struct port_rig *ports[XRIG_MAX];
 	struct node *nodes[XRIG_MAX];
 	uint32_t ids[XRIG_MAX];
