@@ -115,6 +115,13 @@ enum external_place external_place(struct external *host, const struct external_
 bool edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps);
 
 /* external_in.c: from the host */
+/* May a frame start to leave then, with nothing in its way? */
+static inline bool
+external_may_go(const struct external_nic *nic, uint8_t prio, uint64_t start_ps)
+{
+	return nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> prio & 1);
+}
+
 /* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
 void external_stage(struct external *host, struct external_nic *nic, struct pkt *p);
 /* Sends what starts before limit_ps. */

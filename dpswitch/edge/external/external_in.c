@@ -36,12 +36,6 @@ send(struct external *host, struct external_nic *nic, const struct pkt *p, uint6
 	link_send(nic->tx, host->window.parity, p, nic->free_ps);
 }
 
-static inline bool
-may_go(const struct external_nic *nic, uint8_t prio, uint64_t start_ps)
-{
-	return nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> prio & 1);
-}
-
 static void
 stand_in_line(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
@@ -60,7 +54,7 @@ stage(struct external *host, struct external_nic *nic, const struct pkt *p)
 	nic->count.in_bytes += p->wire_bytes;
 	if (host->has_telemetry)
 		external_row(nic, p);
-	if (may_go(nic, p->prio, start_ps))
+	if (external_may_go(nic, p->prio, start_ps))
 		send(host, nic, p, start_ps);
 	else
 		stand_in_line(host, nic, p);
@@ -265,10 +259,10 @@ enter_alike(struct external *host, struct external_nic *nic, struct rte_mbuf *mb
 	alike->bytes += wire_bytes;
 	if (host->has_telemetry)
 		external_row(nic, &memo->p);
-	place = may_go(nic, prio, start_ps) ? link_place(nic->tx, host->window.parity) : NULL;
+	place = external_may_go(nic, prio, start_ps) ? link_place(nic->tx, host->window.parity) : NULL;
 	if (__builtin_expect(place == NULL, 0)) {
 		memo_fill(memo, bytes, PKT_BYTES, handle, &p);
-		if (may_go(nic, prio, start_ps))
+		if (external_may_go(nic, prio, start_ps))
 			send(host, nic, &p, start_ps);
 		else
 			stand_in_line(host, nic, &p);
