@@ -13,6 +13,15 @@ address_of(const struct record_check *check, const struct rec_hdr *rec, uint16_t
 	return known_port(check, rec->node, nic)->ip;
 }
 
+static bool
+is_own(const struct record_check *check, const struct rec_hdr *rec, uint32_t ip)
+{
+	for (uint16_t nic = 0; nic < known_node(check, rec->node)->nports; nic++)
+		if (address_of(check, rec, nic) == ip)
+			return true;
+	return false;
+}
+
 int
 record_check_probe(struct record_check *check, const void *rec, struct err *err)
 {
@@ -36,9 +45,15 @@ record_check_hop(struct record_check *check, const void *rec, struct err *err)
 	const struct rec_probe_hop *r = rec;
 	uint16_t nports = known_node(check, r->at)->nports;
 
-	if (r->port < nports)
-		return 0;
-	return record_wrong(&r->hdr, "port", r->port, err, "below %u: so many ports node %u has", nports, r->at);
+	if (r->port >= nports)
+		return record_wrong(&r->hdr, "port", r->port, err, "below %u: so many ports node %u has", nports, r->at);
+	if (r->back && !is_own(check, &r->hdr, r->tuple.dst_ip))
+		return record_wrong(&r->hdr, "tuple.dst_ip", r->tuple.dst_ip, err,
+				    "an address of node %u, which traces the way back", r->hdr.node);
+	if (!r->back && !is_own(check, &r->hdr, r->tuple.src_ip))
+		return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "an address of node %u, which traces it",
+				    r->hdr.node);
+	return 0;
 }
 
 /* Are all of a set ports of hdr.node? */

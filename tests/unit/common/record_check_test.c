@@ -296,7 +296,7 @@ probes_are_of_their_hosts(void **state)
 		.time_factor_ppm = 1000000, .timeout_ps = 1, .upload_ps = 1, .period_ps = 1, .pinglist_ps = 1
 	};
 	struct rec_probe probe = { .tuple.src_ip = 10, .kind = REC_PROBE_SERVICE, .rtt_ps = 5 };
-	struct rec_probe_hop hop = { .hop = 1, .at = 0, .port = 1 };
+	struct rec_probe_hop hop = { .hop = 1, .at = 0, .port = 1, .tuple = { .src_ip = 10, .dst_ip = 11 } };
 	struct rec_rnic rnic = { .ip = 10, .tor = 0 };
 	struct rec_upload upload = { .probes = 3, .timeouts = 3 };
 	struct rec_connection connection = { .open = 1, .collective = REC_NONE, .tuple.src_ip = 10 };
@@ -321,6 +321,11 @@ probes_are_of_their_hosts(void **state)
 	probe.result = REC_PROBE_SECOND_LOST;
 	bad(&probe, REC_PROBE, 1, "result = 2; right would be ok or timeout");
 	good(&hop, REC_PROBE_HOP, 1);
+	bad(&hop, REC_PROBE_HOP, 2, "tuple.src_ip = 10; right would be an address of node 2, which traces it");
+	hop.back = 1;
+	good(&hop, REC_PROBE_HOP, 2);
+	bad(&hop, REC_PROBE_HOP, 1, "tuple.dst_ip = 11; right would be an address of node 1, which traces the way back");
+	hop.back = 0;
 	hop.port = 2;
 	bad(&hop, REC_PROBE_HOP, 1, "port = 2; right would be below 2: so many ports node 0 has");
 	hop.at = 2;

@@ -179,7 +179,7 @@ put_hop(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, bool back, uint
 				     .trace = i,
 				     .sent_ps = rig->trace_ps + hop * PS_PER_US }; /* each by a packet of its own */
 
-	RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(from)), rig->trace_ps + PS_PER_MS);
+	RECORDS_PUT(&rig->r, rec, REC_PROBE_HOP, RIG_HOST(host_of(back ? to : from)), rig->trace_ps + PS_PER_MS);
 }
 
 static void
