@@ -30,9 +30,10 @@ static int
 failed(struct registry *registry, struct err *err)
 {
 	const char *path = sqlite3_db_filename(registry->db, "main");
+	bool is_full = sqlite3_errcode(registry->db) == SQLITE_FULL;
 
-	return err_set(err, -EIO, "%s: %s", path != NULL && path[0] != '\0' ? path : "the registry",
-		       sqlite3_errmsg(registry->db));
+	return err_set(err, -EIO, "%s: %s%s", path != NULL && path[0] != '\0' ? path : "the registry",
+		       sqlite3_errmsg(registry->db), is_full ? "; make room: who was refused asks again" : "");
 }
 
 /* ---- opening ---- */

@@ -27,6 +27,7 @@ struct server {
 	const struct serve_config *config;
 	struct serve_counts *counts;
 	struct peer *peers; /* [SERVE_MAX_PEERS] */
+	bool is_short;      /* of descriptors: who waits to be accepted waits until the next look */
 };
 
 static void
@@ -142,6 +143,7 @@ accept_peers(struct server *s)
 		int fd = accept4(s->config->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct peer *peer = s->peers;
 
+		s->is_short = fd < 0 && errno != EAGAIN && errno != ECONNABORTED && errno != EINTR;
 		if (fd < 0)
 			return;
 		while (peer < s->peers + SERVE_MAX_PEERS && peer->fd >= 0)
@@ -172,21 +174,40 @@ drop_slow(struct server *s)
 	}
 }
 
+/* The listening socket and all peers; no more than there are descriptors, which is as many as poll(2) takes. */
+static uint32_t
+list_fds(const struct server *s, struct pollfd fds[1 + SERVE_MAX_PEERS], struct peer *of[1 + SERVE_MAX_PEERS])
+{
+	uint32_t count = 1;
+
+	fds[0] = (struct pollfd){ .fd = s->config->listener, .events = s->is_short ? 0 : POLLIN };
+	for (uint32_t i = 0; i < SERVE_MAX_PEERS; i++) {
+		struct peer *peer = &s->peers[i];
+
+		if (peer->fd < 0)
+			continue;
+		of[count] = peer;
+		fds[count++] = (struct pollfd){ .fd = peer->fd, .events = peer->out != NULL ? POLLOUT : POLLIN };
+	}
+	return count;
+}
+
 static int
 wait_and_serve(struct server *s, struct err *err)
 {
 	const struct timespec timeout = { .tv_nsec = WAIT_MS * 1000000L };
-	struct pollfd fds[1 + SERVE_MAX_PEERS] = { { .fd = s->config->listener, .events = POLLIN } };
+	struct pollfd fds[1 + SERVE_MAX_PEERS];
+	struct peer *of[1 + SERVE_MAX_PEERS];
+	uint32_t count = list_fds(s, fds, of);
 
-	for (uint32_t i = 0; i < SERVE_MAX_PEERS; i++)
-		fds[1 + i] = (struct pollfd){ .fd = s->peers[i].fd, .events = s->peers[i].out != NULL ? POLLOUT : POLLIN };
-	if (ppoll(fds, 1 + SERVE_MAX_PEERS, &timeout, s->config->waiting) < 0)
+	if (ppoll(fds, count, &timeout, s->config->waiting) < 0)
 		return errno == EINTR ? 0 : err_set(err, -errno, "poll: %s", strerror(errno));
+	s->is_short = false;
 	if ((fds[0].revents & (POLLERR | POLLNVAL)) != 0)
 		return err_set(err, -EIO, "the controller's socket is closed");
-	for (uint32_t i = 0; i < SERVE_MAX_PEERS; i++)
-		if (s->peers[i].fd >= 0 && fds[1 + i].revents != 0)
-			serve_peer(s, &s->peers[i], fds[1 + i].revents);
+	for (uint32_t i = 1; i < count; i++)
+		if (fds[i].revents != 0)
+			serve_peer(s, of[i], fds[i].revents);
 	if (fds[0].revents != 0)
 		accept_peers(s);
 	drop_slow(s);

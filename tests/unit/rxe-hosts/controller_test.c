@@ -1,152 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R-Pingmesh's controller: what it replies, over a socket too, and what it still knows when it starts again. */
-#include <pthread.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+/* R-Pingmesh's controller: what it replies, and what it still knows when it starts again. */
+#include <signal.h>
+#include <sys/resource.h>
 
-#include "common/unix_socket.h"
 #include "common/wire/probe.h"
 #include "rxe-hosts/controller/registry.h"
-#include "rxe-hosts/controller/serve.h"
-#include "tests/unit/topo/topo_rig.h"
-
-#define NETWORK                                                                                                            \
-	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 3; rate = \"100Gbps\"; delay = "     \
-	"\"1us\"; };\n"
-
-struct rig {
-	struct cfg *cfg;
-	struct topo *topo;
-	struct route_table *table;
-	struct controller *controller;
-	char dir[64], store[96], socket[96];
-};
-
-static int
-open_controller(struct rig *rig, const char *store, struct err *err)
-{
-	const struct controller_config config = {
-		.topo = rig->topo, .table = rig->table, .store = store, .times = pingmesh_times(PINGMESH_PPM), .seed = 3
-	};
-
-	rig->controller = NULL;
-	return controller_create(&config, &rig->controller, err);
-}
-
-static int
-set_up(void **state)
-{
-	struct rig *rig = calloc(1, sizeof(*rig));
-	struct err err = { "" };
-
-	strcpy(rig->dir, "/tmp/controller_test.XXXXXX");
-	assert_non_null(mkdtemp(rig->dir));
-	snprintf(rig->store, sizeof(rig->store), "%s/store", rig->dir);
-	snprintf(rig->socket, sizeof(rig->socket), "%s/socket", rig->dir);
-	rig->topo = make_topo(NETWORK, &rig->cfg);
-	rig->table = route_table_create(rig->topo);
-	if (open_controller(rig, rig->store, &err) != 0)
-		fail_msg("%s", err.text);
-	*state = rig;
-	return 0;
-}
-
-static int
-tear_down(void **state)
-{
-	struct rig *rig = *state;
-
-	controller_destroy(rig->controller);
-	route_table_destroy(rig->table);
-	topo_destroy(rig->topo);
-	cfg_destroy(rig->cfg);
-	unlink(rig->store);
-	unlink(rig->socket);
-	rmdir(rig->dir);
-	free(rig);
-	return 0;
-}
-
-struct message {
-	struct pingmesh_hdr hdr;
-	union {
-		struct {
-			struct pingmesh_host head;
-			struct pingmesh_rnic rnics[2];
-		} host;
-		struct {
-			struct pingmesh_list head;
-			uint32_t ips[3];
-		} list;
-	};
-};
-
-static uint32_t
-ip_of(const struct rig *rig, uint32_t i)
-{
-	return topo_nic_ip(rig->topo->hosts[i], 0);
-}
-
-/* The i-th host's only RNIC. @return bytes */
-static size_t
-make_register(const struct rig *rig, struct message *m, uint32_t i, uint32_t qpn)
-{
-	uint32_t host = rig->topo->hosts[i];
-
-	*m = (struct message){ .hdr = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_REGISTER,
-					sizeof(m->host.head) + sizeof(m->host.rnics[0]), 0 } };
-	m->host.head = (struct pingmesh_host){ .host = host, .count = 1 };
-	m->host.rnics[0] = (struct pingmesh_rnic){ .ip = ip_of(rig, i),
-						   .qpn = qpn,
-						   .tor = rig->topo->ports[rig->topo->nodes[host].first_port].peer };
-	controller_gid_of_ip(ip_of(rig, i), m->host.rnics[0].gid);
-	return sizeof(m->hdr) + m->hdr.size;
-}
-
-static size_t
-make_pinglists(const struct rig *rig, struct message *m, uint32_t i)
-{
-	*m = (struct message){ .hdr = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_PINGLISTS, sizeof(m->host.head),
-					0 } };
-	m->host.head.host = rig->topo->hosts[i];
-	return sizeof(m->hdr) + m->hdr.size;
-}
-
-static size_t
-make_resolve(const struct rig *rig, struct message *m)
-{
-	*m = (struct message){ .hdr = { PINGMESH_MAGIC, PINGMESH_MANAGE_VERSION, PINGMESH_RESOLVE, sizeof(m->list), 0 } };
-	m->list.head.count = 3;
-	m->list.ips[0] = ip_of(rig, 1);
-	m->list.ips[1] = 1;
-	m->list.ips[2] = ip_of(rig, 0);
-	return sizeof(m->hdr) + m->hdr.size;
-}
-
-/* @return the reply's body, after its header was checked */
-static const void *
-ask(struct rig *rig, const struct message *m, size_t size, uint16_t type)
-{
-	struct controller_reply reply = controller_handle(rig->controller, m, size, 0);
-	const struct pingmesh_hdr *hdr = reply.bytes;
-
-	assert_int_equal(hdr->magic, PINGMESH_MAGIC);
-	assert_int_equal(hdr->version, PINGMESH_MANAGE_VERSION);
-	assert_int_equal(hdr->size + sizeof(*hdr), reply.size);
-	if (hdr->type != type)
-		fail_msg("reply %u: %s", hdr->type, hdr->type == PINGMESH_REFUSED ? (const char *)(hdr + 1) : "");
-	return hdr + 1;
-}
-
-static void
-register_all(struct rig *rig)
-{
-	struct message m;
-
-	for (uint32_t i = 0; i < rig->topo->nhosts; i++)
-		ask(rig, &m, make_register(rig, &m, i, 100 + i), PINGMESH_REGISTERED);
-}
+#include "tests/unit/rxe-hosts/controller_rig.h"
 
 static void
 pinglists_hold_whoever_registered(void **state)
@@ -277,109 +136,20 @@ other_files_are_left_alone(void **state)
 	assert_non_null(strstr(err.text, "/nowhere/store"));
 }
 
-static volatile int over;
-
-static int
-is_over(void)
-{
-	return over;
-}
-
-static uint64_t
-at_begin(void)
-{
-	return 0;
-}
-
-struct served {
-	struct serve_config config;
-	struct serve_counts counts;
-	struct err err;
-	int rc;
-};
-
-static void *
-serve_thread(void *arg)
-{
-	struct served *served = arg;
-
-	served->rc = serve(&served->config, &served->counts, &served->err);
-	return NULL;
-}
-
+/* Whoever registers is told that the disk is full, and is registered when there is room again. */
 static void
-read_all(int fd, void *to, size_t size)
+a_full_disk_is_outlived(void **state)
 {
-	for (size_t at = 0; at < size;) {
-		ssize_t got = read(fd, (uint8_t *)to + at, size - at);
-
-		assert_true(got > 0);
-		at += (size_t)got;
-	}
-}
-
-static uint16_t
-read_reply(int fd)
-{
-	struct pingmesh_hdr hdr;
-	uint8_t body[4096];
-
-	read_all(fd, &hdr, sizeof(hdr));
-	assert_int_equal(hdr.magic, PINGMESH_MAGIC);
-	assert_true(hdr.size <= sizeof(body));
-	read_all(fd, body, hdr.size);
-	return hdr.type;
-}
-
-static void
-agents_are_served_over_a_socket(void **state)
-{
+	const struct rlimit full = { 100, RLIM_INFINITY }, room = { RLIM_INFINITY, RLIM_INFINITY };
 	struct rig *rig = *state;
-	struct served served = {
-		.config = { .controller = rig->controller, .now_ps = at_begin, .patience_ms = 300, .is_over = is_over }
-	};
-	struct err err = { "" };
-	struct message m, both[2];
-	int fd, slow, garbage;
-	pthread_t thread;
-	size_t size;
-	char byte;
+	struct message m;
 
-	over = 0;
-	served.config.listener = unix_listen(rig->socket, &err);
-	assert_true(served.config.listener >= 0);
-	assert_int_equal(pthread_create(&thread, NULL, serve_thread, &served), 0);
-	fd = unix_connect(rig->socket, "controller", &err);
-	slow = unix_connect(rig->socket, "controller", &err);
-	garbage = unix_connect(rig->socket, "controller", &err);
-	size = make_register(rig, &m, 0, 77);
-	assert_int_equal(write(slow, &m, size - 1), size - 1);
-	assert_int_equal(write(garbage, "GET / HTTP/1.1\r\n\r\n", 18), 18);
-	assert_int_equal(read(garbage, &byte, 1), 0); /* closed */
-	for (size_t i = 0; i < size; i++)             /* in portions of a byte */
-		assert_int_equal(write(fd, (uint8_t *)&m + i, 1), 1);
-	assert_int_equal(read_reply(fd), PINGMESH_REGISTERED);
-	size = make_pinglists(rig, &both[0], 1); /* two at once */
-	memcpy((uint8_t *)both + size, both, size);
-	assert_int_equal(write(fd, both, 2 * size), 2 * size);
-	assert_int_equal(read_reply(fd), PINGMESH_ENTRIES);
-	assert_int_equal(read_reply(fd), PINGMESH_ENTRIES);
-	both[0].hdr.version = 2;
-	assert_int_equal(write(fd, both, size), size);
-	assert_int_equal(read_reply(fd), PINGMESH_REFUSED);
-	assert_int_equal(read(slow, &byte, 1), 0); /* half a request is not waited for */
-	over = 1;
-	pthread_join(thread, NULL);
-	assert_int_equal(served.rc, 0);
-	assert_int_equal(served.counts.peers, 3);
-	assert_int_equal(served.counts.requests, 4);
-	assert_int_equal(served.counts.refused, 1);
-	assert_int_equal(served.counts.malformed, 1);
-	assert_int_equal(served.counts.gave_up, 1);
-	close(fd);
-	close(slow);
-	close(garbage);
-	close(served.config.listener);
+	register_all(rig);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REFUSED);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
+	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REGISTERED);
 }
 
 int
@@ -390,7 +160,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_is_wrong_is_said, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_keeps_the_registry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_files_are_left_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(agents_are_served_over_a_socket, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_full_disk_is_outlived, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
