@@ -216,16 +216,6 @@ judge_rnics(struct judging *j)
 
 /* ---- periods ---- */
 
-static bool
-is_any_overloaded(const struct judging *j)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < j->run->nnodes; i++)
-		any |= j->overloaded[i];
-	return any;
-}
-
 static int
 judge_period(struct judging *j)
 {
@@ -238,8 +228,8 @@ judge_period(struct judging *j)
 	plain = mesh_judge(j);
 	if (rc == 0)
 		rc = cpu_judge(j);
-	if (rc == 0 && is_any_overloaded(j))
-		mesh_judge(j); /* what overloaded hosts made time out says nothing of those who probe them */
+	if (rc == 0)
+		mesh_review(j);
 	if (rc == 0)
 		rc = judge_rnics(j);
 	for (uint32_t network = 0; rc == 0 && network < PINGMESH_NNETWORKS; network++)

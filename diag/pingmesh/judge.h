@@ -52,6 +52,8 @@ struct mesh_rnic {
  * @return how many the paper's rule alone would blame
  */
 uint32_t mesh_judge(struct judging *j);
+/* After cpu_judge(): clears those whom none but overloaded hosts speak against. */
+void mesh_review(struct judging *j);
 
 /* Sets j->usual_delay_ps. @return 0 or -ENOMEM */
 int cpu_prepare(struct judging *j);

@@ -169,3 +169,30 @@ mesh_judge(struct judging *j)
 	absolve_tors(j);
 	return plain;
 }
+
+void
+mesh_review(struct judging *j)
+{
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		struct mesh_rnic others = { 0 };
+		bool is_heard = true; /* of all of its witnesses */
+
+		if (!j->mesh[i].anomalous)
+			continue;
+		for (uint32_t p = j->first; p < j->end; p++) {
+			const struct net_probe *probe = &j->net.probes[p];
+			uint32_t host = j->net.rnics[probe->src].host;
+
+			if (probe->dst != i || probe->kind != REC_PROBE_TOR_MESH ||
+			    (!probe->open && probe->result != REC_PROBE_OK && !j->overloaded[host]))
+				continue;
+			is_heard &= !j->overloaded[host];
+			if (j->overloaded[host])
+				continue;
+			others.to++;
+			others.to_bad += probe->open;
+		}
+		if (!is_heard && !is_over_threshold(&others))
+			j->mesh[i].anomalous = j->mesh[i].alike = false;
+	}
+}

@@ -36,6 +36,18 @@ tally_is_alike(const struct votes *v, uint32_t port, uint32_t other)
 	return v->ports[port].which == v->ports[other].which && v->ports[port].all == v->ports[other].all;
 }
 
+/* Of ports that the same probes cross, likely_port() has charged one. */
+static double
+likely_at(const struct votes *v, uint32_t port)
+{
+	double likely = v->likely[port];
+
+	for (uint32_t i = 0; i < v->run->nports && likely == 0 && v->ports[port].bad != 0; i++)
+		if (tally_is_alike(v, i, port))
+			likely = v->likely[i];
+	return likely;
+}
+
 /* @return which of a link's directions is worse by far, -1: none, or the same probes cross both */
 static int
 direction(const struct votes *v, uint32_t link)
@@ -44,9 +56,9 @@ direction(const struct votes *v, uint32_t link)
 
 	if (peer == RUN_NONE || tally_is_alike(v, link, peer))
 		return -1;
-	if (v->likely[link] > DIRECTED * v->likely[peer])
+	if (likely_at(v, link) > DIRECTED * likely_at(v, peer))
 		return 0;
-	return v->likely[peer] > DIRECTED * v->likely[link] ? 1 : -1;
+	return likely_at(v, peer) > DIRECTED * likely_at(v, link) ? 1 : -1;
 }
 
 void

@@ -106,6 +106,10 @@ def refused():
                          'flows = ( { src = "h0"; dst = "h1"; sport = 20000; bytes = "1KB"; } );\n')
     done = command(ROCELAB, "topo", "check", path, expect=2)
     check("has no agent that could be late" in done.stderr, "an overloaded CPU needs an agent", done.stderr)
+    path = scenario_file('topology = { kind = "explicit"; rate = "100Gbps"; delay = "1us"; hosts = [ "a", "b" ]; switches = [ "s", "t" ]; '
+                         'bonds = [ "a" ]; links = ( "a s", "a t", "b s", "s t" ); };\npingmesh = { enabled = true; duration = "1s"; };\n')
+    done = command(ROCELAB, "topo", "check", path, expect=2)
+    check(f"{path}:2:" in done.stderr and "leave pingmesh out, or the bonds" in done.stderr, "bonds are refused, and what to do is said", done.stderr)
 
 
 def ready_made():

@@ -86,6 +86,42 @@ who_probes_a_starved_host_is_not_blamed(void **state)
 	}
 }
 
+/* An RNIC that loses is told beside a starved host that probes it, by what the third one of their ToR says. */
+static void
+a_bad_rnic_beside_a_starved_host_is_told(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	for (uint32_t bad = 3; bad <= 4; bad++) {
+		rig_init(&rig, 60 * S);
+		rig.nic_loss[bad] = 0.2;
+		rig.hosts[5] = (struct rig_host){ .slow_ps = 20 * S, .fast_ps = 59 * S, .delay_ps = 600 * PS_PER_MS };
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "cpu-overload h5", bad == 3 ? "rnic-problem h3:1" : "rnic-problem h4:1");
+		verdict_destroy(v);
+	}
+}
+
+/* On shared CPUs answers are late by a part of the timeout: that makes no third of the probes time out. */
+static void
+kernels_that_are_a_little_late_hide_no_rnic(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig.software_times = true;
+	rig.nic_loss[4] = 0.2;
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 1, .fast_ps = 60 * S, .delay_ps = 40 * PS_PER_MS };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "cpu-overload h4", "rnic-problem h4:1");
+	assert_int_equal(rig_cause(v, PINGMESH_CPU), 0);
+	verdict_destroy(v);
+}
+
 int
 main(void)
 {
@@ -93,6 +129,8 @@ main(void)
 		cmocka_unit_test(agents_tell_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
 		cmocka_unit_test(who_probes_a_starved_host_is_not_blamed),
+		cmocka_unit_test(a_bad_rnic_beside_a_starved_host_is_told),
+		cmocka_unit_test(kernels_that_are_a_little_late_hide_no_rnic),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

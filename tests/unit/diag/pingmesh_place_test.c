@@ -110,6 +110,25 @@ two_bad_links_make_no_bad_switch(void **state)
 	verdict_destroy(v);
 }
 
+/* Between two leaves alone a spine's links are crossed by the same probes: both are named, each by the port that sends the bad way. */
+static void
+links_in_series_are_named_by_the_same_direction(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	for (uint32_t host = 6; host < RIG_HOSTS; host++)
+		rig.hosts[host].absent = true;
+	rig.all_heard = true;
+	rig_link(&rig, RIG_SPINE(1), 1, 0.3);
+	rig_link(&rig, 1, RIG_SPINE(1), 0.02);
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "switch-problem l0:5 or s1:2");
+	verdict_destroy(v);
+}
+
 /* @return how many links are as likely; forth: what is lost was, else its ACKs */
 static uint32_t
 links_of_one_tuple(bool forth, bool heard, bool restarted)
@@ -159,6 +178,7 @@ main(void)
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
 		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
+		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
 		cmocka_unit_test(responders_tell_which_way_lost_it),
 	};
 
