@@ -150,7 +150,8 @@ take_file(struct merge *m)
 	int ret = 0;
 
 	if (json == NULL)
-		return err_set(m->err, -EINVAL, "%s:%d: %s", m->file, error.line, error.text);
+		return error.line > 0 ? err_set(m->err, -EINVAL, "%s:%d: %s", m->file, error.line, error.text)
+				      : err_set(m->err, -EINVAL, "%s", error.text);
 	more = realloc(m->result->flows, (m->result->count + json_array_size(flows) + 1) * sizeof(*more));
 	if (more != NULL)
 		m->result->flows = more;

@@ -87,6 +87,9 @@ def partitions():
         for text in ("", "[]", "{}", "{\"flows\": 3}", "{\"flows\": [7]}", "\xff\xfe"):
             path.write_text(text)
             trace("--merge", MOE, path, expect=2)
+        done = trace("--merge", MOE, f"{folder}/none.json", expect=2)
+        check("No such file" in done.stderr and ":-1" not in done.stderr, "a file that is not there is told as such",
+              done.stderr)
         print("ok files that are no parts are refused", flush=True)
 
 
