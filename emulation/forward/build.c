@@ -170,6 +170,8 @@ forward_build(struct forward *f, struct err *err)
 	f->npairs = sc->plan->flows.count;
 	if (!makes_pairs(f))
 		return err_set(err, -EINVAL, "%s: forwarding needs a flow for every two hosts", sc->name);
+	if (sc->host.ip_version != 4)
+		return cfg_fail(&sc->host.where, "ip_version", err, "6: what ports forward here is IPv4: leave it out");
 	ret = check_faults(sc, err);
 	if (ret < 0)
 		return ret;

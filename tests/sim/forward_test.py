@@ -47,4 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
         check(0.9 < result["packets"] / most < 1.01, "both ways at the links' rate on two lcores", str(result))
     command(FORWARD, scenario, "--frame-bytes", "20000", expect=2)
     command(FORWARD, scenario, "--seconds", "no", expect=2)
+    scenario.write_text(CHAIN + "host = { ip_version = 6; };\n")
+    done = command(FORWARD, scenario, "--out", folder, "--seconds", "0.2", expect=1)
+    check("ip_version" in done.stderr, "IPv6 is refused where frames are IPv4", done.stderr)
 print("ok")
