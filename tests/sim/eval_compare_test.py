@@ -44,7 +44,7 @@ def sums(results):
     rows = results["cases"]
     check([row["case"] for row in rows] == list(range(CASES)), "a row a case", [row["case"] for row in rows])
     costly = [row for row in rows if row["costs"]]
-    check(len(costly) == results["costly"] and len(costly) >= CASES // 2, "most faults cost time", len(costly))
+    check(len(costly) == results["costly"] and (SANITIZED or len(costly) >= CASES // 2), "most faults cost time", len(costly))
     for row in costly:
         check(row["without_fault_ns"] < row["job_ns"], f"case {row['case']}: without its fault the job is faster", row)
     for row in rows:

@@ -83,7 +83,9 @@ def killed_keeper_while_booting():
         time.sleep(wait_s)
         os.kill(live.keepers()[0], signal.SIGKILL)
         run = live.end(expect=1, timeout=SOON_S)
-        check("host h0" in run.stderr and "its keeper was killed" in run.stderr and not names(run.stderr, "h1"),
+        # once the guest is connected, dpswitch may see its channel close before rocelab sees its keeper gone
+        why = ("its keeper was killed", "its management channel closed")
+        check("host h0" in run.stderr and any(w in run.stderr for w in why) and not names(run.stderr, "h1"),
               f"{name}: the host is named, and why", run.stderr)
         check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict")
         check(live.took < 30, f"{name}: ends in {live.took:.1f} s")
