@@ -73,7 +73,7 @@ def partly():
 def live():
     """A run in real time: what was traced of it while it went on."""
     scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us").replace("enabled = true", "enabled = false") +
-                             'timing = { clock = "real"; }; management = { sockets = true; }; limits = { hold = "3s"; };\n')
+                             'timing = { clock = "real"; }; management = { sockets = true; }; limits = { hold = "10s"; };\n')
     folder = scratch() / "live"
     run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60

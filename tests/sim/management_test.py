@@ -214,14 +214,14 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "5s"; } );
         for sock in frozen:
             sock.connect(str(sockets / "l0.manage"))
             sock.sendall(request(COUNTERS) * 60 + request(COUNTERS)[:9])
-        before, still = paths(traced(folder)), paths(traced(scenario, "--set", "management.rtt=\"0s\""))
+        before, still = paths(traced(folder, "--timeout", "20s")), paths(traced(scenario, "--set", "management.rtt=\"0s\""))
         check(before == still, "a run tells what its scenario's control plane does, standing still")
         after, deadline = before, time.monotonic() + 30
         while not any(state == "arrived" and path != before[t][2] for t, (state, _, path) in after.items()) and \
                 time.monotonic() < deadline:
             time.sleep(0.3)
-            after = paths(traced(folder))
-        after = paths(traced(folder)) # the one before may have seen a part of the change
+            after = paths(traced(folder, "--timeout", "20s"))
+        after = paths(traced(folder, "--timeout", "20s")) # the one before may have seen a part of the change
         gone = {t for t, (_, _, path) in before.items() if {"s1:2", "l1:6"} & set(path)}
         moved = {t for t in before if after[t] != before[t]}
         check(gone and gone <= moved and not any({"s1:2", "l1:6"} & set(path) for _, _, path in after.values()),

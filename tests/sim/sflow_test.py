@@ -74,7 +74,7 @@ def virtual():
 
 def live():
     scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us") + """timing = { clock = "real"; };
-management = { sockets = true; }; limits = { hold = "8s"; }; switch = { sampling = 5; };
+management = { sockets = true; }; limits = { hold = "15s"; }; switch = { sampling = 5; };
 """)
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
