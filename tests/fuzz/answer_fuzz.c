@@ -120,7 +120,7 @@ check_reply(const void *reply, size_t size, const void *request, size_t asked_by
 
 	memcpy(&hdr, reply, sizeof(hdr));
 	if (size < sizeof(hdr) || size > ANSWER_MAX_BYTES || hdr.magic != SWM_MAGIC || hdr.size != size - sizeof(hdr) ||
-	    hdr.type < SWM_EGRESSES || hdr.type > SWM_REFUSED)
+	    hdr.type < SWM_EGRESSES || (hdr.type > SWM_REFUSED && hdr.type != SWM_SAMPLE_LIST))
 		abort();
 	if (hdr.type == SWM_REFUSED &&
 	    (hdr.size != sizeof(*refused) || refused->text[0] == '\0' || memchr(refused->text, '\0', SWM_TEXT) == NULL))
