@@ -23,6 +23,7 @@
 #include "rxe-hosts/guest/keeper_files.h"
 #include "rxe-hosts/guest/kind.h"
 #include "rxe-hosts/guest/sessions.h"
+#include "rxe-hosts/guest/warden.h"
 
 #define BOOT_NS (120 * 1000000000ULL) /* sixteen at once on two busy cores take a tenth of it */
 #define STOP_NS (GUEST_STOP_MS * 1000000ULL)
@@ -35,7 +36,8 @@ struct keeper {
 	struct keeper_files files;
 	struct guest_boot boot;
 	int report, signals;
-	pid_t pid; /* what runs the guest; leads its process group */
+	struct warden warden;
+	pid_t pid; /* what runs the guest; in the warden's process group */
 	bool ended, stopping;
 	bool asked;     /* it ends because the caller wants it so */
 	int raw_status; /* of waitpid(), once ended */
@@ -60,9 +62,9 @@ become(struct keeper *keeper, struct guest_words *args, struct guest_words *env,
 {
 	const struct rlimit no_core = { 0, 0 };
 	sigset_t none;
-	/* For a keeper that is killed. A kernel that boots does not hear SIGTERM. */
+	/* For a keeper that is killed together with the warden. A kernel that boots does not hear SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setsid();
+	setpgid(0, keeper->warden.group);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setrlimit(RLIMIT_CORE, &no_core);
@@ -97,6 +99,11 @@ start(struct keeper *keeper)
 					    .command_fd = ends[1],
 					    .manage_fd = keeper->config->manage_fd };
 	rc = keeper->kind->command(&keeper->boot, &args, &env, &keeper->err);
+	if (rc == 0) {
+		rc = warden_start(&keeper->warden);
+		if (rc < 0)
+			err_set(&keeper->err, rc, "its warden: %s", strerror(-rc));
+	}
 	if (rc == 0) {
 		keeper->pid = fork();
 		if (keeper->pid == 0)
@@ -204,7 +211,7 @@ kill_rest(struct keeper *keeper)
 	uint64_t end_ns = clock_now_ns() + REAP_NS;
 
 	while (clock_now_ns() < end_ns) {
-		kill(-keeper->pid, SIGKILL);
+		kill(-keeper->warden.group, SIGKILL);
 		reap(keeper);
 		if (keeper->ended && waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
 			return;
@@ -295,10 +302,12 @@ keeper_run(const struct guest_config *config, int report)
 		keeper.sessions.log = keeper.files.log;
 		rc = start(&keeper);
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		live(&keeper);
-	else
+	} else {
+		warden_stop(&keeper.warden);
 		snprintf(keeper.status.text, sizeof(keeper.status.text), "%s", keeper.err.text);
+	}
 	sessions_fini(&keeper.sessions);
 	keeper_files_fini(&keeper.files);
 	tell(&keeper, GUEST_ENDED);

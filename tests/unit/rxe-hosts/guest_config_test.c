@@ -10,17 +10,24 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/clock.h"
 #include "rxe-hosts/guest/guest.h"
 #include "rxe-hosts/guest/kind.h"
 
 #define WAIT_MS 20000
+#define POLL_MS 10
 
 static char dir[] = "/tmp/rocelab-guest-config-XXXXXX";
 static struct guest_config good;
+static const char *const kernel_files[] = { "kernel", "keeper", "child" };
 
 static int
 setup(void **state)
@@ -122,6 +129,80 @@ two_of_one_name_follow_each_other(void **state)
 		keeper_tells("uml", "/bin/false", "by itself");
 }
 
+/* @return the number in a file of the folder as soon as it has a line, or 0 after WAIT_MS */
+static int
+number_in(const char *name)
+{
+	char path[PATH_MAX], line[32];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	for (int i = 0; i < WAIT_MS / POLL_MS; i++, clock_sleep_until_ns(clock_now_ns() + POLL_MS * 1000000ULL)) {
+		FILE *file = fopen(path, "re");
+		bool whole = file != NULL && fgets(line, sizeof(line), file) != NULL && strchr(line, '\n') != NULL;
+
+		if (file != NULL)
+			fclose(file);
+		if (whole)
+			return atoi(line);
+	}
+	return 0;
+}
+
+/* @return whether a process ends within WAIT_MS; whether it is waited for is not ours to say */
+static bool
+ends(int pid)
+{
+	char path[64], line[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	for (int i = 0; i < WAIT_MS / POLL_MS; i++, clock_sleep_until_ns(clock_now_ns() + POLL_MS * 1000000ULL)) {
+		FILE *file = fopen(path, "re");
+		const char *behind = file != NULL && fgets(line, sizeof(line), file) != NULL ? strrchr(line, ')') : NULL;
+		bool ended = behind == NULL || behind[2] == 'Z';
+
+		if (file != NULL)
+			fclose(file);
+		if (ended)
+			return true;
+	}
+	return false;
+}
+
+/* As user-mode Linux, which has children of its own while it boots: no death signal reaches those. */
+static void
+nothing_outlives_a_keeper_that_is_killed(void **state)
+{
+	static const char script[] = "#!/bin/sh\ncd \"${0%/*}\"\nsleep 600 &\necho $! >child\necho $PPID >keeper\nwait\n";
+	struct guest_config config = good;
+	struct guest *guest;
+	struct err err = { 0 };
+	char kernel[PATH_MAX];
+	int keeper, child;
+	FILE *file;
+
+	snprintf(kernel, sizeof(kernel), "%s/kernel", dir);
+	file = fopen(kernel, "we");
+	assert_non_null(file);
+	fputs(script, file);
+	assert_int_equal(fchmod(fileno(file), 0700), 0);
+	assert_int_equal(fclose(file), 0);
+	config.kernel = kernel;
+	assert_int_equal(guest_start(&config, &guest, &err), 0);
+	keeper = number_in("keeper");
+	child = number_in("child");
+	assert_true(keeper > 1 && child > 1);
+	assert_false(kill(child, 0) < 0);
+	assert_int_equal(kill(keeper, SIGKILL), 0);
+	assert_true(ends(child));
+	assert_int_equal(guest_wait(guest, GUEST_UP, WAIT_MS, &err), -ECONNRESET);
+	assert_non_null(strstr(err.text, "its keeper was killed"));
+	guest_stop(guest);
+	for (size_t i = 0; i < ARRAY_LEN(kernel_files); i++) {
+		snprintf(kernel, sizeof(kernel), "%s/%s", dir, kernel_files[i]);
+		assert_int_equal(unlink(kernel), 0);
+	}
+}
+
 static void
 command_lines_have_a_limit(void **state)
 {
@@ -146,6 +227,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(missing_kernel_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(kernel_that_ends_at_once_is_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_of_one_name_follow_each_other, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_outlives_a_keeper_that_is_killed, setup, teardown),
 		cmocka_unit_test(command_lines_have_a_limit),
 	};
 
