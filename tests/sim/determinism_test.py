@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Same scenario, same seed: the same digest, twice on one lcore and once on two, over every scenario of the tree."""
+"""Same scenario, same seed: the same digest, twice on one lcore and once on two, over every scenario of the tree. With
+sanitizers, which look for something else, once on each."""
 from cases import LITTLE_MODEL
 from harness import SANITIZED, SCENARIOS, check, cpus, dpswitch, fail
 
@@ -20,7 +21,9 @@ for scenario in scenarios:
     args = SHORT.get(scenario.stem, [])
     if SANITIZED:
         args = args + ["--set", "limits.virtual_time=3ms"]
-    runs = [dpswitch(scenario, *args), dpswitch(scenario, *args)]
+    runs = [dpswitch(scenario, *args)]
+    if cpus() < 2 or not SANITIZED:
+        runs.append(dpswitch(scenario, *args))
     if cpus() >= 2:
         runs.append(dpswitch(scenario, "--lcores", "2", *args))
     digests = [r.run["digest"] for r in runs]
@@ -28,7 +31,8 @@ for scenario in scenarios:
     check(len(set(digests)) == 1 and len(set(hops)) == 1, f"{scenario.stem}: {digests[0]}", (digests, hops))
     recordings = [(r.dir / "records.bin").read_bytes() for r in runs]
     check(all(r == recordings[0] for r in recordings), f"{scenario.stem}: recordings are equal", "they differ")
-    other = dpswitch(scenario, "--seed", "4711", *args).run
-    seeds_matter |= other["digest"] != digests[0]
-    check(other["end_reason"] == runs[0].run["end_reason"], f"{scenario.stem}: another seed also ends", other)
-check(seeds_matter, "some digest depends on the seed", "none does")
+    if not SANITIZED:
+        other = dpswitch(scenario, "--seed", "4711", *args).run
+        seeds_matter |= other["digest"] != digests[0]
+        check(other["end_reason"] == runs[0].run["end_reason"], f"{scenario.stem}: another seed also ends", other)
+check(SANITIZED or seeds_matter, "some digest depends on the seed", "none does")
