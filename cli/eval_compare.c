@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -67,11 +68,14 @@ static void
 add_program(const struct argp_state *state, const char *path)
 {
 	struct err err = { 0 };
+	struct stat file;
 
 	if (!system_is_program(path))
 		argp_error(state, "--diagnoser %s: give a program's path, with a slash", path);
-	if (access(path, X_OK) < 0)
+	if (stat(path, &file) < 0 || access(path, X_OK) < 0)
 		argp_error(state, "--diagnoser %s: %s", path, strerror(errno));
+	if (!S_ISREG(file.st_mode))
+		argp_error(state, "--diagnoser %s: no file that can be run", path);
 	if (compare_add_program(path, &err) < 0)
 		argp_error(state, "--diagnoser: %s", err.text);
 }

@@ -11,14 +11,13 @@
 #include "common/progress_line.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
-#include "emulation/outputs/outputs.h"
 #include "eval/case_file.h"
 #include "eval/case_result.h"
+#include "eval/compare/folder.h"
 #include "eval/job.h"
 #include "eval/pool.h"
 
 #define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
-#define CORPUS "corpus.json"
 #define CASE_FILE "case.cfg"
 
 struct todo {
@@ -72,58 +71,7 @@ is_ours(const struct compare_study *study, uint32_t number)
 	return number % study->shards == study->shard;
 }
 
-/* ---- what a folder is of ---- */
-
-/* @return NULL: out of memory */
-static json_t *
-corpus_json(const struct compare_study *study)
-{
-	json_t *programs = json_array();
-
-	for (uint32_t i = 0; compare_program(i) != NULL; i++)
-		json_array_append_new(programs, json_string(compare_program(i)->name));
-	return json_pack("{s:i, s:I, s:f, s:b, s:o}", "version", COMPARE_VERSION, "seed", (json_int_t)study->seed, "scale",
-			 study->scale, "detection_times", study->times, "programs", programs);
-}
-
-/* @return 0; -EEXIST with err: it is of another corpus, or of other runs; -ENOENT: nothing says */
-static int
-check_corpus(const struct compare_study *study, const char *root, struct err *err)
-{
-	char path[PATH_MAX];
-	json_t *was, *is;
-	int ret = 0;
-
-	snprintf(path, sizeof(path), "%s/" CORPUS, root);
-	was = json_load_file(path, 0, NULL);
-	if (was == NULL)
-		return access(path, F_OK) == 0
-			       ? err_set(err, -EINVAL, "%s is no JSON; remove it with the cases beside it", path)
-			       : -ENOENT;
-	is = corpus_json(study);
-	if (!json_equal(was, is))
-		ret = err_set(err, -EINVAL,
-			      "%s: the cases there are of version %lld, seed %lld, scale %g, %s times to detection, %zu "
-			      "programs from outside; ask for the same, or give another folder",
-			      root, (long long)json_integer_value(json_object_get(was, "version")),
-			      (long long)json_integer_value(json_object_get(was, "seed")),
-			      json_number_value(json_object_get(was, "scale")),
-			      json_is_true(json_object_get(was, "detection_times")) ? "with" : "without",
-			      json_array_size(json_object_get(was, "programs")));
-	json_decref(was);
-	json_decref(is);
-	return ret;
-}
-
-static int
-begin_folder(const struct compare_study *study, const char *root, struct err *err)
-{
-	int ret = check_corpus(study, root, err);
-
-	if (ret != -ENOENT)
-		return ret;
-	return output_json(corpus_json(study), root, CORPUS, err);
-}
+/* ---- cases ---- */
 
 /* Writes a case. What is beside it is of the case that is there: it must be the same. */
 static int
@@ -150,7 +98,7 @@ static int
 list_todo(struct work *work, struct err *err)
 {
 	struct compare_study *study = work->study;
-	int ret = begin_folder(study, study->dirs[0], err);
+	int ret = compare_folder_begin(study, study->dirs[0], err);
 
 	for (uint32_t number = 0; ret == 0 && number < study->cases; number++) {
 		const struct compare_cell cell = compare_cell(number);
@@ -168,15 +116,15 @@ list_todo(struct work *work, struct err *err)
 	return ret;
 }
 
-/* The keys that a run has besides its policy. @param sets  [COMPARE_MAX_SETS] @return how many */
-static size_t
+/* The keys that a run has besides its policy. @return how many, or negative errno with err: it cannot be told what to leave out */
+static int
 keys_of(const struct todo *todo, const struct scenario *scenario, char texts[COMPARE_MAX_SETS][SUSPECT_SET],
 	struct err *err)
 {
 	const struct compare_cell cell = compare_cell(todo->number);
 	const struct compare_run *run = todo->run;
 	struct suspects suspects = { 0 };
-	size_t count = 0;
+	int count = 0, ret = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(run->keys) && run->keys[i] != NULL; i++)
 		snprintf(texts[count++], SUSPECT_SET, "%s", run->keys[i]);
@@ -184,13 +132,13 @@ keys_of(const struct todo *todo, const struct scenario *scenario, char texts[COM
 		snprintf(texts[count++], SUSPECT_SET, "flowpulse.enabled=true");
 	if (run->probes && cell.fault->probed != NULL)
 		snprintf(texts[count++], SUSPECT_SET, "%s", cell.fault->probed);
-	if ((run->without_fault || run->without_background) && compare_parts(cell.fault, scenario, &suspects, err) < 0)
-		log_warning("%s", err->text);
+	if (run->without_fault || run->without_background)
+		ret = compare_parts(cell.fault, scenario, &suspects, err);
 	for (size_t s = 0; s < suspects.count && count < COMPARE_MAX_SETS; s++)
 		if (compare_is_background(&suspects.at[s]) ? run->without_background : run->without_fault)
 			snprintf(texts[count++], SUSPECT_SET, "%s", suspects.at[s].set);
 	suspects_fini(&suspects);
-	return count;
+	return ret < 0 ? ret : count;
 }
 
 static pid_t
@@ -200,6 +148,7 @@ start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 	const char *sets[COMPARE_MAX_SETS], *diagnosers[COMPARE_MAX_SYSTEMS], *programs[COMPARE_MAX_SYSTEMS];
 	struct scenario_options from = { .path = path };
 	struct scenario *scenario;
+	int nsets;
 	struct job_config config = { .scenario = path,
 				     .fabric = run_dir_of(work->study->dirs[0], todo, dir),
 				     .out = dir,
@@ -215,8 +164,11 @@ start_run(struct work *work, const struct todo *todo, int cpu, struct err *err)
 	scenario = scenario_load(&from, err);
 	if (scenario == NULL)
 		return -EINVAL;
-	config.nsets = keys_of(todo, scenario, texts, err);
+	nsets = keys_of(todo, scenario, texts, err);
 	scenario_destroy(scenario);
+	if (nsets < 0)
+		return nsets;
+	config.nsets = (size_t)nsets;
 	for (size_t i = 0; i < config.nsets; i++)
 		sets[i] = texts[i];
 	config.ndiagnosers = compare_diagnosers(todo->run, diagnosers, programs);
@@ -334,9 +286,9 @@ score_all(struct compare_study *study, struct err *err)
 	int ret = 0;
 
 	for (uint32_t d = 0; ret == 0 && d < study->ndirs; d++) {
-		ret = check_corpus(study, study->dirs[d], err);
+		ret = compare_folder_check(study, study->dirs[d], err);
 		if (ret == -ENOENT)
-			ret = err_set(err, -EINVAL, "%s has no " CORPUS ": rocelab eval compare --out makes one",
+			ret = err_set(err, -EINVAL, "%s has no " COMPARE_CORPUS ": rocelab eval compare --out makes one",
 				      study->dirs[d]);
 	}
 	for (uint32_t number = 0; ret == 0 && number < study->cases; number++) {

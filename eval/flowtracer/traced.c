@@ -40,9 +40,9 @@ read_path(const struct reading *r, const json_t *ports, struct route_path *path)
 
 		if (port == TOPO_NONE && i + 1 == json_array_size(ports) && i != 0)
 			return 0; /* of one that ends early, the switch where it does */
-		if (port == TOPO_NONE || (i == 0 ? r->topo->nodes[r->topo->ports[port].node].kind != TOPO_HOST
-						 : r->topo->ports[path->ports[i - 1]].peer != r->topo->ports[port].node))
-			return refuse(r, "its path is none of this topology");
+		if (port == TOPO_NONE || (i == 0) != (r->topo->nodes[r->topo->ports[port].node].kind == TOPO_HOST) ||
+		    (i != 0 && r->topo->ports[path->ports[i - 1]].peer != r->topo->ports[port].node))
+			return refuse(r, "its path is none of this topology, from a host by switches");
 		path->ports[path->hops++] = port;
 	}
 	return path->hops != 0 ? 0 : refuse(r, "its path is none");
@@ -94,6 +94,8 @@ read_flow(struct reading *r, const json_t *json, bool verdict)
 		r->traced->astray++;
 		return 0;
 	}
+	if (last->peer == from->node)
+		return refuse(r, "its path ends at the host where it begins");
 	r->traced->flows[r->traced->count++] = (struct flow){
 		.src_node = from->node,
 		.dst_node = last->peer,

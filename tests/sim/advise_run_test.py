@@ -92,10 +92,16 @@ def live():
 def refused():
     run = rocelab(scenario_file(CLOS))
     verdict = json.loads((run.dir / "verdict.json").read_text())
-    flow = verdict["flowtracer"]["paths"][0]
+    paths = verdict["flowtracer"]["paths"]
+    flow = paths[0]
+    source, leaf = flow["ports"][0].split(":")[0], flow["ports"][1].split(":")[0]
+    down = {path["flow"].split("->")[1].split("/")[0]: path["ports"][-1] for path in paths if path["ports"][-1].split(":")[0] == leaf}
+    back = [flow["ports"][0], down[source]]
+    third = [name for name in down if name != source][0]
     bad = scratch() / "bad.json"
     for change, words in (({"ports": []}, "its path is none"), ({"ports": ["h0:1", "s0:1", "l0:1"]}, "none of this topology"),
-                          ({"ports": ["l0:1", "l0:2"]}, "none of this topology"), ({"ports": ["h0:1"] * 65}, "longer than any"),
+                          ({"ports": ["l0:1", "l0:2"]}, "none of this topology"), ({"ports": back}, "where it begins"),
+                          ({"ports": [back[0], down[third], f"{third}:1", f"{third}:2"]}, "none of this topology"), ({"ports": ["h0:1"] * 65}, "longer than any"),
                           ({"flow": "h0->h1"}, "are not told"), ({"flow": "h0->h1/1>70000"}, "are not told"),
                           ({"result": 3}, "are not told"), ({"result": "dropped"}, "way of its own")):
         bad.write_text(json.dumps({"flowtracer": {"paths": [dict(flow, **change)], "links": []}}))

@@ -108,8 +108,15 @@ def program(root):
     check(mark["by_design"] and mark["grade"] in FOUND and mark["finding"].startswith("deep-queue at "), "it is judged by the rules", mark)
     check(mark["bytes"] > row["systems"]["vedrfolnir"]["bytes"], "it reads what all are told", row["systems"])
     check(json.loads((out / "cpu.json").read_text())["./deep_ports"]["median"] > 0, "its own processor time counts")
-    check("another folder" in told(compare(*args, expect=2)), "without it the cases are others")
-    for path, words in (("deep_ports.py", "with a slash"), ("./no-such-program", "./no-such-program: no such file")):
+    said = told(compare(*args, expect=2))
+    check("program ./deep_ports" in said and "another folder" in said, "without it the cases are others", said)
+    edited = scratch() / "deep_ports.py"
+    shutil.copy(DEEP, edited)
+    edited.write_text(edited.read_text() + "# Another.\n")
+    said = told(compare(*args, "--diagnoser", edited, expect=2))
+    check("./deep_ports has changed" in said, "what another version of it found is not taken for what this one finds", said)
+    for path, words in (("deep_ports.py", "with a slash"), ("./no-such-program", "./no-such-program: no such file"),
+                        (scratch(), "no file that can be run")):
         said = " ".join(told(compare(*args, "--diagnoser", path, expect=2)).split())
         check(words in said, f"--diagnoser {path} is refused, with the reason", said)
     said = " ".join(told(compare(*args, "--diagnoser", DEEP, "--diagnoser", DEEP, expect=2)).split())
