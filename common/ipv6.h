@@ -27,14 +27,14 @@ ipv6_of(uint8_t address[IPV6_ADDR_BYTES], uint32_t ip)
 }
 
 /*
- * The flow label of a 5-tuple: a hash of it, the same for all packets of a flow (RFC 6437, section 3), in the six upper bits; the
+ * The flow label of a flow, whose destination port is RoCEv2's in all its frames: a hash of the rest, the same for all packets of a flow (RFC 6437, section 3), in the six upper bits; the
  * lower ones are such that a RoCEv2 device that is given this label has this source port, of those that devices have (IBTA annex
  * A17.9.2; verbs_label_sport()). Never 0, which is no label.
  */
 static inline uint32_t
-ipv6_flow_label(uint32_t src_ip, uint32_t dst_ip, uint16_t sport, uint16_t dport)
+ipv6_flow_label(uint32_t src_ip, uint32_t dst_ip, uint16_t sport)
 {
-	uint32_t port = (uint32_t)sport ^ dport ^ ROCEV2_UDP_PORT, mask = (1u << IPV6_PORT_BITS) - 1;
+	uint32_t port = sport, mask = (1u << IPV6_PORT_BITS) - 1;
 	uint64_t tuple = prng_mix((uint64_t)src_ip << 32 | dst_ip) ^ port;
 	uint32_t upper = (uint32_t)(prng_mix(tuple) >> (64 - (IPV6_LABEL_BITS - IPV6_PORT_BITS)));
 	uint32_t label = upper << IPV6_PORT_BITS | ((port ^ upper) & mask);

@@ -87,8 +87,7 @@ fields_of(const struct route_tuple *tuple, bool ipv6, uint8_t left_out)
 	put(&of, left_out & ROUTE_SPORT ? 0 : tuple->sport, sizeof(tuple->sport));
 	put(&of, left_out & ROUTE_DPORT ? 0 : tuple->dport, sizeof(tuple->dport));
 	if (ipv6)
-		put(&of,
-		    left_out & ROUTE_LABEL ? 0 : ipv6_flow_label(tuple->src_ip, tuple->dst_ip, tuple->sport, tuple->dport),
+		put(&of, left_out & ROUTE_LABEL ? 0 : ipv6_flow_label(tuple->src_ip, tuple->dst_ip, tuple->sport),
 		    sizeof(uint32_t));
 	return of;
 }

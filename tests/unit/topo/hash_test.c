@@ -55,7 +55,7 @@ test_ipv6(void **state)
 			      0,    0,    10,   0,    1,    1,    17,   0x27, 0x10, 0x12, 0xb7 };
 	const struct route_tuple tuple = tuple_of(0);
 	struct route_hashing hashing = { .function = ROUTE_HASH_XOR, .ipv6 = true };
-	uint32_t label = ipv6_flow_label(tuple.src_ip, tuple.dst_ip, tuple.sport, tuple.dport);
+	uint32_t label = ipv6_flow_label(tuple.src_ip, tuple.dst_ip, tuple.sport);
 	uint16_t fold = 7 ^ 17 ^ 0x0a00 ^ 0x0001 ^ 0x0a00 ^ 0x0101 ^ 10000 ^ 4791, mirrored = 0;
 
 	assert_in_range(label, 1, (1 << 20) - 1);
@@ -82,12 +82,26 @@ test_labels(void **state)
 	for (uint32_t i = 0; i < 6400; i++) {
 		const struct route_tuple t = tuple_of(i);
 
-		upper[ipv6_flow_label(t.src_ip, t.dst_ip, t.sport, t.dport) >> 14]++;
-		assert_int_not_equal(ipv6_flow_label(t.src_ip, t.dst_ip, t.sport, t.dport),
-				     ipv6_flow_label(t.src_ip, t.dst_ip, t.sport ^ 1, t.dport));
+		upper[ipv6_flow_label(t.src_ip, t.dst_ip, t.sport) >> 14]++;
+		assert_int_not_equal(ipv6_flow_label(t.src_ip, t.dst_ip, t.sport),
+				     ipv6_flow_label(t.src_ip, t.dst_ip, t.sport ^ 1));
 	}
 	for (int i = 0; i < 64; i++)
 		assert_in_range(upper[i], 50, 150); /* five deviations */
+}
+
+/* A flow that is planned with another destination port has the label of its frames, which go to RoCEv2's. */
+static void
+test_label_of_frames(void **state)
+{
+	const struct route_hashing hashing = { .ipv6 = true,
+					       .left_out = ROUTE_SRC | ROUTE_DST | ROUTE_SPORT | ROUTE_DPORT };
+	struct route_tuple tuple = tuple_of(0), other = tuple;
+
+	other.dport = 10000;
+	assert_int_equal(route_hash(&hashing, &tuple, 7), route_hash(&hashing, &other, 7));
+	other.sport ^= 1;
+	assert_int_not_equal(route_hash(&hashing, &tuple, 7), route_hash(&hashing, &other, 7));
 }
 
 /* Each field changes the choice, unless it is left out. */
@@ -191,9 +205,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_known_answers), cmocka_unit_test(test_ipv6),         cmocka_unit_test(test_labels),
-		cmocka_unit_test(test_fields),        cmocka_unit_test(test_polarisation), cmocka_unit_test(test_spread),
-		cmocka_unit_test(test_vxlan),
+		cmocka_unit_test(test_known_answers),   cmocka_unit_test(test_ipv6),   cmocka_unit_test(test_labels),
+		cmocka_unit_test(test_label_of_frames), cmocka_unit_test(test_fields), cmocka_unit_test(test_polarisation),
+		cmocka_unit_test(test_spread),          cmocka_unit_test(test_vxlan),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
