@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/units.h"
 #include "emulation/build.h"
 #include "emulation/flow_tracing.h"
@@ -69,6 +70,30 @@ emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t
 	emulation->cpu_ns = clock_cpu_ns();
 }
 
+uint64_t
+emulation_clock_error_ns(const struct emulation *emulation)
+{
+	uint64_t worst_ns = 0;
+
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
+		const struct host_driver *driver = emulation->driver_of[i];
+
+		if (driver != NULL && driver->ops->clock_error_ns != NULL)
+			worst_ns = max_u64(worst_ns, driver->ops->clock_error_ns(driver->ctx));
+	}
+	return worst_ns;
+}
+
+static uint64_t
+clock_error_ps(const struct emulation *emulation)
+{
+	uint64_t worst_ns = emulation_clock_error_ns(emulation);
+
+	if (emulation->part != NULL)
+		worst_ns = max_u64(worst_ns, emulation->part->ops->clock_error_ns(emulation->part->ctx));
+	return worst_ns * PS_PER_NS;
+}
+
 static void
 finish_stream(struct emulation *emulation)
 {
@@ -78,6 +103,7 @@ finish_stream(struct emulation *emulation)
 		.reason = fabric->end_reason,
 		.at_node = fabric->end_node,
 		.end_ps = fabric->window.end_ps,
+		.clock_error_ps = clock_error_ps(emulation),
 	};
 
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {

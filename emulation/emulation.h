@@ -92,6 +92,9 @@ void emulation_destroy(struct emulation *emulation);
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
 
+/* By how much clocks of this program's hosts may differ from its run's, of the worst; 0: they have none of their own. */
+uint64_t emulation_clock_error_ns(const struct emulation *emulation);
+
 /* Packets that a port of a node dropped for a reason. */
 uint64_t emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason);
 

@@ -59,6 +59,8 @@ struct host_driver_ops {
 	uint32_t (*flows)(void *ctx, uint32_t node, const struct swm_flow **flows);
 	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */
 	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
+	/* By how much their clocks may differ from the run's, of the worst, in ns. NULL: not at all */
+	uint64_t (*clock_error_ns)(void *ctx);
 	/* First phase: all hosts are connected, and nothing has moved for a while. */
 	bool (*ready)(void *ctx);
 	/* For run.json: what its hosts went through, after the last window; the caller's. NULL: there is nothing to tell */

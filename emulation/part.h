@@ -51,6 +51,8 @@ struct part_ops {
 	bool (*broken)(const void *ctx);
 	/* What another part tells of its nodes (output_part()), checked; NULL: nothing, or it is none. */
 	const json_t *(*told)(const void *ctx, uint32_t part);
+	/* As host_driver_ops.clock_error_ns, of hosts that have such: against the first part's clock, as far as this part knows. */
+	uint64_t (*clock_error_ns)(const void *ctx);
 	/* For run.json. */
 	json_t *(*json)(const void *ctx);
 };

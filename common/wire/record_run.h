@@ -82,6 +82,8 @@ struct rec_end {
 	uint64_t detections; /* polling packets that hosts asked for */
 	/* Frames of switches and NICs, and their bytes: of what they reported; and with what was made but not kept. */
 	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
+	/* By so much times of what hosts with clocks of their own reported may be wrong, of the worst; 0: one clock */
+	uint64_t clock_error_ps;
 };
 
 #define REC_END_FIELDS(F, T)                                                                                               \
@@ -103,8 +105,9 @@ struct rec_end {
 	F(T, 128, kept_reports, TOTAL)                                                                                     \
 	F(T, 136, kept_bytes, TOTAL)                                                                                       \
 	F(T, 144, collected_reports, TOTAL)                                                                                \
-	F(T, 152, collected_bytes, TOTAL)
+	F(T, 152, collected_bytes, TOTAL)                                                                                  \
+	F(T, 160, clock_error_ps, TIME)
 #define REC_END_KEY(K, T)
 
 REC_END_FIELDS(WIRE_AT, rec_end)
-WIRE_SIZE(rec_end, 160)
+WIRE_SIZE(rec_end, 168)

@@ -31,6 +31,7 @@ fill_config(struct run *run, const struct evidence *ev)
 	run->end_reason = ev->ended ? ev->end.reason : REC_END_INTERRUPT;
 	run->recording_errno = ev->ended ? ev->end.recording_errno : 0;
 	run->end_node = ev->ended && ev->end.at_node < ev->nnodes ? ev->end.at_node : RUN_NONE;
+	run->clock_error_ps = ev->ended ? ev->end.clock_error_ps : 0;
 	run->end_ps = end_of(ev);
 }
 

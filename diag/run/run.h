@@ -214,6 +214,7 @@ struct run {
 	uint32_t end_reason;      /* enum rec_end_reason, if not truncated */
 	uint32_t recording_errno; /* the recording broke off before this stream did: why; 0: it is whole */
 	uint32_t end_node;        /* QP error: host, else RUN_NONE */
+	uint64_t clock_error_ps;  /* by so much times that hosts reported may be wrong, of the worst clock; 0: one clock */
 	uint64_t end_ps;          /* of the run; truncated: time of the last record */
 
 	struct run_node *nodes;

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "common/clock.h"
+#include "common/minmax.h"
 #include "common/progress_line.h"
 #include "emulation/embedded_hosts.h"
 #include "emulation/external/attach_state.h"
@@ -286,6 +287,17 @@ ready(void *ctx)
 	return manage_all(attach->manage, MANAGE_READY) && now_ns - attach->moved_ns >= QUIET_NS;
 }
 
+static uint64_t
+clock_error_ns(void *ctx)
+{
+	const struct attach *attach = ctx;
+	uint64_t worst_ns = 0;
+
+	for (uint32_t i = 0; i < attach_hosts(attach); i++)
+		worst_ns = max_u64(worst_ns, attach_host(attach, i).manage.clock_error_ns);
+	return worst_ns;
+}
+
 static json_t *
 json(void *ctx)
 {
@@ -308,6 +320,7 @@ const struct host_driver_ops external_hosts = {
 	.records = records,
 	.flows = flows,
 	.failure = failure,
+	.clock_error_ns = clock_error_ns,
 	.ready = ready,
 	.json = json,
 	.bytes = bytes_of,

@@ -107,6 +107,19 @@ told(const void *ctx, uint32_t part)
 	return ((const struct parts *)ctx)->peers[part].told;
 }
 
+static uint64_t
+clock_error_ns(const void *ctx)
+{
+	const struct parts *parts = ctx;
+	uint64_t worst_ns = emulation_clock_error_ns(parts->emulation);
+
+	if (worst_ns != 0)
+		worst_ns += parts->clock_error_ns; /* the first part's is 0 */
+	for (uint32_t p = 0; p < parts->count; p++)
+		worst_ns = max_u64(worst_ns, parts_told_clock_ns(parts->peers[p].told));
+	return worst_ns;
+}
+
 static json_t *
 parts_json(const void *ctx)
 {
@@ -144,6 +157,7 @@ static const struct part_ops ops = {
 	.why = why,
 	.broken = broken,
 	.told = told,
+	.clock_error_ns = clock_error_ns,
 	.json = parts_json,
 };
 

@@ -12,12 +12,17 @@
 #include "emulation/parts/parts_state.h"
 
 #define REPORT_BYTES (64u * 1024 * 1024)
+#define CLOCK_ERROR "clock_error_ns"
+#define MAX_CLOCK_ERROR_NS 60000000000 /* longer is no round trip waited for */
 
 void
 parts_report(struct parts *parts)
 {
 	json_t *root = output_part(parts->emulation);
-	char *text = root != NULL ? json_dumps(root, JSON_COMPACT) : NULL;
+	uint64_t clock_ns = parts->emulation->part->ops->clock_error_ns(parts);
+	char *text = root != NULL && json_object_set_new(root, CLOCK_ERROR, json_integer((json_int_t)clock_ns)) == 0
+			     ? json_dumps(root, JSON_COMPACT)
+			     : NULL;
 	size_t size;
 
 	json_decref(root);
@@ -27,6 +32,22 @@ parts_report(struct parts *parts)
 	for (size_t at = 0; at < size; at += PARTS_MAX_BODY)
 		channel_put(&parts->peers[0].channel, PARTS_REPORT, text + at, min_u64(PARTS_MAX_BODY, size - at), NULL, 0);
 	free(text);
+}
+
+uint64_t
+parts_told_clock_ns(const json_t *told)
+{
+	return (uint64_t)json_integer_value(json_object_get(told, CLOCK_ERROR));
+}
+
+static int
+check_clock(const json_t *told, struct err *err)
+{
+	const json_t *error = json_object_get(told, CLOCK_ERROR);
+
+	if (json_is_integer(error) && json_integer_value(error) >= 0 && json_integer_value(error) <= MAX_CLOCK_ERROR_NS)
+		return 0;
+	return err_set(err, -EPROTO, "REPORT: " CLOCK_ERROR " is no time of up to a minute");
 }
 
 int
@@ -72,7 +93,8 @@ parts_done_came(struct parts *parts, uint32_t from, const struct channel_message
 		json_loadb(peer->report != NULL ? peer->report : "", peer->report_bytes, JSON_REJECT_DUPLICATES, &error);
 	if (peer->told == NULL)
 		return err_set(err, -EPROTO, "REPORT: %s, at byte %d", error.text, error.position);
-	if (output_part_check(parts->emulation, parts->part_of, from, peer->told, err) < 0) {
+	if (check_clock(peer->told, err) < 0 ||
+	    output_part_check(parts->emulation, parts->part_of, from, peer->told, err) < 0) {
 		json_decref(peer->told);
 		peer->told = NULL;
 		return -EPROTO;

@@ -80,6 +80,8 @@ uint64_t parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
 uint64_t parts_horizon(void *ctx);
 /* parts_report.c */
 void parts_report(struct parts *parts);
+/* @param told  what another part reported, checked, or NULL. @return by how much its hosts' clocks differ from the first part's */
+uint64_t parts_told_clock_ns(const json_t *told);
 /* parts_records.c */
 uint64_t parts_collect(void *ctx, uint64_t now_ps);
 int parts_records_came(struct parts *parts, uint32_t from, const struct channel_message *message, struct err *err);

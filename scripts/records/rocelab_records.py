@@ -21,7 +21,7 @@ import struct
 import sys
 
 # ---- made of common/wire by tests/wire/record_tables.py --renew ----
-VERSION = 12
+VERSION = 13
 KINDS = {
     1: ("RUN", 120, "24 name char[32], 56 policy u32, 60 detections u32, 64 rtt_percent u32, 68 epochs_kept u32, "
         "72 epoch_ps u64, 80 budget_bps u64, 88 frame_bytes u32, 92 payload_bytes u32, 96 ack_bytes u32, "
@@ -101,11 +101,11 @@ KINDS = {
     45: ("TRACE_ROUND", 72, "24 start_ps u64, 32 sent_bytes u64, 40 received_bytes u64, 48 round u32, 52 flows u32, "
         "56 traced u32, 60 questions u32, 64 connections u32, 68 complete u16, 70 reserved u16"),
     48: ("GAP", 56, "24 kind u32, 28 dropped u32, 32 dropped_bytes u64 count, 40 from_ps u64, 48 to_ps u64"),
-    49: ("END", 160, "24 reason u16, 26 recording_errno u16, 28 at_node u32, 32 end_ps u64, 40 offered_bytes u64, "
+    49: ("END", 168, "24 reason u16, 26 recording_errno u16, 28 at_node u32, 32 end_ps u64, 40 offered_bytes u64, "
         "48 sent_bytes u64, 56 offered_records u64, 64 sent_records u64, 72 deferred_records u64, 80 dropped_records u64, "
         "88 polling_packets u64, 96 polling_bytes u64, 104 notification_packets u64, 112 notification_bytes u64, "
         "120 detections u64, 128 kept_reports u64, 136 kept_bytes u64, 144 collected_reports u64, "
-        "152 collected_bytes u64"),
+        "152 collected_bytes u64, 160 clock_error_ps u64"),
 }
 VALUES = {
     "RUN.policy": "off, vedrfolnir, vedrfolnir-poster, hawkeye-minr, hawkeye-maxr, full-polling, "

@@ -81,10 +81,11 @@ class Names:
         require(self.ports is None or text in self.ports, 'no such node', text)
 
     def place(self, text):
-        """A finding's root: a port, a node or a flow."""
-        if self.ports is None or text in self.ports:
+        """A finding's root: a port, a node or a flow; of R-Pingmesh's several that cannot be told apart, or none."""
+        if self.ports is None or text in self.ports or text == 'an unknown place':
             return
-        self.flow(text) if '->' in text else self.port(text)
+        for one in text.split(' or '):
+            self.flow(one) if '->' in one else self.node(one) if one in self.ports else self.port(one)
 
     def flow(self, text):
         if self.ports is None:

@@ -6,6 +6,7 @@ import topologies
 
 PACKETS = 12_000       # of data that a collective may send, so that a case takes a second
 WINDOWS = 2e5          # that a run may last
+PERIODS = 20  # of R-Pingmesh's analysis, of 20 s by the factor
 POLICIES = ('off', 'vedrfolnir', 'vedrfolnir', 'vedrfolnir-paper', 'vedrfolnir-poster', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
 MTUS = (256, 512, 1024, 1024, 2048, 4096)
 ODD_MTUS = (1, 2, 8, 40, 64, 1000, 1300, 9000)  # with an overhead of their own only
@@ -247,8 +248,9 @@ class Maker:
 
     def _agents(self):
         """R-Pingmesh's, at times so short that a run has periods of analysis, or so long that it has none."""
+        factor = self.rng.choice((1e-05, 0.0001, 0.001))
         self.groups['pingmesh'] = {
-            'enabled': True, 'time_factor': self.rng.choice((1e-05, 0.0001, 0.001)), 'duration': ns(50 * self._step_s()),
+            'enabled': True, 'time_factor': factor, 'duration': ns(min(50 * self._step_s(), PERIODS * 20 * factor)),
             'cpu_delay': self.rng.choice(('0us', '1us', '10us')), 'management_delay': '1ms',
             'service': self.rng.random() < 0.7, 'trace_rate': self.rng.choice((0, 1, 100, 1000000)),
         }

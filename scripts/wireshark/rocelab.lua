@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 12, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 13, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -85,10 +85,10 @@ local RECORDS = {
   [45] = { "trace_round", 72, "start_ps:ps sent_bytes:u64 received_bytes:u64 round:u32 flows:u32 traced:u32 " ..
            "questions:u32 connections:u32 complete:u16 reserved:u16" },
   [48] = { "gap", 56, "kind:u32 dropped:u32 dropped_bytes:u64+ from_ps:ps to_ps:ps" },
-  [49] = { "end", 160, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
+  [49] = { "end", 168, "reason:u16 recording_errno:u16 at_node:u32 end_ps:ps offered_bytes:u64 sent_bytes:u64 " ..
            "offered_records:u64 sent_records:u64 deferred_records:u64 dropped_records:u64 polling_packets:u64 " ..
            "polling_bytes:u64 notification_packets:u64 notification_bytes:u64 detections:u64 kept_reports:u64 " ..
-           "kept_bytes:u64 collected_reports:u64 collected_bytes:u64" },
+           "kept_bytes:u64 collected_reports:u64 collected_bytes:u64 clock_error_ps:ps" },
 }
 
 local POLL_FLAGS = { [1] = "victim path", [2] = "PFC spreading path", [3] = "victim and PFC spreading path" }

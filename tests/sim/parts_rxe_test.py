@@ -61,6 +61,11 @@ def captured():
 def clocks(run):
     other = Run(run.dir / "parts" / "1").run["part"]
     check(0 < other["clock_error_us"] < 50000, "the error of part 1's clock is told", other)
+    worst_us = max(host["clock_error_us"] for host in run.run["hosts"])
+    told_us = run.verdict["evidence"]["clock_error_ns"] / 1e3
+    check(worst_us <= told_us <= worst_us + other["clock_error_us"] + 0.001, "the verdict tells by how much hosts' clocks may be wrong",
+          (told_us, worst_us, other))
+    check("clocks of their own: wrong by up to" in " ".join(run.report.split()), "and so does the report", run.report)
 
 
 def gone():

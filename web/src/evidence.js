@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the diagnosis rests on, what it cost, and what is missing. */
 import {el, phrases, section} from "./dom.js";
-import {bytes, count} from "./format.js";
+import {bytes, count, duration} from "./format.js";
 
 function table(head, body) {
   return el(
@@ -35,8 +35,13 @@ export function drawEvidence(root, store) {
   const contention = evidence.contention === "exact" ?
       "Who waited behind whom was counted exactly: more than hardware reports." :
       "Who waited behind whom is estimated by replaying flow rows, as hardware reports them.";
+  const clocks = evidence.clock_error_ns > 0 ?
+      ` Hosts told times by clocks of their own: wrong by up to ${duration(evidence.clock_error_ns)}, ` +
+          "which differences of two hosts are twice." :
+      "";
   section(
-      root, "evidence", "Evidence", el("p", null, ...phrases(network.reason)), el("p", null, `${arrived} ${contention}`),
+      root, "evidence", "Evidence", el("p", null, ...phrases(network.reason)),
+      el("p", null, `${arrived} ${contention}${clocks}`),
       el("div", {class: "columns"}, overhead(o),
          o.kinds.length > 0 &&
              table(["record", "received", "dropped"], o.kinds.map((k) => [k.kind, count(k.records), count(k.dropped)]))));

@@ -96,8 +96,8 @@ put_ipv6(uint8_t *at, const struct frame *f, size_t payload_bytes)
 {
 	uint32_t class = (uint32_t)f->dscp << 2 | (f->ecn & 3);
 	struct wire_ipv6 ip = {
-		.version_class_label = htobe32(6u << 28 | class << IPV6_LABEL_BITS |
-					       ipv6_flow_label(f->src_ip, f->dst_ip, f->sport)),
+		.version_class_label =
+			htobe32(6u << 28 | class << IPV6_LABEL_BITS | ipv6_flow_label(f->src_ip, f->dst_ip, f->sport)),
 		.payload_bytes = htobe16((uint16_t)payload_bytes),
 		.next_header = IPV4_PROTOCOL_UDP,
 		.hop_limit = f->ttl,

@@ -117,8 +117,10 @@ void
 rig_say_done(const struct rig *rig, int fd)
 {
 	json_t *root = output_part(rig->emulation);
-	char *text = json_dumps(root, JSON_COMPACT);
+	char *text;
 
+	json_object_set_new(root, "clock_error_ns", json_integer(0));
+	text = json_dumps(root, JSON_COMPACT);
 	assert_non_null(text);
 	assert_true(rig_say(fd, PARTS_REPORT, text, strlen(text)));
 	assert_true(rig_say(fd, PARTS_DONE, NULL, 0));
