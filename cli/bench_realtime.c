@@ -16,6 +16,7 @@
 
 #include "cli/bench.h"
 #include "cli/bench_lcores.h"
+#include "cli/bench_round.h"
 #include "cli/testpmd.h"
 #include "common/array.h"
 #include "common/child.h"
@@ -58,6 +59,7 @@ struct realtime {
 	double io_ns[NDRIVERS][NSIZES], macswap_ns[NDRIVERS][NSIZES]; /* 0: no testpmd */
 	struct late late[NLENGTHS];
 	struct bench_lcores lcores;
+	struct bench_round rounds[BENCH_ROUND_KINDS];
 	struct err *err;
 };
 
@@ -104,7 +106,7 @@ forward(const struct realtime *bench, uint32_t size, const struct rate *rate, js
 	if (rate == NULL)
 		child_add(&args, "--paced", bench->err);
 	else if (rate->drivers == DRIVERS_RINGS)
-		child_add(&args, "--rings", bench->err);
+		child_add(&args, "--round=ring", bench->err);
 	pid = child_start(bench->forwarder, &args, false, bench->err);
 	if (pid < 0)
 		return pid;
@@ -189,13 +191,17 @@ list_rates(struct realtime *bench)
 static int
 measure_testpmd(struct realtime *bench, const struct rate *rate)
 {
-	const char *frames = rate->drivers == DRIVERS_FILES ? bench->frames : NULL;
+	struct testpmd_ports ports = { .devices = { "net_ring0", "net_ring1" }, .goes_round = true };
 	double *io_ns = &bench->io_ns[rate->drivers][rate->size],
 	       *macswap_ns = &bench->macswap_ns[rate->drivers][rate->size];
 
+	if (rate->drivers == DRIVERS_FILES) {
+		ports = (struct testpmd_ports){ .devices = { "", "net_null0,no-rx=1" } };
+		snprintf(ports.devices[0], sizeof(ports.devices[0]), "net_pcap0,rx_pcap=%s,infinite_rx=1", bench->frames);
+	}
 	show("testpmd");
-	*io_ns = testpmd_packet_ns("io", bench->dir, frames, bench->err);
-	*macswap_ns = testpmd_packet_ns("macswap", bench->dir, frames, bench->err);
+	*io_ns = testpmd_packet_ns("io", bench->dir, &ports, bench->err);
+	*macswap_ns = testpmd_packet_ns("macswap", bench->dir, &ports, bench->err);
 	return *io_ns < 0 || *macswap_ns < 0 ? -EIO : 0;
 }
 
@@ -226,6 +232,9 @@ measure(struct realtime *bench)
 	show("two lcores");
 	if (ret == 0)
 		ret = bench_lcores_measure(bench->forwarder, bench->dir, bench->repeats, &bench->lcores, bench->err);
+	show("memif, vhost, af_packet");
+	if (ret == 0) /* last: it may leave this process's network */
+		ret = bench_round_measure(bench->forwarder, bench->dir, bench->repeats, bench->rounds, bench->err);
 	show("");
 	show("\r");
 	return ret;
@@ -311,8 +320,8 @@ print_json(const struct realtime *bench)
 						      bench->late[n].p50_us, "p99_us", bench->late[n].p99_us, "cables_us",
 						      CABLE_US * (lengths[n] + 1), "late_window_share",
 						      bench->late[n].late_windows / bench->late[n].windows));
-	root = json_pack("{s:i, s:o, s:o, s:o}", "repeats", bench->repeats, "rates", rates, "latency", late, "two_lcores",
-			 bench_lcores_json(&bench->lcores));
+	root = json_pack("{s:i, s:o, s:o, s:o, s:o}", "repeats", bench->repeats, "rates", rates, "latency", late,
+			 "two_lcores", bench_lcores_json(&bench->lcores), "rounds", bench_round_json(bench->rounds));
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
@@ -337,6 +346,7 @@ bench_realtime(const char *dir, int repeats, bool json, struct err *err)
 		print_table(&bench);
 		print_late(&bench);
 		bench_lcores_print(&bench.lcores);
+		bench_round_print(bench.rounds);
 	}
 	return 0;
 }

@@ -2,10 +2,10 @@
 #include "cli/testpmd.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdnoreturn.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -18,22 +18,53 @@
 #define SHORT_NS 800000000ULL
 #define LONG_NS 2300000000ULL
 #define MAX_OUTPUT 65536
+#define MAX_ARGS 32
 #define TRIES 3 /* the longer of two runs may get less of a busy machine than the shorter */
 
 struct testpmd_run {
 	double packets, cpu_ns;
 };
 
-static void
-become_testpmd(const char *mode, const char *dir, const char *frames, const int in[2], const int out[2])
+static bool
+is_there(const struct testpmd_ports *ports, unsigned port)
 {
-	char pcap[PATH_MAX + 64] = "net_ring0", forward[64], lcores[64];
-	long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	return ports->devices[port][0] != '\0';
+}
 
-	if (frames != NULL)
-		snprintf(pcap, sizeof(pcap), "net_pcap0,rx_pcap=%s,infinite_rx=1", frames);
+/* @return how many ports it has when it starts */
+static unsigned
+early(const struct testpmd_ports *ports)
+{
+	unsigned count = 0;
+
+	while (count < TESTPMD_PORTS && is_there(ports, count))
+		count++;
+	return count - ports->late;
+}
+
+static noreturn void
+become_testpmd(const char *mode, const char *dir, const struct testpmd_ports *ports, const int in[2], const int out[2])
+{
+	char forward[64], lcores[64];
+	long last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	const char *args[MAX_ARGS] = { PROGRAM,       "--no-huge",      "-m",       "256", "--no-pci",
+				       "--no-shconf", "--no-telemetry", "--lcores", lcores };
+	unsigned count = 9;
+
 	snprintf(lcores, sizeof(lcores), "0@(0-%ld),1@(0-%ld)", last, last); /* one controls, one forwards */
 	snprintf(forward, sizeof(forward), "--forward-mode=%s", mode);
+	for (unsigned i = 0; i < early(ports); i++) {
+		args[count++] = "--vdev";
+		args[count++] = ports->devices[i];
+	}
+	args[count++] = "--";
+	args[count++] = forward;
+	args[count++] = "--mbuf-size=10490";
+	args[count++] = "--total-num-mbufs=8191";
+	if (ports->frame_bytes != 0)
+		args[count++] = "--interactive";
+	else if (ports->goes_round)
+		args[count++] = "--tx-first";
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setenv("RUNTIME_DIRECTORY", dir, 1);
 	dup2(in[0], STDIN_FILENO);
@@ -43,10 +74,28 @@ become_testpmd(const char *mode, const char *dir, const char *frames, const int 
 		close(in[i]);
 		close(out[i]);
 	}
-	execlp(PROGRAM, PROGRAM, "--no-huge", "-m", "256", "--no-pci", "--no-shconf", "--no-telemetry", "--lcores", lcores,
-	       "--vdev", pcap, "--vdev", frames != NULL ? "net_null0,no-rx=1" : "net_ring1", "--", forward,
-	       "--mbuf-size=10490", "--total-num-mbufs=8191", frames != NULL ? NULL : "--tx-first", NULL);
+	execvp(PROGRAM, (char *const *)args);
 	_exit(127);
+}
+
+/* Commands that bring packets of a size under way. */
+static void
+begin(const struct testpmd_ports *ports, int in)
+{
+	dprintf(in, "set txpkts %u\n", ports->frame_bytes);
+	for (unsigned i = early(ports); i < early(ports) + ports->late; i++)
+		dprintf(in, "port attach %s\n", ports->devices[i]);
+	dprintf(in, "port start all\nstart tx_first 2\n");
+}
+
+/* A guest goes before the switch that it is at. */
+static void
+end(const struct testpmd_ports *ports, int in)
+{
+	dprintf(in, "stop\n");
+	for (unsigned i = early(ports) + ports->late; i-- > early(ports);)
+		dprintf(in, "port stop %u\nport close %u\n", i, i);
+	dprintf(in, "quit\n");
 }
 
 /* Reads what it says to the end. @return packets of its last count, that of all ports; negative: none */
@@ -73,7 +122,7 @@ read_packets(int fd)
 }
 
 static int
-run_once(const char *mode, const char *dir, const char *frames, uint64_t length_ns, struct testpmd_run *run,
+run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, uint64_t length_ns, struct testpmd_run *run,
 	 struct err *err)
 {
 	struct rusage usage;
@@ -86,10 +135,14 @@ run_once(const char *mode, const char *dir, const char *frames, uint64_t length_
 	if (pid < 0)
 		return err_set(err, -errno, "fork: %s", strerror(errno));
 	if (pid == 0)
-		become_testpmd(mode, dir, frames, in, out);
+		become_testpmd(mode, dir, ports, in, out);
 	close(in[0]);
 	close(out[1]);
+	if (ports->frame_bytes != 0)
+		begin(ports, in[1]);
 	clock_sleep_until_ns(clock_now_ns() + length_ns);
+	if (ports->frame_bytes != 0)
+		end(ports, in[1]);
 	close(in[1]); /* the end of its input is its own */
 	run->packets = read_packets(out[0]);
 	close(out[0]);
@@ -101,18 +154,20 @@ run_once(const char *mode, const char *dir, const char *frames, uint64_t length_
 }
 
 double
-testpmd_packet_ns(const char *mode, const char *dir, const char *frames, struct err *err)
+testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports *ports, struct err *err)
 {
+	double sends = is_there(ports, 2) ? 2 : 1; /* a round of four ports */
+
 	if (system("command -v " PROGRAM " >/dev/null 2>&1") != 0)
 		return 0;
 	for (int i = 0; i < TRIES; i++) {
 		struct testpmd_run brief = { 0 }, more = { 0 };
 
-		if (run_once(mode, dir, frames, SHORT_NS, &brief, err) < 0 ||
-		    run_once(mode, dir, frames, LONG_NS, &more, err) < 0)
+		if (run_once(mode, dir, ports, SHORT_NS, &brief, err) < 0 ||
+		    run_once(mode, dir, ports, LONG_NS, &more, err) < 0)
 			return -1;
 		if (more.packets > brief.packets && more.cpu_ns > brief.cpu_ns)
-			return (more.cpu_ns - brief.cpu_ns) / (more.packets - brief.packets);
+			return sends * (more.cpu_ns - brief.cpu_ns) / (more.packets - brief.packets);
 	}
 	return err_set(err, -EIO,
 		       PROGRAM " had no more of the CPUs in 2.3 s than in 0.8 s, %d times: this machine is too busy",

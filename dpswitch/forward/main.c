@@ -28,12 +28,30 @@ static const struct argp_option option_table[] = {
 	{ "out", 'o', "DIR", 0, "Where frames.pcap and forward.json go (default .)", 0 },
 	{ "frame-bytes", 'f', "N", 0, "Size of the frames without FCS (default 60)", 0 },
 	{ "seconds", 't', "S", 0, "How long, behind 0.3 s that are not counted (default 1)", 0 },
-	{ "rings", 'r', NULL, 0, "Frames go round over net_ring, instead of from net_pcap to net_null", 0 },
+	{ "round", 'r', "KIND", 0,
+	  "Frames go round over ports of a kind, instead of from net_pcap to net_null: ring, memif, vhost; af_packet over "
+	  "two "
+	  "pairs of veth, source and source-peer, sink and sink-peer",
+	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the switches (default 1)", 0 },
 	{ "eal", 'e', "ARGS", 0, "Further arguments of DPDK's EAL, in one word: \"--telemetry\"", 0 },
 	{ "paced", 'p', NULL, 0, "In real time, one frame at a time: measure how late it comes out", 0 },
 	{ 0 },
 };
+
+static void
+set_round(const struct argp_state *state, const char *kind, struct forward_options *forward)
+{
+	static const char *const names[PORT_ROUND_KINDS] = PORT_ROUND_NAMES;
+	int number = 0;
+
+	while (number < PORT_ROUND_KINDS && strcmp(kind, names[number]) != 0)
+		number++;
+	if (number == PORT_ROUND_KINDS)
+		argp_error(state, "--round %s: ring, memif, vhost and af_packet are there", kind);
+	forward->goes_round = true;
+	forward->round = (enum port_round_kind)number;
+}
 
 static error_t
 parse(int key, char *arg, struct argp_state *state)
@@ -55,7 +73,7 @@ parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seconds %s: give a number above 0", arg);
 		return 0;
 	case 'r':
-		options->forward.rings = true;
+		set_round(state, arg, &options->forward);
 		return 0;
 	case 'l':
 		options->forward.lcores = (uint32_t)args_number(state, "--lcores", arg, 1, FABRIC_MAX_LCORES);

@@ -103,7 +103,7 @@ forward_hooks(struct forward *f)
 		.next_change_ps = hook_next_change,
 		.change = hook_change,
 		.collect = hook_collect,
-		.arriving = f->options->rings ? hook_arriving : NULL,
+		.arriving = f->options->goes_round ? hook_arriving : NULL,
 		.interrupted = hook_interrupted,
 	};
 }

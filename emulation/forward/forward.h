@@ -2,12 +2,13 @@
 /*
  * How fast, and how late, frames cross a scenario's switches between hosts on external ports: of each flow, from its source
  * to its destination. How fast: net_pcap repeats a frame of the flow and net_null takes what comes out, or the same frames go
- * round over net_ring; windows follow each other as fast as the CPUs allow, and the scenario's faults of the network act. How
+ * round over ports and their peers; windows follow each other as fast as the CPUs allow, and the scenario's faults of the network act. How
  * late: in real time, one frame at a time.
  */
 #pragma once
 
 #include "common/wire/roce.h"
+#include "dpswitch/edge/port/port_round.h"
 #include "emulation/scenario/scenario.h"
 
 /* RC SEND ONLY without and with all that it may carry */
@@ -18,7 +19,8 @@ struct forward_options {
 	const char *dir;      /* for frames.pcap and forward.json */
 	uint32_t frame_bytes; /* without FCS */
 	bool paced;           /* in real time: how late. Else as fast as can be: how fast */
-	bool rings;           /* frames go round over net_ring; moving them back is part of what is measured */
+	bool goes_round;      /* frames do, over the round's kind of ports; moving them back is part of what is measured */
+	enum port_round_kind round;
 	uint32_t lcores;
 	double seconds; /* of processor time; paced: of time */
 };

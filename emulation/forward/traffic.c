@@ -86,7 +86,7 @@ forward_open_ports(struct forward *f, struct err *err)
 	f->ports = calloc(2 * (size_t)f->npairs, sizeof(*f->ports));
 	if (f->ports == NULL)
 		return err_set(err, -ENOMEM, "out of memory");
-	if (f->npairs != 1 && (f->options->rings || f->options->paced))
+	if (f->npairs != 1 && (f->options->goes_round || f->options->paced))
 		return err_set(err, -EINVAL, "%s: one flow alone goes round, or one frame at a time", f->scenario->name);
 	for (uint32_t i = f->npairs; ret == 0 && i-- > 0;) {
 		char source[PORT_MAX_NAME], sink[PORT_MAX_NAME];
@@ -97,11 +97,12 @@ forward_open_ports(struct forward *f, struct err *err)
 		ret = make_frame(f, &f->scenario->plan->flows.flows[i], err);
 		if (ret == 0 && f->options->paced)
 			ret = open_probes(f, ends, err);
-		else if (ret == 0 && f->options->rings)
-			ret = port_round_init(&f->round, ends, f->frame, f->options->frame_bytes, err);
+		else if (ret == 0 && f->options->goes_round)
+			ret = port_round_init(&f->round, f->options->round, ends, f->options->dir, f->frame,
+					      f->options->frame_bytes, err);
 		else if (ret == 0)
 			ret = open_files(f, i, ends, err);
-		if (ret == 0 && f->options->rings)
+		if (ret == 0 && f->options->goes_round)
 			memcpy(f->ports, f->round.ports, sizeof(f->round.ports));
 		if (ret == 0 && (f->ports[2 * i] == NULL || f->ports[2 * i + 1] == NULL))
 			ret = -EIO;
@@ -112,9 +113,9 @@ forward_open_ports(struct forward *f, struct err *err)
 void
 forward_close_ports(struct forward *f)
 {
-	if (f->options->rings)
+	if (f->options->goes_round)
 		port_round_fini(&f->round);
-	for (uint32_t i = 0; f->ports != NULL && !f->options->rings && i < 2 * f->npairs; i++)
+	for (uint32_t i = 0; f->ports != NULL && !f->options->goes_round && i < 2 * f->npairs; i++)
 		port_close(f->ports[i]);
 	free(f->ports);
 }
