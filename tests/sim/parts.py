@@ -22,10 +22,11 @@ class Parts:
         self.addresses = [str(self.dir / f"part-{i}") for i in range(count)]
         self.programs = {}
 
-    def start(self, which, scenario, *args, addresses=None):
+    def start(self, which, scenario, *args, addresses=None, where=()):
+        """@param where  words before the command: in which network"""
         out = self.dir / f"out-{which}"
         out.mkdir(exist_ok=True)
-        words = [DPSWITCH, scenario, "--quiet", "--out", out, "--part", f"{which}/{len(self.addresses)}", "--parts-at",
+        words = [*where, DPSWITCH, scenario, "--quiet", "--out", out, "--part", f"{which}/{len(self.addresses)}", "--parts-at",
                  ",".join(addresses or self.addresses), *args]
         self.programs[which] = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                                 stderr=subprocess.PIPE, text=True)
@@ -47,6 +48,39 @@ class Parts:
                 other.kill()
             fail(f"part {which} still runs after {timeout} s")
         return Run(self.dir / f"out-{which}", subprocess.CompletedProcess([], program.returncode, stdout, stderr))
+
+
+class Machines:
+    """Two networks with a cable between them, as two machines have: 10.77.0.1 and 10.77.0.2. Takes root, else none is there."""
+
+    def __init__(self, delay):
+        self.holders = [subprocess.Popen(["unshare", "--net", "sleep", "300"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                         stderr=subprocess.DEVNULL) for _ in range(2)]
+        own = os.readlink("/proc/self/ns/net")
+        end = time.monotonic() + 10
+        while self.alive() and time.monotonic() < end and own in [os.readlink(f"/proc/{h.pid}/ns/net") for h in self.holders]:
+            time.sleep(0.01)
+        self.there = self.alive() and self.within(0, "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns",
+                                                  str(self.holders[1].pid))
+        for i in range(2 if self.there else 0):
+            self.there &= self.within(i, "ip", "address", "add", f"10.77.0.{i + 1}/24", "dev", f"v{i}")
+            self.there &= self.within(i, "ip", "link", "set", f"v{i}", "up")
+        self.slow = self.there and all([self.within(i, "tc", "qdisc", "add", "dev", f"v{i}", "root", "netem", "delay", delay)
+                                        for i in range(2)])
+
+    def alive(self):
+        return all(h.poll() is None for h in self.holders)
+
+    def where(self, which):
+        return ("nsenter", "--net", "--target", str(self.holders[which].pid))
+
+    def within(self, which, *words):
+        return subprocess.run([*self.where(which), *words], stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+
+    def close(self):
+        for holder in self.holders:
+            holder.kill()
+            holder.wait()
 
 
 class Between(threading.Thread):

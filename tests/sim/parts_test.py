@@ -7,7 +7,7 @@ import signal
 import struct
 
 from harness import Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, told, DPSWITCH, ROCELAB
-from parts import COUNTERS, FRAME, PROMISE, RECORDS, REPORT, STEP, Between, Live, Parts
+from parts import COUNTERS, FRAME, PROMISE, RECORDS, REPORT, STEP, Between, Live, Machines, Parts
 
 # Frames, pauses, polls and their replies, notifications and faults cross the cables of a; a cable of it is cut for a while.
 CROSSED = """
@@ -158,6 +158,29 @@ def over_tcp():
     check(all(run.code == 0 and run.run["end_reason"] == "complete" for run in runs), "TCP: complete", [r.stderr for r in runs])
 
 
+def two_machines():
+    """Each part in a network of its own, a cable of 3 ms between them, where the fabric's are 50 us: late, and exact."""
+    scenario = scenario_file(RING % ("", "real", 1, "60s"))
+    machines = Machines("3ms")
+    if not machines.there:
+        print("note: no two networks can be made here: parts on two machines are not tried", flush=True)
+        machines.close()
+        return
+    token = scratch() / "token"
+    token.write_text("a token of sixteen\n")
+    parts = Parts()
+    parts.addresses = ["10.77.0.1:47814", "10.77.0.2:47814"]
+    for which in (1, 0):
+        parts.start(which, scenario, "--token", token, where=machines.where(which))
+    runs = [parts.end(which) for which in (0, 1)]
+    machines.close()
+    check(all(run.code == 0 and run.run["end_reason"] == "complete" for run in runs), "two machines: complete",
+          [r.stderr for r in runs])
+    same(runs[0], dpswitch(scenario, *sets(timing__clock="virtual")), "two machines")
+    waited = runs[0].run["part"]["waited_s"]
+    check(not machines.slow or waited > 0.5, "two machines: windows waited for the cable between them", waited)
+
+
 def changed(kind, at, form, value, after=20):
     """What part 0 hears: one field of a message of a kind is another, once so many have gone by."""
     seen = [0]
@@ -275,6 +298,7 @@ def main():
     exact()
     contents()
     over_tcp()
+    two_machines()
     strangers()
     lying()
     reports()
