@@ -36,8 +36,8 @@ struct keeper {
 	struct keeper_files files;
 	struct guest_boot boot;
 	int report, signals;
-	struct warden warden;
-	pid_t pid; /* what runs the guest; in the warden's process group */
+	pid_t pid; /* what runs the guest; leads its process group */
+	int alive; /* closed by this process's end, whatever that is: the warden waits for it */
 	bool ended, stopping;
 	bool asked;     /* it ends because the caller wants it so */
 	int raw_status; /* of waitpid(), once ended */
@@ -58,13 +58,19 @@ tell(struct keeper *keeper, enum guest_state state)
 
 /* In the process that becomes the guest. */
 static noreturn void
-become(struct keeper *keeper, struct guest_words *args, struct guest_words *env, pid_t parent)
+become(struct keeper *keeper, struct guest_words *args, struct guest_words *env, pid_t parent, int alive)
 {
 	const struct rlimit no_core = { 0, 0 };
 	sigset_t none;
+	int rc;
+
 	/* For a keeper that is killed together with the warden. A kernel that boots does not hear SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	setpgid(0, keeper->warden.group);
+	setsid();
+	close(keeper->alive);
+	rc = warden_start(alive);
+	if (rc < 0)
+		err_set(&keeper->err, rc, "its warden: %s", strerror(-rc));
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setrlimit(RLIMIT_CORE, &no_core);
@@ -76,7 +82,8 @@ become(struct keeper *keeper, struct guest_words *args, struct guest_words *env,
 		fcntl(keeper->boot.manage_fd, F_SETFD, 0);
 	for (size_t i = 0; i < env->count; i++)
 		putenv(env->word[i]);
-	if (getppid() == parent && (keeper->kind->enter == NULL || keeper->kind->enter(&keeper->boot, &keeper->err) == 0))
+	if (rc == 0 && getppid() == parent &&
+	    (keeper->kind->enter == NULL || keeper->kind->enter(&keeper->boot, &keeper->err) == 0))
 		execv(args->word[0], args->word);
 	dprintf(STDERR_FILENO, "%s: %s\n", args->word[0], keeper->err.text[0] != '\0' ? keeper->err.text : strerror(errno));
 	_exit(127);
@@ -86,7 +93,7 @@ static int
 start(struct keeper *keeper)
 {
 	static struct guest_words args, env;
-	int ends[2], rc;
+	int ends[2], alive[2], rc;
 	pid_t self = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
@@ -99,16 +106,15 @@ start(struct keeper *keeper)
 					    .command_fd = ends[1],
 					    .manage_fd = keeper->config->manage_fd };
 	rc = keeper->kind->command(&keeper->boot, &args, &env, &keeper->err);
+	if (rc == 0 && pipe2(alive, O_CLOEXEC) < 0)
+		rc = err_set(&keeper->err, -errno, "pipe: %s", strerror(errno));
 	if (rc == 0) {
-		rc = warden_start(&keeper->warden);
-		if (rc < 0)
-			err_set(&keeper->err, rc, "its warden: %s", strerror(-rc));
-	}
-	if (rc == 0) {
+		keeper->alive = alive[1];
 		keeper->pid = fork();
 		if (keeper->pid == 0)
-			become(keeper, &args, &env, self);
+			become(keeper, &args, &env, self, alive[0]);
 		rc = keeper->pid > 0 ? 0 : err_set(&keeper->err, -errno, "fork: %s", strerror(errno));
+		close(alive[0]);
 	}
 	close(ends[1]);
 	if (keeper->config->manage_fd >= 0)
@@ -211,7 +217,7 @@ kill_rest(struct keeper *keeper)
 	uint64_t end_ns = clock_now_ns() + REAP_NS;
 
 	while (clock_now_ns() < end_ns) {
-		kill(-keeper->warden.group, SIGKILL);
+		kill(-keeper->pid, SIGKILL);
 		reap(keeper);
 		if (keeper->ended && waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
 			return;
@@ -302,12 +308,10 @@ keeper_run(const struct guest_config *config, int report)
 		keeper.sessions.log = keeper.files.log;
 		rc = start(&keeper);
 	}
-	if (rc == 0) {
+	if (rc == 0)
 		live(&keeper);
-	} else {
-		warden_stop(&keeper.warden);
+	else
 		snprintf(keeper.status.text, sizeof(keeper.status.text), "%s", keeper.err.text);
-	}
 	sessions_fini(&keeper.sessions);
 	keeper_files_fini(&keeper.files);
 	tell(&keeper, GUEST_ENDED);

@@ -168,11 +168,14 @@ ends(int pid)
 	return false;
 }
 
-/* As user-mode Linux, which has children of its own while it boots: no death signal reaches those. */
+/* As user-mode Linux, which wants a session of its own, and has children while it boots: no death signal reaches those. */
 static void
 nothing_outlives_a_keeper_that_is_killed(void **state)
 {
-	static const char script[] = "#!/bin/sh\ncd \"${0%/*}\"\nsleep 600 &\necho $! >child\necho $PPID >keeper\nwait\n";
+	static const char script[] = "#!/usr/bin/perl\nuse POSIX;\nPOSIX::setsid();\n$0 =~ m{(.*)/} and chdir $1;\n"
+				     "my $pid = fork;\nexec qw(sleep 600) if !$pid;\n"
+				     "for (['child', $pid], ['keeper', getppid]) { open my $to, '>', $_->[0]; print $to "
+				     "\"$_->[1]\\n\"; }\nwait;\n";
 	struct guest_config config = good;
 	struct guest *guest;
 	struct err err = { 0 };
