@@ -225,7 +225,7 @@ find_far(const struct adaptive_set *own, struct adaptive_class *class, const int
 		near_ps[i] = (int32_t)clamp(sent_ps - class->base_ps, NEAR_PS);
 	}
 	limit_ps = next_quantum_ps(own, least_ps);
-	memset(&least->is[(balance_blocks(count) - 1) * BALANCE_BLOCK], 0, BALANCE_BLOCK);
+	memset(least->is, 0, balance_blocks(count) * BALANCE_BLOCK);
 	for (uint32_t i = 0; i < count; i++)
 		least->is[i] = loads_ps[i] < limit_ps;
 }

@@ -56,9 +56,8 @@ class Machines:
     def __init__(self, delay):
         self.holders = [subprocess.Popen(["unshare", "--net", "sleep", "300"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                          stderr=subprocess.DEVNULL) for _ in range(2)]
-        own = os.readlink("/proc/self/ns/net")
         end = time.monotonic() + 10
-        while self.alive() and time.monotonic() < end and own in [os.readlink(f"/proc/{h.pid}/ns/net") for h in self.holders]:
+        while self.alive() and time.monotonic() < end and not self.apart():
             time.sleep(0.01)
         self.there = self.alive() and self.within(0, "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns",
                                                   str(self.holders[1].pid))
@@ -70,6 +69,12 @@ class Machines:
 
     def alive(self):
         return all(h.poll() is None for h in self.holders)
+
+    def apart(self):
+        try:
+            return os.readlink("/proc/self/ns/net") not in [os.readlink(f"/proc/{h.pid}/ns/net") for h in self.holders]
+        except OSError:
+            return False  # one has ended
 
     def where(self, which):
         return ("nsenter", "--net", "--target", str(self.holders[which].pid))
