@@ -11,8 +11,12 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include "common/clock.h"
+
 #define FRAMES 1024
 #define RING_SLOTS 2048 /* room for all of them */
+#define DOWN_NS 1000000000ULL
+#define SETTLE_NS 50000000ULL
 #define PEER_FRAMES 256 /* drivers have room for them in each direction */
 #define PEER_MBUFS 2047 /* a queue each way full of them, and those under way */
 /* Of a frame, where its way changes something: ECN, TTL, the header's checksum. */
@@ -101,14 +105,28 @@ port_round_init(struct port_round *round, enum port_round_kind kind, const struc
 	return ret;
 }
 
+/* A port hears of its peer's end on a thread of DPDK's, which must be through with it before the port is closed. */
+static void
+wait_down(struct port *port)
+{
+	uint64_t end_ns = clock_now_ns() + DOWN_NS;
+
+	while (port_up(port) && clock_now_ns() < end_ns)
+		clock_sleep_until_ns(clock_now_ns() + SETTLE_NS / 10);
+	clock_sleep_until_ns(clock_now_ns() + SETTLE_NS);
+}
+
 void
 port_round_fini(struct port_round *round)
 {
 	rte_pktmbuf_free_bulk(round->kept, round->nkept);
-	for (int i = 0; i < 2; i++) {
-		/* A guest goes before the switch that it is at. */
+	/* A guest goes before the switch that it is at. */
+	for (int i = 0; i < 2; i++)
 		if (round->peers[i] != NULL)
 			port_close(round->peers[i]);
+	for (int i = 0; i < 2; i++) {
+		if (round->kind == PORT_ROUND_MEMIF && round->ports[i] != NULL)
+			wait_down(round->ports[i]);
 		if (round->ports[i] != NULL)
 			port_close(round->ports[i]);
 		rte_ring_free(round->rings[i].receive);
