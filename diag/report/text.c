@@ -170,11 +170,15 @@ write_evidence(const struct text *text, const char *dir)
 	if (o->dropped > 0 || o->deferred > 0)
 		fprintf(text->to, "  %s records deferred and %s dropped by the exporter's budget.\n",
 			fmt_count(o->deferred).text, fmt_count(o->dropped).text);
-	if (v->run.clock_error_ps != 0)
-		fprintf(text->to,
-			"  Hosts told times by clocks of their own: wrong by up to %s, which differences of two hosts are "
-			"twice.\n",
-			fmt_time(fmt_unit_for(v->run.clock_error_ps), v->run.clock_error_ps).text);
+	if (v->run.clock_error_ps != 0) {
+		snprintf(line, sizeof(line),
+			 "Hosts stamped times by clocks of their own, known to within %s; between two hosts, to within "
+			 "twice "
+			 "that.",
+			 fmt_time(fmt_unit_for(v->run.clock_error_ps), v->run.clock_error_ps).text);
+		fputs("  ", text->to);
+		text_wrap(text, line, 2);
+	}
 	if (v->run.config.exact_contention)
 		fprintf(text->to,
 			"  Waits are exact counts (telemetry.contention = \"exact\"): no hardware reports them.\n");

@@ -36,8 +36,8 @@ export function drawEvidence(root, store) {
       "Who waited behind whom was counted exactly: more than hardware reports." :
       "Who waited behind whom is estimated by replaying flow rows, as hardware reports them.";
   const clocks = evidence.clock_error_ns > 0 ?
-      ` Hosts told times by clocks of their own: wrong by up to ${duration(evidence.clock_error_ns)}, ` +
-          "which differences of two hosts are twice." :
+      ` Hosts stamped times by clocks of their own, known to within ${duration(evidence.clock_error_ns)}; ` +
+          "between two hosts, to within twice that." :
       "";
   section(
       root, "evidence", "Evidence", el("p", null, ...phrases(network.reason)),
