@@ -164,3 +164,14 @@ channel_take(struct channel *channel, struct channel_message *message, struct er
 	channel->in_head += sizeof(hdr) + hdr.size;
 	return 1;
 }
+
+enum parts_type
+channel_coming(const struct channel *channel)
+{
+	struct parts_hdr hdr;
+
+	if (channel->in_used - channel->in_head < sizeof(hdr))
+		return PARTS_NONE;
+	memcpy(&hdr, channel->in + channel->in_head, sizeof(hdr));
+	return hdr.type;
+}

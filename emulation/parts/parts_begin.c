@@ -2,6 +2,7 @@
 /* Before the run: the parts find each other, and begin together. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "emulation/parts/meet.h"
 #include "emulation/parts/parts_state.h"
 
-#define POLL_NS 50000000ULL
+#define POLL_MS 50
 #define TOKEN_LEAST 16
 #define CLOCK_ROUNDS 8
 /* From telling the others to the run's time 0: what that takes on a busy machine. */
@@ -213,6 +214,9 @@ await(struct parts *parts, uint32_t from, enum parts_type type, uint64_t deadlin
 
 	name_part(parts, from, name);
 	while (got == 0) {
+		/* What others have said already is not read yet, and no reason to wake up. */
+		struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
+
 		if (interrupt_asked())
 			return err_set(err, -EINTR, "interrupted before the run began");
 		if (clock_now_ns() >= deadline_ns)
@@ -224,7 +228,7 @@ await(struct parts *parts, uint32_t from, enum parts_type type, uint64_t deadlin
 		else if (got == 0 && channel->ended)
 			return err_set(err, -ECONNRESET, "%s ended before the run began", name);
 		else if (got == 0)
-			parts_sleep(parts, clock_now_ns() + POLL_NS);
+			poll(&wait, 1, POLL_MS);
 	}
 	if (got < 0 || message.type != type)
 		return err_set(err, -EPROTO, "%s: %s", name, got < 0 ? why.text : "another message than that it is ready");

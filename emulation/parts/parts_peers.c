@@ -128,6 +128,13 @@ is_stale(const struct parts *parts, const struct part_peer *peer, enum parts_typ
 	return (parts->ended || peer->bye) && (type == PARTS_FRAME || type == PARTS_PAUSE || type == PARTS_PROMISE);
 }
 
+/* Whether a message that is not whole yet shows that somebody goes on: who says again and again that he lives, when nobody asks, does not. */
+static bool
+is_useful(const struct parts *parts, const struct part_peer *peer, enum parts_type type)
+{
+	return type != PARTS_NONE && !peer->past && !is_stale(parts, peer, type);
+}
+
 bool
 parts_is_past(struct part_peer *peer, enum parts_type type)
 {
@@ -137,19 +144,26 @@ parts_is_past(struct part_peer *peer, enum parts_type type)
 	return was;
 }
 
+/* Behind the BYE of the first phase stands what it says of the next, which this part may not have come to yet: it waits there. */
+static bool
+is_early(const struct parts *parts, const struct part_peer *peer)
+{
+	return peer->bye && parts->emulation->phase == EMULATION_PREPARE;
+}
+
 static void
 take_in(struct parts *parts, uint32_t from)
 {
 	struct part_peer *peer = &parts->peers[from];
+	bool came = channel_read(&peer->channel), useful = false;
 	struct channel_message message;
 	struct err err = { 0 };
-	int got;
+	int got = 0;
 
-	if (channel_read(&peer->channel))
-		patience_renew(&peer->silent);
-	while ((got = channel_take(&peer->channel, &message, &err)) > 0) {
+	while (!is_early(parts, peer) && (got = channel_take(&peer->channel, &message, &err)) > 0) {
 		if (parts_is_past(peer, message.type) || is_stale(parts, peer, message.type))
 			continue;
+		useful = true;
 		if (handlers[message.type] == NULL)
 			got = err_set(&err, -EPROTO, "a message of type %u at this time", message.type);
 		else
@@ -157,6 +171,8 @@ take_in(struct parts *parts, uint32_t from)
 		if (got < 0)
 			break;
 	}
+	if (useful || (came && is_useful(parts, peer, channel_coming(&peer->channel))))
+		patience_renew(&peer->silent);
 	if (got < 0)
 		parts_lose(parts, from, err.text);
 	else if (peer->channel.error != 0 && !peer->bye) /* one that has said all may be gone */

@@ -2,16 +2,19 @@
 /* How parts begin and end together: what is said last arrives, and nobody waits for ever. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "common/interrupt.h"
 #include "common/units.h"
 #include "tests/unit/emulation/parts_rig.h"
 
@@ -252,14 +255,92 @@ test_trickle(void **state)
 	rig_close(&rig);
 }
 
+/* Another is through with the first phase while the first part still is in it: what it says of the second waits. */
+static void
+test_early_for_next_phase(void **state)
+{
+	struct rig rig = rig_open(0, false, LIMIT);
+	const struct parts_clock clock = { .sent_ns = 1 };
+	uint64_t zero_ns;
+	struct err err = { "" };
+
+	(void)state;
+	rig.emulation->phase = EMULATION_PREPARE;
+	for (uint32_t p = 1; p < RIG_PARTS; p++) {
+		assert_true(rig_say(rig.theirs[p], PARTS_BYE, &complete, sizeof(complete)));
+		assert_true(rig_say(rig.theirs[p], PARTS_CLOCK, &clock, sizeof(clock)));
+		assert_true(rig_say(rig.theirs[p], PARTS_READY, NULL, 0));
+	}
+	parts_take_in(rig.parts);
+	if (rig.parts->over)
+		fail_msg("%s", rig.parts->why);
+	parts_stop(rig.parts);
+	assert_int_equal(parts_start(rig.parts, &zero_ns, &err), 0);
+	for (uint32_t p = 1; p < RIG_PARTS; p++)
+		assert_false(rig.parts->peers[p].lost);
+	rig_close(&rig);
+}
+
+static uint64_t
+cpu_ns(void)
+{
+	struct rusage used;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &used), 0);
+	return (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 * MS_NS +
+	       (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1000;
+}
+
+/* Who waits for one does not poll busily because another has said something. */
+static void
+test_waits_asleep(void **state)
+{
+	struct rig rig = rig_open(0, false, LIMIT);
+	const struct parts_clock clock = { .sent_ns = 1 };
+	uint64_t before_ns = cpu_ns();
+	int ret;
+
+	(void)state;
+	assert_true(rig_say(rig.theirs[2], PARTS_CLOCK, &clock, sizeof(clock)));
+	begin(&rig, &ret);
+	assert_int_equal(ret, -ETIMEDOUT);
+	assert_in_range(cpu_ns() - before_ns, 0, 60 * MS_NS);
+	rig_close(&rig);
+}
+
+/* One that says for ever that it lives, and never what became of its nodes, is not waited for. */
+static void
+test_never_done(void **state)
+{
+	struct rig rig = rig_open(0, false, "");
+	struct rig_peer chatters = { .fd = rig.theirs[1], .talks = true };
+	uint64_t before_ns = clock_now_ns();
+
+	(void)state;
+	close(rig.theirs[2]);
+	rig.theirs[2] = -1;
+	assert_true(rig_say(rig.theirs[1], PARTS_BYE, &complete, sizeof(complete)));
+	rig_peer_start(&chatters);
+	interrupt_catch(NULL);
+	raise(SIGTERM); /* it takes 2 s then, instead of 20 */
+	parts_stop(rig.parts);
+	parts_finish(rig.parts);
+	assert_true(rig.parts->peers[1].lost);
+	assert_in_range(clock_now_ns() - before_ns, 0, 15000 * MS_NS);
+	rig_close(&rig);
+	rig_peer_join(&chatters);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gone_after_bye), cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_bye_to_others),  cmocka_unit_test(test_told_over_tcp),
-		cmocka_unit_test(test_first_lets_go),  cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_late_start),     cmocka_unit_test(test_trickle),
+		cmocka_unit_test(test_gone_after_bye),       cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_bye_to_others),        cmocka_unit_test(test_told_over_tcp),
+		cmocka_unit_test(test_first_lets_go),        cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_late_start),           cmocka_unit_test(test_trickle),
+		cmocka_unit_test(test_early_for_next_phase), cmocka_unit_test(test_waits_asleep),
+		cmocka_unit_test(test_never_done), /* the last: it has been interrupted */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
