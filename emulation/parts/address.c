@@ -14,6 +14,7 @@
 #include "common/unix_socket.h"
 
 #define HOST_BYTES 256
+#define PATH_MOST (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof(".new")) /* as unix_listen() takes it */
 
 static bool
 is_path(const char *address)
@@ -55,27 +56,46 @@ address_check(const char *address, struct err *err)
 {
 	char host[HOST_BYTES];
 
+	if (is_path(address) && strlen(address) > PATH_MOST)
+		return err_set(err, -EINVAL, "%s: a socket's path has at most %zu characters", address, PATH_MOST);
 	if (is_path(address) || split(address, host) != NULL)
 		return 0;
 	return err_set(err, -EINVAL,
 		       "\"%s\" is no address of a part: give the path of a unix socket, with a '/', or HOST:PORT", address);
 }
 
-static struct addrinfo *
-resolve(const char *address, bool passive)
+/* @return 0 with *list to be freed; negative errno with err set: there is no such host */
+static int
+resolve(const char *address, bool passive, struct addrinfo **list, struct err *err)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0 }, *list = NULL;
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = passive ? AI_PASSIVE : 0 };
 	char host[HOST_BYTES];
 	const char *port = split(address, host);
+	int ret = port != NULL ? getaddrinfo(host, port, &hints, list) : EAI_NONAME;
 
-	return port != NULL && getaddrinfo(host, port, &hints, &list) == 0 ? list : NULL;
+	return ret == 0 ? 0 : err_set(err, -EADDRNOTAVAIL, "%s: %s", address, gai_strerror(ret));
+}
+
+static int
+try_listen(const struct addrinfo *at, int backlog)
+{
+	int fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol), one = 1, ret;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, backlog) == 0)
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
 }
 
 int
 address_listen(const char *address, int backlog, struct err *err)
 {
-	struct addrinfo *info;
-	int fd, one = 1, ret;
+	struct addrinfo *list = NULL;
+	int fd, ret;
 
 	if (is_path(address)) {
 		fd = unix_listen(address, err);
@@ -83,19 +103,14 @@ address_listen(const char *address, int backlog, struct err *err)
 			listen(fd, backlog); /* more of them than it is made for */
 		return fd;
 	}
-	info = resolve(address, true);
-	if (info == NULL)
-		return err_set(err, -EINVAL, "%s: this machine has no such address", address);
-	fd = socket(info->ai_family, info->ai_socktype | SOCK_CLOEXEC, info->ai_protocol);
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	ret = fd >= 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, backlog) == 0 ? 0 : -errno;
-	freeaddrinfo(info);
-	if (ret == 0)
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return err_set(err, ret, "%s: cannot listen there: %s", address, strerror(-ret));
+	ret = resolve(address, true, &list, err);
+	if (ret < 0)
+		return ret;
+	fd = -EADDRNOTAVAIL;
+	for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next)
+		fd = try_listen(at, backlog);
+	freeaddrinfo(list);
+	return fd >= 0 ? fd : err_set(err, fd, "%s: cannot listen there: %s", address, strerror(-fd));
 }
 
 /* Waits for a connection that has begun. @return 0 or negative errno */
@@ -129,24 +144,26 @@ try_connect(int family, const struct sockaddr *to, socklen_t size)
 }
 
 int
-address_connect(const char *address)
+address_connect(const char *address, struct err *err)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
-	struct addrinfo *info;
-	int ret;
+	struct addrinfo *list = NULL;
+	int fd = -EADDRNOTAVAIL, ret;
 
 	if (is_path(address)) {
 		if (strlen(address) >= sizeof(to.sun_path))
-			return -ENAMETOOLONG;
+			return err_set(err, -ENAMETOOLONG, "%s: %s", address, strerror(ENAMETOOLONG));
 		strcpy(to.sun_path, address);
-		return try_connect(AF_UNIX, (const struct sockaddr *)&to, sizeof(to));
+		fd = try_connect(AF_UNIX, (const struct sockaddr *)&to, sizeof(to));
+		return fd >= 0 ? fd : err_set(err, fd, "%s: %s", address, strerror(-fd));
 	}
-	info = resolve(address, false);
-	if (info == NULL)
-		return -EHOSTUNREACH;
-	ret = try_connect(info->ai_family, info->ai_addr, info->ai_addrlen);
-	freeaddrinfo(info);
-	return ret;
+	ret = resolve(address, false, &list, err);
+	if (ret < 0)
+		return ret;
+	for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next)
+		fd = try_connect(at->ai_family, at->ai_addr, at->ai_addrlen);
+	freeaddrinfo(list);
+	return fd >= 0 ? fd : err_set(err, fd, "%s: %s", address, strerror(-fd));
 }
 
 void

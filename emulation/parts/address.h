@@ -12,8 +12,11 @@ bool address_is_local(const char *address);
 int address_check(const char *address, struct err *err);
 /* @param backlog  that may come at once. @return descriptor, closed on exec; or negative errno with err set */
 int address_listen(const char *address, int backlog, struct err *err);
-/* Tries once, and waits for ADDRESS_TRY_NS at most. @return descriptor, closed on exec; or negative errno: nobody is there */
+/*
+ * Tries all addresses that a name has once, and waits for ADDRESS_TRY_NS at most for each.
+ * @return descriptor, closed on exec; or negative errno with err set: nobody is there
+ */
 #define ADDRESS_TRY_NS 500000000
-int address_connect(const char *address);
+int address_connect(const char *address, struct err *err);
 /* A listener's path goes with it. */
 void address_close(const char *address, int fd);

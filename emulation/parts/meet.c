@@ -29,7 +29,8 @@ struct meeting {
 	struct stranger strangers[STRANGERS]; /* [count] */
 	uint32_t count;
 	uint64_t deadline_ns;
-	bool refused; /* somebody was sent away for his token */
+	bool refused;    /* somebody was sent away for his token */
+	struct err last; /* why the part that is visited could not be connected to */
 };
 
 static bool
@@ -118,12 +119,14 @@ visit(struct meeting *m, uint32_t part, struct err *err)
 	int fd = -1, ret = 0, known = 0;
 
 	while (fd < 0 && !due(m, err, &ret)) {
-		fd = address_connect(m->meet->addresses[part]);
+		m->last = (struct err){ 0 };
+		fd = address_connect(m->meet->addresses[part], &m->last);
 		if (fd < 0)
 			poll(NULL, 0, POLL_MS);
 	}
 	if (fd < 0)
 		return ret;
+	m->last = (struct err){ 0 };
 	ret = channel_init(channel, fd);
 	if (ret < 0)
 		return err_set(err, ret, "%s: %s", m->meet->addresses[part], strerror(-ret));
@@ -263,8 +266,9 @@ name_missing(const struct meeting *m, struct err *err)
 		m->meet->name(m->meet->ctx, p, name);
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at != 0 ? ", " : "", name);
 	}
-	return err_set(err, -ETIMEDOUT, "%s did not come within %.0f s (limits.connect)%s", text,
-		       (double)m->meet->timeout_ns / 1e9, m->refused ? "; somebody with another token was sent away" : "");
+	return err_set(err, -ETIMEDOUT, "%s did not come within %.0f s (limits.connect)%s%s%s", text,
+		       (double)m->meet->timeout_ns / 1e9, m->last.text[0] != '\0' ? "; " : "", m->last.text,
+		       m->refused ? "; somebody with another token was sent away" : "");
 }
 
 int

@@ -191,7 +191,7 @@ parts_number(const char *text, struct parts_options *options, struct err *err)
 {
 	char rest;
 
-	if (sscanf(text, "%" SCNu32 "/%" SCNu32 "%c", &options->which, &options->count, &rest) == 2 &&
+	if (sscanf(text, "%4" SCNu32 "/%4" SCNu32 "%c", &options->which, &options->count, &rest) == 2 &&
 	    options->count >= 2 && options->count <= PARTS_MAX && options->which < options->count &&
 	    strspn(text, "0123456789/") == strlen(text))
 		return 0;
