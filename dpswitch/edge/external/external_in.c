@@ -321,7 +321,8 @@ static uint16_t
 dequeue(struct external *host, struct external_nic *nic)
 {
 	struct rte_mbuf *mbufs[PORT_BURST];
-	uint32_t room = EXTERNAL_STAGE - nic->staged;
+	/* What the NIC sends back is staged, too, whether there is room for it or not. */
+	uint32_t room = nic->staged < EXTERNAL_STAGE ? EXTERNAL_STAGE - nic->staged : 0;
 	struct alike alike = { 0 };
 	uint16_t n, i;
 

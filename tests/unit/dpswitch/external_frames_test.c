@@ -299,6 +299,36 @@ polls_are_sent_back_when_they_came(void **state)
 	xrig_stop(&x);
 }
 
+/* One whose NIC is full, and paused, sends polls back all the same; it takes no more of its host's frames for that. */
+static void
+a_full_nic_stays_so_when_polls_turn(void **state)
+{
+	static const char storm[] =
+		"faults = ( { kind = \"pfc-storm\"; port = \"S2:2\"; start = \"1ms\"; duration = \"4ms\"; } );";
+	struct xrig x = { 0 };
+
+	(void)state;
+	sent_back = 0;
+	pair_start(&x, storm, 2);
+	x.f.fabric->hooks.sent = look_at_times;
+	for (uint32_t i = 0; i < 200; i++) {
+		port_rig_hold(x.ports[PAIR_A], (1500 + 13 * i) * UINT64_C(1000));
+		send_control(&x, PAIR_A, PKT_POLL, 100 + i, POLL_VICTIM | POLL_ACKS);
+	}
+	pair_send(&x, PAIR_B, 6000, 900);
+	xrig_run(&x, 20 * PS_PER_MS);
+	assert_in_range(sent_back, 100, 200);
+	for (uint32_t i = 0; i < 6000; i++) {
+		uint64_t at_ns = x.ports[PAIR_B]->received_ns[i];
+
+		if (at_ns > 1500 * 1000 && at_ns < 4980 * 1000)
+			fail_msg("frame %u was taken at %llu ns", i, (unsigned long long)at_ns);
+	}
+	assert_int_equal(x.ports[PAIR_A]->nout, 6000);
+	assert_true(frig_conserves(&x.f));
+	xrig_stop(&x);
+}
+
 int
 main(void)
 {
@@ -310,6 +340,7 @@ main(void)
 		cmocka_unit_test(arp_is_answered_and_noise_is_dropped_by_name),
 		cmocka_unit_test(polls_are_answered_and_notifications_delivered),
 		cmocka_unit_test(polls_are_sent_back_when_they_came),
+		cmocka_unit_test(a_full_nic_stays_so_when_polls_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
