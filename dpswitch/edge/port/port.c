@@ -8,6 +8,12 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include "common/hash.h"
+
+#define POOL_NAME_ROOM (RTE_MEMPOOL_NAMESIZE - sizeof("port_")) /* of a host's name, with the end */
+#define DIGITS 8
 
 /*
  * What was freed last is given out first, so that few frames under way stay few in the cache; a ring, which pools have by default,
@@ -15,6 +21,22 @@
  */
 #define POOL_OPS "stack"
 #define POOL_CACHE 128
+
+/* DPDK takes fewer characters than a host's name may have: a longer one is cut, and told from others by a digest of all of it. */
+static void
+name_pool(char pool[RTE_MEMPOOL_NAMESIZE], const char *host)
+{
+	char padded[PORT_MAX_NAME] = "";
+	size_t length = strlen(host);
+
+	if (length < POOL_NAME_ROOM) {
+		snprintf(pool, RTE_MEMPOOL_NAMESIZE, "port_%s", host);
+		return;
+	}
+	memcpy(padded, host, length);
+	snprintf(pool, RTE_MEMPOOL_NAMESIZE, "port_%.*s-%0*x", (int)(POOL_NAME_ROOM - DIGITS - 2), host, DIGITS,
+		 (uint32_t)digest_bytes(DIGEST_INIT, padded, sizeof(padded)));
+}
 
 int
 port_init(struct port *port, const struct port_ops *ops, const struct port_config *config, struct err *err)
@@ -30,7 +52,7 @@ port_init(struct port *port, const struct port_ops *ops, const struct port_confi
 			       sizeof(port->name) - 1);
 	port->ops = ops;
 	strcpy(port->name, config->name);
-	snprintf(pool, sizeof(pool), "port_%.18s", config->name);
+	name_pool(pool, config->name);
 	port->pool = rte_pktmbuf_pool_create_by_ops(pool, mbufs, mbufs > 4 * POOL_CACHE ? cache : 0, 0,
 						    (uint16_t)(RTE_PKTMBUF_HEADROOM + room_bytes), (int)rte_socket_id(),
 						    POOL_OPS);

@@ -84,6 +84,30 @@ a_device_is_opened_by_its_arguments(void **state)
 	port_close(port);
 }
 
+/* Hosts' names may be longer than those that DPDK takes, and differ at their ends alone. */
+static void
+long_names_are_told_apart(void **state)
+{
+	static const char *const names[] = { "rack-01-compute-node-1", "rack-01-compute-node-2", "rack-01-compute-no",
+					     "a-name-of-forty-seven-characters-which-is-most1",
+					     "a-name-of-forty-seven-characters-which-is-most2" };
+	struct port *ports[5];
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		const struct port_config config = { .name = names[i], .mbufs = 1023 };
+		struct err err = { 0 };
+		char device[32];
+
+		snprintf(device, sizeof(device), "net_null%zu", i);
+		ports[i] = port_ethdev_create(&config, device, &err);
+		if (ports[i] == NULL)
+			fail_msg("%s", err.text);
+	}
+	for (size_t i = 0; i < 5; i++)
+		port_close(ports[i]);
+}
+
 static void
 a_wrong_device_says_what_is_wrong(void **state)
 {
@@ -194,6 +218,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_is_opened_by_its_arguments),
+		cmocka_unit_test(long_names_are_told_apart),
 		cmocka_unit_test(a_wrong_device_says_what_is_wrong),
 		cmocka_unit_test(af_packet_carries_frames_over_a_veth_pair),
 		cmocka_unit_test(a_tap_joins_the_kernel),
