@@ -84,7 +84,8 @@ static const struct argp argp = {
 	       "it; "
 	       "which kinds of ports it can open, by opening one of each; and what the others miss. Exit status 0 if a "
 	       "host "
-	       "with a kernel of its own works, of the kinds asked about, or, where only ports are, one of those; else 1.",
+	       "with a kernel of its own works, of the kinds asked about; where no such are, a port; where no ports are, "
+	       "either, whatever else was asked about; else 1.",
 };
 
 static void
@@ -181,20 +182,24 @@ print_json(void)
 	return rc;
 }
 
-/* Of hosts with a kernel of their own; of ports, where only those were asked about. */
+/* Of hosts with a kernel of their own, if any was asked about; else of ports; else of the others. */
 static bool
 any_works(void)
 {
-	bool guests = false, guest_works = false, port_works = false;
+	bool guests = false, guest_works = false, ports = false, port_works = false, other_works = false;
 
 	for (size_t i = 0; i < NCHECKUPS; i++) {
 		const struct checkup *checkup = &checkups[i];
 
 		guests |= checkup->chosen && checkup->guest != NULL;
 		guest_works |= checkup->chosen && checkup->guest != NULL && checkup->works;
+		ports |= checkup->chosen && checkup->port != NULL;
 		port_works |= checkup->chosen && checkup->port != NULL && checkup->works;
+		other_works |= checkup->chosen && checkup->works;
 	}
-	return guests ? guest_works : port_works;
+	if (guests)
+		return guest_works;
+	return ports ? port_works : other_works;
 }
 
 int

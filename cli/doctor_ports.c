@@ -15,6 +15,8 @@
 #include "common/clock.h"
 
 #define MAX_SAID sizeof(((struct err *)NULL)->text)
+#define OPEN_NS 15000000000ULL /* of them EAL takes a tenth of a second, and the reset of a NIC some */
+#define OPEN_POLL_NS 2000000ULL
 #define HUGEPAGES "/sys/kernel/mm/hugepages"
 
 /* What a kind needs besides dpswitch. */
@@ -95,8 +97,7 @@ explain(struct checkup *checkup, const char *said)
 		err_set(&checkup->err, -EPERM, "takes %s: run as root, or setcap %s+ep on dpswitch", need->capability_name,
 			need->capability_name);
 	else
-		err_set(&checkup->err, -EIO, "%s",
-			said[0] != '\0' ? said : "dpswitch ended without a word: dpswitch --try-port");
+		err_set(&checkup->err, -EIO, "%s", said);
 }
 
 /* A driver that takes a NIC away from the kernel, for DPDK. */
@@ -144,6 +145,39 @@ find_nic(char address[NAME_MAX + 1], unsigned *nics)
 	return found;
 }
 
+/* Waits for it to end. @return its status; -1 with the checkup's err set: it did not */
+static int
+wait_for(struct checkup *checkup, pid_t pid)
+{
+	uint64_t end_ns = clock_now_ns() + OPEN_NS;
+	int status;
+
+	while (!child_poll(pid, &status)) {
+		if (clock_now_ns() >= end_ns) {
+			child_end(pid);
+			return err_set(&checkup->err, -1, "dpswitch was not through with it in %llu s: stuck, or stopped",
+				       OPEN_NS / 1000000000ULL);
+		}
+		clock_sleep_until_ns(clock_now_ns() + OPEN_POLL_NS);
+	}
+	return status;
+}
+
+/* What dpswitch wrote; how it ended, where it wrote nothing. */
+static void
+read_said(const char *path, int status, char said[MAX_SAID])
+{
+	FILE *file = fopen(path, "r");
+	char text[64];
+
+	if (file != NULL) {
+		said[fread(said, 1, MAX_SAID - 1, file)] = '\0';
+		fclose(file);
+	}
+	if (said[0] == '\0')
+		snprintf(said, MAX_SAID, "dpswitch %s, without a word", child_text(status, text, sizeof(text)));
+}
+
 /* Opens a port by dpswitch. @param said  what it says where it fails */
 static void
 open_port(struct checkup *checkup, const char *dir, const char *where, char said[MAX_SAID])
@@ -151,22 +185,20 @@ open_port(struct checkup *checkup, const char *dir, const char *where, char said
 	struct child_args args = { .argv = { "dpswitch", "--try-port", where, "--out", dir, "--eal", "--log-level=*:1" },
 				   .count = 7 };
 	char program[PATH_MAX], path[PATH_MAX];
-	FILE *file;
+	int status;
 	pid_t pid;
 
 	said[0] = '\0';
+	snprintf(path, sizeof(path), "%s/port.txt", dir);
+	unlink(path); /* of the port before */
 	if (child_find("dpswitch", "dpswitch", program, sizeof(program), &checkup->err) < 0)
 		return;
 	pid = child_start(program, &args, false, &checkup->err);
 	if (pid < 0)
 		return;
-	checkup->works = child_wait(pid) == 0;
-	snprintf(path, sizeof(path), "%s/port.txt", dir);
-	file = fopen(path, "r");
-	if (file != NULL) {
-		said[fread(said, 1, MAX_SAID - 1, file)] = '\0';
-		fclose(file);
-	}
+	status = wait_for(checkup, pid);
+	checkup->works = status == 0;
+	read_said(path, status, said);
 }
 
 /* A file for net_pcap to read: a header without frames. */

@@ -3,14 +3,24 @@
 """The doctor opens a port of each kind, and says what one misses where it cannot."""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
-from harness import ROCELAB, check, command
+from harness import BUILD, ROCELAB, check, command, scratch
+
+# In place of dpswitch: a port that fails with words, one that ends it, and one with which it is never through.
+STAND_IN = """#!/bin/sh
+case $2 in
+*memif*) echo -n "words about memif" > "$4/port.txt"; exit 1;;
+*ring*) kill -SEGV $$;;
+*) exec sleep 300;;
+esac
+"""
 
 
-def ask(*kinds, before=()):
-    done = subprocess.run([*before, ROCELAB, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=300)
+def ask(*kinds, before=(), program=ROCELAB):
+    done = subprocess.run([*before, program, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=300)
     return done.returncode, {row["kind"]: row for row in json.loads(done.stdout)}
 
 
@@ -29,3 +39,16 @@ if os.geteuid() == 0 and shutil.which("setpriv"):
 check("WHAT IT IS" in command(ROCELAB, "doctor", "null").stdout, "a table for people")
 done = command(ROCELAB, "doctor", "token-ring", expect=2)
 check("hugepages" in done.stderr, "a kind there is not is refused, and those that there are are named", done.stderr)
+for kind in ("embedded", "hugepages"):
+    code, rows = ask(kind)
+    check(code == (0 if rows[kind]["works"] else 1), f"{kind} alone: the exit status is its", (code, rows))
+
+place = scratch()
+shutil.copy(ROCELAB, place)
+shutil.copy(BUILD / "rxe-hosts" / "guest" / "rxe-guest-init", place)
+(place / "dpswitch").write_text(STAND_IN)
+(place / "dpswitch").chmod(0o755)
+code, rows = ask("memif", "ring", "null", program=pathlib.Path(place) / "rocelab")
+check(code == 1 and rows["memif"]["missing"] == "words about memif", "what dpswitch says is told", rows)
+check("killed (signal 11" in rows["ring"]["missing"], "not of another port, where it says nothing", rows)
+check("in 15 s" in rows["null"]["missing"], "one that is stuck is not waited for", rows)
