@@ -12,6 +12,8 @@
 
 #include "common/grow.h"
 
+_Static_assert(CHANNEL_OUT_BYTES == 64 * 1024 * 1024, "channel_flaw() says so");
+
 #define READ_BYTES (128u * 1024)
 /* Frames that arrive meanwhile are looked at before more are read: so many reads in a row. */
 #define READS 16
@@ -174,4 +176,10 @@ channel_coming(const struct channel *channel)
 		return PARTS_NONE;
 	memcpy(&hdr, channel->in + channel->in_head, sizeof(hdr));
 	return hdr.type;
+}
+
+const char *
+channel_flaw(const struct channel *channel)
+{
+	return channel->error == ENOBUFS ? "it leaves more than 64 MB unread" : strerror(channel->error);
 }

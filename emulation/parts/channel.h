@@ -48,6 +48,9 @@ bool channel_read(struct channel *channel);
 /* @return 1 with the next whole message; 0: none yet; -EPROTO with err set: it is none */
 int channel_take(struct channel *channel, struct channel_message *message, struct err *err);
 
+/* @return what channel->error means, for people */
+const char *channel_flaw(const struct channel *channel);
+
 /* @return the type of the message that is coming in, as its header says; PARTS_NONE: there is none, or not that much of it */
 enum parts_type channel_coming(const struct channel *channel);
 

@@ -176,7 +176,7 @@ take_in(struct parts *parts, uint32_t from)
 	if (got < 0)
 		parts_lose(parts, from, err.text);
 	else if (peer->channel.error != 0 && !peer->bye) /* one that has said all may be gone */
-		parts_lose(parts, from, strerror(peer->channel.error));
+		parts_lose(parts, from, channel_flaw(&peer->channel));
 	else if (peer->channel.ended && !peer->bye)
 		parts_lose(parts, from, "its program has ended");
 	else if (peer->channel.ended && parts->which == 0 && !peer->done)

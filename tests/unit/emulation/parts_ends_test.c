@@ -60,6 +60,22 @@ test_gone(void **state)
 	rig_close(&rig);
 }
 
+/* One that takes nothing is lost once 64 MB wait for it, and why is told. */
+static void
+test_takes_nothing(void **state)
+{
+	static const uint8_t body[PARTS_MAX_BODY];
+	struct rig rig = rig_open(1, false, "");
+
+	(void)state;
+	for (size_t put = 0; put <= CHANNEL_OUT_BYTES + sizeof(body); put += sizeof(body))
+		channel_put(&rig.parts->peers[0].channel, PARTS_REPORT, body, sizeof(body), NULL, 0);
+	parts_take_in(rig.parts);
+	assert_true(rig.parts->peers[0].lost);
+	assert_non_null(strstr(rig.parts->why, "leaves more than 64 MB unread"));
+	rig_close(&rig);
+}
+
 /* Somebody has much to take before what is said last. */
 static void
 fill(struct rig *rig, uint32_t peer, int messages)
@@ -335,11 +351,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gone_after_bye),       cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_bye_to_others),        cmocka_unit_test(test_told_over_tcp),
-		cmocka_unit_test(test_first_lets_go),        cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_late_start),           cmocka_unit_test(test_trickle),
-		cmocka_unit_test(test_early_for_next_phase), cmocka_unit_test(test_waits_asleep),
+		cmocka_unit_test(test_gone_after_bye),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_takes_nothing),
+		cmocka_unit_test(test_bye_to_others),
+		cmocka_unit_test(test_told_over_tcp),
+		cmocka_unit_test(test_first_lets_go),
+		cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_late_start),
+		cmocka_unit_test(test_trickle),
+		cmocka_unit_test(test_early_for_next_phase),
+		cmocka_unit_test(test_waits_asleep),
 		cmocka_unit_test(test_never_done), /* the last: it has been interrupted */
 	};
 
