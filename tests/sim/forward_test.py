@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as folder:
         # 10 Gbps in the run's own time: no more than its rate, and what the switches let through of it
         most = 10e9 / 8 / (size + 24) * result["window_us"] * 1e-6 * result["windows"]
         check(0.9 < result["packets"] / most < 1.01, f"frames of {size} B at the link's rate", str(result))
-    command(FORWARD, scenario, "--out", folder, "--frame-bytes", 1000, "--seconds", "0.2", "--rings")
+    command(FORWARD, scenario, "--out", folder, "--frame-bytes", 1000, "--seconds", "0.2", "--round", "ring")
     result = json.loads((pathlib.Path(folder) / "forward.json").read_text())
     check(result["packets"] > 10000, "frames go round over rings", str(result))
     command(FORWARD, scenario, "--out", folder, "--frame-bytes", "200", "--seconds", "1", "--paced")
