@@ -255,7 +255,8 @@ route_pins_find(const struct route_pins *pins, const struct flow *flow)
 }
 
 int
-route_pins_attach(struct route_pins *pins, const struct flow_table *flows, struct err *err)
+route_pins_attach(struct route_pins *pins, const struct flow_table *flows, route_quiet_check *quiet, const void *of,
+		  struct err *err)
 {
 	bool *used = calloc(pins->count + 1, sizeof(*used));
 	int rc = 0;
@@ -276,7 +277,7 @@ route_pins_attach(struct route_pins *pins, const struct flow_table *flows, struc
 	for (size_t i = 0; rc == 0 && i < pins->count; i++) {
 		const struct route_pin *pin = &pins->pins[i];
 
-		if (!used[i])
+		if (!used[i] && !quiet(of, pin->src_node, pin->dst_node))
 			rc = cfg_fail(
 				&pin->where, NULL, err, "no flow of this scenario goes from %s to %s with these ports%s",
 				pins->topo->nodes[pin->src_node].name, pins->topo->nodes[pin->dst_node].name,

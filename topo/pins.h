@@ -40,12 +40,17 @@ struct route_pins {
 int route_pins_create(const struct cfg *cfg, const struct topo *topo, struct route_pins **pins, struct err *err);
 void route_pins_destroy(struct route_pins *pins);
 
+/* Has the scenario flows from one host to another that are switched off, and so are in no table? */
+typedef bool route_quiet_check(const void *of, uint32_t src_node, uint32_t dst_node);
+
 /*
  * Looks up the pin of every flow of the run once, for route_pinned_egress(). A pin that no flow uses is an error: its
- * addresses or ports are not what the scenario's flows have.
+ * addresses or ports are not what the scenario's flows have; but for those of flows that are switched off.
+ * @param of  what quiet is called with
  * @return 0, -EINVAL or -ENOMEM
  */
-int route_pins_attach(struct route_pins *pins, const struct flow_table *flows, struct err *err);
+int route_pins_attach(struct route_pins *pins, const struct flow_table *flows, route_quiet_check *quiet, const void *of,
+		      struct err *err);
 
 /* @return the pin of a flow, or NULL. pins may be NULL. */
 const struct route_pin *route_pins_find(const struct route_pins *pins, const struct flow *flow);

@@ -271,7 +271,7 @@ make_plan(struct scenario *sc, struct err *err)
 	if (ret == 0)
 		ret = scenario_check_hosts(sc, err);
 	if (ret == 0)
-		ret = route_pins_attach(sc->pins, &sc->plan->flows, err);
+		ret = route_pins_attach(sc->pins, &sc->plan->flows, traffic_is_quiet, sc->traffic, err);
 	if (ret == 0)
 		ret = scenario_prepare_inband(sc, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;

@@ -91,6 +91,29 @@ traffic_load(const struct cfg *cfg, const struct topo *topo, uint64_t seed, stru
 	return NULL;
 }
 
+static bool
+has_node(const struct endpoints *of, uint32_t node)
+{
+	for (uint32_t i = 0; i < of->count; i++)
+		if (of->ends[i].node == node)
+			return true;
+	return false;
+}
+
+bool
+traffic_is_quiet(const void *of, uint32_t src_node, uint32_t dst_node)
+{
+	const struct traffic *traffic = of;
+
+	for (uint32_t i = 0; i < traffic->ngenerators; i++) {
+		const struct generator *g = traffic->generators[i];
+
+		if (!g->enabled && has_node(&g->from, src_node) && has_node(&g->to, dst_node))
+			return true;
+	}
+	return false;
+}
+
 void
 traffic_destroy(struct traffic *traffic)
 {

@@ -69,6 +69,10 @@ def generator():
     check(generated(off, "mice") == [] and generated(both, "mice") != [], "generator: it sends nothing")
     cut = [[line.split(",")[:7] for line in generated(run, "others")] for run in (off, both)]
     check(cut[0] == cut[1] != [], "generator: the other's flows have the same ports, sizes and starts")
+    pinned = """generators = ( { kind = "poisson"; src = [ "h0" ]; dst = [ "h4" ]; bytes = "20KB"; load = 0.1; until = "100us"; } );
+paths = ( { src = "h0"; dst = "h4"; data = [ "l0:6", "s1:2", "l1:1" ]; } );"""
+    off = rocelab(scenario_file(FABRIC + RING + pinned), "--set", "generators.[0].enabled=false")
+    check(rows(off, "0") == rows(rocelab(scenario_file(FABRIC + RING)), "0") != [], "generator: its paths may stay in the scenario")
 
 
 def inert():

@@ -229,6 +229,15 @@ make_pins(const struct cfg *cfg, const struct topo *topo)
 	return pins;
 }
 
+static bool
+nothing_is_quiet(const void *of, uint32_t src_node, uint32_t dst_node)
+{
+	(void)of;
+	(void)src_node;
+	(void)dst_node;
+	return false;
+}
+
 static void
 test_pins(void **state)
 {
@@ -251,7 +260,7 @@ test_pins(void **state)
 	assert_path(&routing, &flows[0], true, "19:1 3:4 7:4 11:1 5:1 0:2");
 	assert_path(&routing, &flows[1], false, "13:1 0:4 5:4 11:2 7:2 3:2");
 
-	assert_int_equal(route_pins_attach(pins, &all, &err), 0);
+	assert_int_equal(route_pins_attach(pins, &all, nothing_is_quiet, NULL, &err), 0);
 	assert_int_equal(route_pinned_egress(pins, topo_find(topo, "6"), 0, false), 1);
 	assert_int_equal(route_pinned_egress(pins, topo_find(topo, "6"), 0, true), -1);
 	assert_int_equal(route_pinned_egress(pins, topo_find(topo, "7"), 0, true), 3);
@@ -259,7 +268,7 @@ test_pins(void **state)
 	assert_int_equal(route_pinned_egress(pins, topo_find(topo, "3"), 1, true), -1);
 	assert_int_equal(route_pinned_egress(pins, topo_find(topo, "0"), 2, false), -1);
 	assert_int_equal(route_pinned_egress(NULL, 0, 0, false), -1);
-	assert_int_equal(route_pins_attach(pins, &few, &err), -EINVAL);
+	assert_int_equal(route_pins_attach(pins, &few, nothing_is_quiet, NULL, &err), -EINVAL);
 	assert_string_equal(err.text, "t.cfg:7: paths.[1]: no flow of this scenario goes from 13 to 19 with these ports");
 
 	assert_int_equal(route_choose(&routing, topo_find(topo, "4"), &flows[0], false, &choice), 0);
