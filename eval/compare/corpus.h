@@ -9,7 +9,7 @@
 #include "eval/compare/rule.h"
 #include "eval/odd/build.h"
 
-#define COMPARE_VERSION 2 /* of the corpus: another where the same seed makes another case, or a rule changes */
+#define COMPARE_VERSION 3 /* of the corpus: another where the same seed makes another case, or a rule changes */
 #define COMPARE_ROUNDS 20 /* cases of a fault: all fabrics x all workloads */
 #define COMPARE_RULES 14
 /* Of the job: R-Pingmesh's first period, of 200 ms, is over, and was a healthy one. */
@@ -95,6 +95,7 @@ int compare_imbalance(struct odd_case *c, struct err *err);
 int compare_polarisation(struct odd_case *c, struct err *err);
 int compare_storm(struct odd_case *c, struct err *err);
 int compare_deadlock(struct odd_case *c, struct err *err);
+int compare_deadlock_outside(struct odd_case *c, struct err *err);
 int compare_loop(struct odd_case *c, struct err *err);
 int compare_silent(struct odd_case *c, struct err *err);
 int compare_loss(struct odd_case *c, struct err *err);

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A PFC deadlock by cyclic buffer dependency, begun from within (Hawkeye): by bad routes two bundles of flows each go three hops
- * along a circle of four switches, up, down, up and down again, before they leave it. Two of its ports get twice what they can
- * send; what they hold back holds back all others.
+ * PFC deadlocks by cyclic buffer dependency (Hawkeye): by bad routes flows of others go along a circle of four switches, up, down,
+ * up and down again. Begun from within, two bundles go three hops of it each, and two of its ports get twice what they can send;
+ * what they hold back holds back all others. Begun from without, four streams go two hops each and leave room, until a host that
+ * one of them goes to pauses its switch for good: what that stream fills holds back the next, and so on round the circle.
  */
 #include <errno.h>
 #include <inttypes.h>
 
+#include "common/array.h"
 #include "eval/compare/corpus.h"
 
 #define TRIES 1000
 #define CIRCLE 4
 #define FLOWS 2 /* of a bundle */
 #define SPORT 30000
+/* A stream's: less than the job's own, so that queues in the circle that the job makes hold back the job, and not a stream. */
+#define LOAD 0.05
+#define MESSAGE_BYTES 65536
+#define LEAD_NS 300000       /* streams are there for so long before the pause, */
+#define BEHIND_NS 20000000.0 /* and behind it for as long as all their buffers take to fill */
 
 /* In the order that packets take: a leaf or edge, one above, another leaf or edge below both, another above. */
 struct circle {
@@ -108,6 +115,28 @@ go_on(struct odd_case *c, uint32_t node, uint32_t dst, struct route_path *way)
 	}
 }
 
+static void
+add_path(struct odd_case *c, uint32_t src, uint32_t dst, const struct route_path *way)
+{
+	const struct topo *topo = c->loaded->topo;
+	char port[64];
+
+	odd_add(c, ODD_PATHS, "{ src = \"%s\"; dst = \"%s\"; data = [", topo->nodes[src].name, topo->nodes[dst].name);
+	for (uint32_t i = 0; i < way->hops; i++)
+		odd_more(c, ODD_PATHS, "%s \"%s\"", i != 0 ? "," : "", odd_port_name(c, way->ports[i], port));
+	odd_more(c, ODD_PATHS, " ]; }");
+}
+
+/* From the circle's first-th switch so many hops along it, and on to a host. */
+static void
+go_round(struct odd_case *c, const struct circle *circle, uint32_t first, uint32_t hops, uint32_t dst,
+	 struct route_path *way)
+{
+	for (uint32_t i = 0; i < hops; i++)
+		way->ports[way->hops++] = circle->ports[(first + i) % CIRCLE];
+	go_on(c, circle->nodes[(first + hops) % CIRCLE], dst, way);
+}
+
 /* A bundle that comes to the circle's first-th switch. @return false: nobody is there to send or receive it */
 static bool
 add_bundle(struct odd_case *c, const struct circle *circle, uint32_t first, uint64_t start_ns)
@@ -115,19 +144,11 @@ add_bundle(struct odd_case *c, const struct circle *circle, uint32_t first, uint
 	const struct topo *topo = c->loaded->topo;
 	uint32_t src = bystander(c, circle, circle->nodes[first]), dst = bystander(c, circle, TOPO_NONE);
 	struct route_path way = { .hops = 0 };
-	char port[64];
 
 	if (src == TOPO_NONE || dst == TOPO_NONE)
 		return false;
-	while (way.hops < CIRCLE - 1) {
-		way.ports[way.hops] = circle->ports[(first + way.hops) % CIRCLE];
-		way.hops++;
-	}
-	go_on(c, circle->nodes[(first + CIRCLE - 1) % CIRCLE], dst, &way);
-	odd_add(c, ODD_PATHS, "{ src = \"%s\"; dst = \"%s\"; data = [", topo->nodes[src].name, topo->nodes[dst].name);
-	for (uint32_t i = 0; i < way.hops; i++)
-		odd_more(c, ODD_PATHS, "%s \"%s\"", i != 0 ? "," : "", odd_port_name(c, way.ports[i], port));
-	odd_more(c, ODD_PATHS, " ]; }");
+	go_round(c, circle, first, CIRCLE - 1, dst, &way);
+	add_path(c, src, dst, &way);
 	for (uint32_t i = 0; i < FLOWS; i++)
 		odd_add(c, ODD_FLOWS,
 			"{ src = \"%s\"; dst = \"%s\"; sport = %u; bytes = \"%" PRIu64 "B\"; start = \"%" PRIu64 "ns\"; }",
@@ -148,5 +169,83 @@ compare_deadlock(struct odd_case *c, struct err *err)
 	start_ns = compare_start_ns(c);
 	if (!find_circle(c, &circle) || !add_bundle(c, &circle, 0, start_ns) || !add_bundle(c, &circle, 2, start_ns))
 		return err_set(err, -EAGAIN, "no circle of buffers");
+	return 0;
+}
+
+/* The way that a packet for a host would take, backwards: from the host's switch to the node. */
+static void
+come_from(struct odd_case *c, uint32_t src, uint32_t node, struct route_path *way)
+{
+	const struct topo *topo = c->loaded->topo;
+	struct route_path there = { .hops = 0 };
+
+	go_on(c, node, src, &there);
+	for (uint32_t i = there.hops - 1; i-- > 0;)
+		way->ports[way->hops++] = topo->ports[there.ports[i]].peer_port;
+}
+
+static bool
+add_stream(struct odd_case *c, const struct circle *circle, uint32_t first, const uint32_t ends[2], uint64_t start_ns)
+{
+	const struct topo_node *nodes = c->loaded->topo->nodes;
+	struct route_path way = { .hops = 0 };
+
+	if (ends[0] == TOPO_NONE || ends[1] == TOPO_NONE)
+		return false;
+	if (!is_edge(c->loaded->topo, circle->nodes[first]))
+		come_from(c, ends[0], circle->nodes[first], &way);
+	go_round(c, circle, first, CIRCLE / 2, ends[1], &way);
+	add_path(c, ends[0], ends[1], &way);
+	odd_add(c, ODD_GENERATORS,
+		"{ kind = \"poisson\"; name = \"stream%u\"; src = [ \"%s\" ]; dst = [ \"%s\" ]; bytes = \"%d\"; load = "
+		"%.2f; "
+		"connections = 4; start = \"%" PRIu64 "ns\"; until = \"%" PRIu64 "ns\"; }",
+		first, nodes[ends[0]].name, nodes[ends[1]].name, MESSAGE_BYTES, LOAD, start_ns - LEAD_NS,
+		start_ns + (uint64_t)(BEHIND_NS * c->scale));
+	return true;
+}
+
+/* @return a host of none of the circle's switches, nor of another's; TOPO_NONE: there is none */
+static uint32_t
+beyond(struct odd_case *c, const struct circle *circle, uint32_t but)
+{
+	const struct topo *topo = c->loaded->topo;
+
+	for (uint32_t i = 0; i < TRIES; i++) {
+		uint32_t host = bystander(c, circle, TOPO_NONE);
+
+		if (host == TOPO_NONE || but == TOPO_NONE ||
+		    topo_port_of(topo, host, 0)->peer != topo_port_of(topo, but, 0)->peer)
+			return host;
+	}
+	return TOPO_NONE;
+}
+
+int
+compare_deadlock_outside(struct odd_case *c, struct err *err)
+{
+	struct circle circle;
+	uint32_t within[2], there, back;
+	uint64_t start_ns;
+	int ret = compare_begin(c, err);
+
+	if (ret < 0)
+		return ret;
+	start_ns = compare_start_ns(c);
+	if (!find_circle(c, &circle))
+		return err_set(err, -EAGAIN, "no circle of buffers");
+	within[0] = bystander(c, &circle, circle.nodes[0]);
+	within[1] = bystander(c, &circle, circle.nodes[2]);
+	there = beyond(c, &circle, TOPO_NONE);
+	back = there != TOPO_NONE ? beyond(c, &circle, there) : TOPO_NONE;
+
+	const uint32_t ends[CIRCLE][2] = {
+		{ within[0], within[1] }, { back, there }, { within[1], within[0] }, { there, back }
+	};
+
+	for (uint32_t first = 0; first < ARRAY_LEN(ends); first++)
+		if (!add_stream(c, &circle, first, ends[first], start_ns))
+			return err_set(err, -EAGAIN, "no hosts for the streams of a circle");
+	odd_fault(c, "pfc-storm", c->loaded->topo->nodes[there].first_port, start_ns, 0, " ");
 	return 0;
 }

@@ -32,7 +32,7 @@ def merged(root, parts):
     compare(*SMALL, "--merge", *reversed(parts), "--out", root / "again")
     text = (root / "merged/compare.json").read_bytes()
     check(text == (root / "again/compare.json").read_bytes(), "merged in any order it is the same")
-    check(f"{CASES} of 600 cases" in first.stdout, "the merge has all cases", first.stdout)
+    check(f"{CASES} of 620 cases" in first.stdout, "the merge has all cases", first.stdout)
     few = compare(*SMALL, "--merge", *parts, "--cases", ONE_RUN, "--out", root / "few", "--json")
     whole = compare(*SMALL, "--cases", ONE_RUN, "--out", root / "whole", "--json")
     check(few.stdout == whole.stdout and (root / "few/compare.json").read_bytes() == (root / "whole/compare.json").read_bytes(),
@@ -90,7 +90,7 @@ def resumed(root):
     recording = runs[0].with_name("records.bin")
     recording.mkdir()
     done = compare(*args, expect=1)
-    check("failed" in told(done) and f"{ONE_RUN - 1} of 600 cases" in done.stdout, "a run that breaks is told, its case not counted",
+    check("failed" in told(done) and f"{ONE_RUN - 1} of 620 cases" in done.stdout, "a run that breaks is told, its case not counted",
           told(done))
     recording.rmdir()
 

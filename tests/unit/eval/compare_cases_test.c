@@ -19,6 +19,7 @@
 #define LEAST_CASES 500
 #define LEAST_OF_A_FAULT 15
 #define SCALE 0.2
+#define CIRCLE 4 /* switches of a deadlock */
 
 static char path[] = "/tmp/rocelab-compare-XXXXXX";
 
@@ -113,6 +114,46 @@ every_fault_can_be_made_and_left_out(void **state)
 		assert_true(cell.fault->is_clean ? suspects.count == background : suspects.count > background);
 		assert_true(suspects.count + 4 <= COMPARE_MAX_SETS);
 		suspects_fini(&suspects);
+		scenario_destroy(scenario);
+	}
+}
+
+/* Do pinned ways lead from one port to itself again: buffers that wait for each other? */
+static bool
+comes_back(const struct route_pins *pins, uint32_t from, uint32_t port, uint32_t depth)
+{
+	for (size_t p = 0; p < pins->count && depth <= CIRCLE; p++)
+		for (uint32_t hop = 0; hop + 1 < pins->pins[p].data.hops; hop++) {
+			const uint32_t *at = &pins->pins[p].data.ports[hop];
+
+			if (at[0] == port && (at[1] == from || comes_back(pins, from, at[1], depth + 1)))
+				return true;
+		}
+	return false;
+}
+
+/* From within by bundles alone; from without a host that gets one of the streams pauses its switch. */
+static void
+deadlocks_have_a_circle_of_buffers(void **state)
+{
+	(void)state;
+	for (uint32_t number = 0; number < compare_most_cases(); number++) {
+		const char *name = compare_cell(number).fault->group.name;
+		bool is_outside = strcmp(name, "pfc-deadlock-outside") == 0;
+		struct scenario *scenario;
+		struct err err = { 0 };
+		uint32_t in_circle = 0;
+
+		if (!is_outside && strcmp(name, "pfc-deadlock") != 0)
+			continue;
+		make(number, 5 + number);
+		scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
+		assert_non_null(scenario);
+		for (uint32_t port = 0; port < scenario->topo->nports; port++)
+			in_circle += comes_back(scenario->pins, port, port, 1);
+		assert_int_equal(in_circle, CIRCLE);
+		assert_int_equal(scenario->pins->count, is_outside ? 4 : 2);
+		assert_int_equal(scenario->faults.count, is_outside);
 		scenario_destroy(scenario);
 	}
 }
@@ -305,6 +346,7 @@ main(void)
 		cmocka_unit_test(every_fault_has_its_cases),
 		cmocka_unit_test(a_part_of_it_has_all_faults),
 		cmocka_unit_test(every_fault_can_be_made_and_left_out),
+		cmocka_unit_test(deadlocks_have_a_circle_of_buffers),
 		cmocka_unit_test(a_seed_makes_the_same_again),
 		cmocka_unit_test(who_can_see_what_is_a_matter_of_rules),
 		cmocka_unit_test(a_deadlock_is_a_circle_of_buffers),
