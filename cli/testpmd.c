@@ -2,6 +2,7 @@
 #include "cli/testpmd.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,8 @@
 #define PROGRAM "dpdk-testpmd"
 #define SHORT_NS 800000000ULL
 #define LONG_NS 2300000000ULL
+#define END_NS 10000000000ULL /* within which one that was told to end has ended */
+#define POLL_MS 20
 #define MAX_OUTPUT 65536
 #define MAX_ARGS 32
 #define TRIES 3 /* the longer of two runs may get less of a busy machine than the shorter */
@@ -98,20 +101,34 @@ end(const struct testpmd_ports *ports, int in)
 	dprintf(in, "quit\n");
 }
 
+/* @return bytes that it said, 0: no more is to come by then, or it says nothing */
+static size_t
+hear(int fd, char *to, size_t cap, uint64_t deadline_ns)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	while (clock_now_ns() < deadline_ns)
+		if (poll(&wait, 1, POLL_MS) > 0) {
+			n = read(fd, to, cap);
+			return n > 0 ? (size_t)n : 0;
+		}
+	return 0;
+}
+
 /* Reads what it says to the end. @return packets of its last count, that of all ports; negative: none */
 static double
-read_packets(int fd)
+read_packets(int fd, uint64_t deadline_ns)
 {
 	static const char label[] = "TX-packets:";
 	char *text = malloc(MAX_OUTPUT), *last = NULL;
-	size_t used = 0;
+	size_t used = 0, n;
 	double packets = -1;
-	ssize_t n;
 
-	while (text != NULL && used < MAX_OUTPUT - 1 && (n = read(fd, text + used, MAX_OUTPUT - 1 - used)) > 0)
-		used += (size_t)n;
 	if (text == NULL)
 		return -1;
+	while (used < MAX_OUTPUT - 1 && (n = hear(fd, text + used, MAX_OUTPUT - 1 - used, deadline_ns)) > 0)
+		used += n;
 	text[used] = '\0';
 	for (char *at = text; (at = strstr(at, label)) != NULL; at++)
 		last = at;
@@ -121,36 +138,79 @@ read_packets(int fd)
 	return packets;
 }
 
+/* Waits for its end, and makes it where it does not come. @return did it end by itself, and well? */
+static bool
+wait_for(pid_t pid, uint64_t deadline_ns, struct rusage *usage)
+{
+	bool killed = false;
+	int status;
+	pid_t got;
+
+	while ((got = wait4(pid, &status, killed ? 0 : WNOHANG, usage)) == 0) {
+		if (clock_now_ns() >= deadline_ns)
+			killed = kill(pid, SIGKILL) == 0;
+		else
+			poll(NULL, 0, POLL_MS);
+	}
+	return got == pid && !killed && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Its input and output are there. */
+static int
+follow(pid_t pid, const struct testpmd_ports *ports, const int ends[2], uint64_t length_ns, struct testpmd_run *run)
+{
+	struct rusage usage;
+	uint64_t deadline_ns;
+
+	if (ports->frame_bytes != 0)
+		begin(ports, ends[0]);
+	clock_sleep_until_ns(clock_now_ns() + length_ns);
+	if (ports->frame_bytes != 0)
+		end(ports, ends[0]);
+	close(ends[0]); /* the end of its input is its own */
+	deadline_ns = clock_now_ns() + END_NS;
+	run->packets = read_packets(ends[1], deadline_ns);
+	close(ends[1]);
+	if (!wait_for(pid, deadline_ns, &usage) || run->packets < 0)
+		return -EIO;
+	run->cpu_ns = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
+		      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
+	return 0;
+}
+
 static int
 run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, uint64_t length_ns, struct testpmd_run *run,
 	 struct err *err)
 {
-	struct rusage usage;
-	int in[2], out[2], status;
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	int in[2], out[2], ret;
 	pid_t pid;
 
-	if (pipe(in) < 0 || pipe(out) < 0)
+	if (pipe(in) < 0)
 		return err_set(err, -errno, "pipe: %s", strerror(errno));
+	if (pipe(out) < 0) {
+		ret = err_set(err, -errno, "pipe: %s", strerror(errno));
+		close(in[0]);
+		close(in[1]);
+		return ret;
+	}
 	pid = fork();
-	if (pid < 0)
-		return err_set(err, -errno, "fork: %s", strerror(errno));
 	if (pid == 0)
 		become_testpmd(mode, dir, ports, in, out);
 	close(in[0]);
 	close(out[1]);
-	if (ports->frame_bytes != 0)
-		begin(ports, in[1]);
-	clock_sleep_until_ns(clock_now_ns() + length_ns);
-	if (ports->frame_bytes != 0)
-		end(ports, in[1]);
-	close(in[1]); /* the end of its input is its own */
-	run->packets = read_packets(out[0]);
-	close(out[0]);
-	if (wait4(pid, &status, 0, &usage) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || run->packets < 0)
-		return err_set(err, -EIO, PROGRAM " --forward-mode=%s failed", mode);
-	run->cpu_ns = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e9 +
-		      (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
-	return 0;
+	if (pid < 0) {
+		ret = err_set(err, -errno, "fork: %s", strerror(errno));
+		close(in[1]);
+		close(out[0]);
+		return ret;
+	}
+	sigaction(SIGPIPE, &ignore, &before); /* one that has ended hears nothing */
+	ret = follow(pid, ports, (int[2]){ in[1], out[0] }, length_ns, run);
+	sigaction(SIGPIPE, &before, NULL);
+	return ret == 0 ? 0
+			: err_set(err, ret, PROGRAM " --forward-mode=%s failed, or did not end within %llu s of being told to",
+				  mode, END_NS / 1000000000ULL);
 }
 
 double
