@@ -57,7 +57,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 {
 	struct child_watch watch = { .pid = fabric };
 	bool ending = false;
-	int status;
+	int status, refused = EXIT_DONE;
 
 	while (!child_poll(fabric, &status)) {
 		if (!ending && launch->hosts != NULL && run_hosts_tend(launch->hosts, err) < 0) {
@@ -70,6 +70,11 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
+		if (!ending && launch_parts_refused(&fabric_parts) != EXIT_DONE) { /* the others would wait for it to come */
+			kill(fabric, SIGTERM);
+			launch_parts_ask(&fabric_parts);
+			refused = launch_parts_refused(&fabric_parts);
+		}
 		ending |= launch_parts_ended(&fabric_parts); /* it hears of it */
 		if (launch_abandoned() || ((ending || interrupt_asked()) && child_idle_ns(&watch) >= FABRIC_IDLE_NS))
 			kill(fabric, SIGKILL);
@@ -77,6 +82,8 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 	}
 	if (launch_parts_wait(&fabric_parts) != EXIT_DONE && status == EXIT_DONE)
 		status = EXIT_FAILED;
+	if (refused != EXIT_DONE && status != EXIT_DONE && status != EXIT_FAILED)
+		status = refused;
 	if (launch->hosts == NULL)
 		return status;
 	run_hosts_stop(launch->hosts);

@@ -89,6 +89,8 @@ reap(struct launch_parts *parts)
 			log_error("dpswitch of part %u %s", p, child_text(status, text, sizeof(text)));
 		if (status > parts->status)
 			parts->status = status;
+		if (parts->refused == EXIT_DONE && (status == EXIT_USAGE || status == EXIT_NOT_BEGUN))
+			parts->refused = status;
 	}
 }
 
@@ -115,6 +117,12 @@ launch_parts_ended(const struct launch_parts *parts)
 		if (parts->pids[p] == 0)
 			return true;
 	return false;
+}
+
+int
+launch_parts_refused(const struct launch_parts *parts)
+{
+	return parts->refused;
 }
 
 int

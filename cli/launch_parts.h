@@ -19,7 +19,8 @@ struct launch_parts {
 	bool started;
 	pid_t pids[PARTS_MAX]; /* 0: it does not run */
 	struct child_watch watch[PARTS_MAX];
-	int status; /* the worst of theirs */
+	int status;  /* the worst of theirs */
+	int refused; /* the first of theirs that is of no run */
 };
 
 /* Names everything. Nothing is started. @return 0, or negative errno with err set */
@@ -34,6 +35,8 @@ int launch_parts_add(const struct launch_parts *parts, uint32_t which, struct ch
 int launch_parts_tend(struct launch_parts *parts, struct err *err);
 /* Whether one of them has ended: part 0 should, too. */
 bool launch_parts_ended(const struct launch_parts *parts);
+/* The exit code of one that has ended before there was a run (EXIT_USAGE, EXIT_NOT_BEGUN); EXIT_DONE: none has. */
+int launch_parts_refused(const struct launch_parts *parts);
 /* Part 0 has ended: waits for the others, and kills one that does nothing any more. @return the worst of their exit codes */
 int launch_parts_wait(struct launch_parts *parts);
 /* In a signal's handler: asks them to end. */

@@ -209,8 +209,9 @@ run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, u
 	ret = follow(pid, ports, (int[2]){ in[1], out[0] }, length_ns, run);
 	sigaction(SIGPIPE, &before, NULL);
 	return ret == 0 ? 0
-			: err_set(err, ret, PROGRAM " --forward-mode=%s failed, or did not end within %llu s of being told to",
-				  mode, END_NS / 1000000000ULL);
+			: err_set(err, ret,
+				  PROGRAM " --forward-mode=%s failed, or did not end within %llu s of being told to", mode,
+				  END_NS / 1000000000ULL);
 }
 
 double

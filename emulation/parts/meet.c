@@ -202,16 +202,23 @@ listen_to(struct meeting *m, struct stranger *stranger, struct err *err)
 	return admit(m, &stranger->channel, &hello, err);
 }
 
-static void
-take_stranger(struct meeting *m, int listener)
+/* @return 0 with somebody more, or nobody: he is gone again; negative errno with err set: nobody can come any more */
+static int
+take_stranger(struct meeting *m, int listener, struct err *err)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	struct stranger *stranger = &m->strangers[m->count];
 
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return err_set(err, -errno, "another part cannot be let in: %s; a higher limit (ulimit -n) would be right",
+			       strerror(errno));
+	if (fd < 0 && (errno == ENOBUFS || errno == ENOMEM))
+		return err_set(err, -errno, "another part cannot be let in: %s", strerror(errno));
 	if (fd >= 0 && channel_init(&stranger->channel, fd) == 0) {
 		stranger->since_ns = clock_now_ns();
 		m->count++;
 	}
+	return 0;
 }
 
 static uint32_t
@@ -230,7 +237,7 @@ receive(struct meeting *m, int listener, struct err *err)
 {
 	int ret = 0;
 
-	while (missing(m) != 0 && !due(m, err, &ret)) {
+	while (ret == 0 && missing(m) != 0 && !due(m, err, &ret)) {
 		struct pollfd wait[STRANGERS + 1] = { { .fd = m->count < STRANGERS ? listener : -1, .events = POLLIN } };
 		uint32_t kept = 0;
 
@@ -246,7 +253,7 @@ receive(struct meeting *m, int listener, struct err *err)
 		if (ret < 0)
 			break;
 		if (wait[0].revents != 0)
-			take_stranger(m, listener);
+			ret = take_stranger(m, listener, err);
 	}
 	for (uint32_t i = 0; i < m->count; i++)
 		channel_fini(&m->strangers[i].channel);

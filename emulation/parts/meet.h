@@ -17,6 +17,6 @@ struct meet {
 /*
  * @param channels  [parts] set to those to the others, as far as they came, too where it fails
  * @return 0, or with err set: -EINVAL (another scenario, version, division, token, or an address that cannot be had),
- *         -ETIMEDOUT with those named who did not come, -EINTR
+ *         -ETIMEDOUT with those named who did not come, -EMFILE or -ENFILE where nobody more can be let in, -EINTR
  */
 int meet_all(const struct meet *meet, struct channel *channels, struct err *err);

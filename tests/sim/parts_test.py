@@ -3,8 +3,10 @@
 """A fabric that several programs run: what crosses is exact, whatever the transport took, and who goes away is named."""
 import json
 import os
+import shutil
 import signal
 import struct
+import time
 
 from harness import Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, told, DPSWITCH, ROCELAB
 from parts import COUNTERS, FRAME, PROMISE, RECORDS, REPORT, STEP, Between, Live, Machines, Parts
@@ -289,6 +291,22 @@ def refused():
         check(words in done.stderr, f"refused: {words}", done.stderr)
 
 
+def cannot_begin():
+    """A part that ends before it has met the others, as one for which no memory is left: they do not wait for it."""
+    tree = scratch()
+    (tree / "cli").mkdir()
+    (tree / "dpswitch").mkdir()
+    (tree / "diag").symlink_to(DPSWITCH.parent.parent / "diag")
+    shutil.copy(ROCELAB, tree / "cli" / "rocelab")
+    wrapper = tree / "dpswitch" / "dpswitch"
+    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" --part 1/2 "*) echo no memory is left >&2; exit 2;; esac\nexec {DPSWITCH} "$@"\n')
+    wrapper.chmod(0o755)
+    begun_s = time.monotonic()
+    done = command(tree / "cli" / "rocelab", "run", scenario_file(RING % ("", "synthetic", 1, "60s")), "--parts", "2",
+                   "--set", "limits.connect=60s", "--out", scratch() / "out", expect=2)
+    check(time.monotonic() - begun_s < 30 and "no memory is left" in done.stderr, "one that cannot begin ends all at once", done.stderr)
+
+
 def led_astray():
     """What a link named parts leads to is somebody else's."""
     theirs, out = scratch(), scratch()
@@ -301,6 +319,7 @@ def led_astray():
 
 def main():
     refused()
+    cannot_begin()
     led_astray()
     exact()
     contents()
