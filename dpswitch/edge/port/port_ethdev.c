@@ -136,11 +136,19 @@ set_mtu(const struct port_ethdev *dev, uint16_t mtu)
 	return strcmp(info.driver_name, "net_tap") == 0 ? ret : 0;
 }
 
+/* Drivers say -1 where they have no errno for it, which is not EPERM then; what was wrong is in DPDK's own lines. */
+static const char *
+reason(int ret)
+{
+	return ret == -1 ? "the driver refused it" : strerror(-ret);
+}
+
 /* Brings the device up. @return 0 or negative with what failed in *what */
 static int
 start(struct port_ethdev *dev, uint16_t mtu, const char **what)
 {
 	static const struct rte_eth_conf conf;
+	uint16_t in = RING_SIZE, out = RING_SIZE;
 	int ret;
 
 	*what = "configuration";
@@ -152,9 +160,11 @@ start(struct port_ethdev *dev, uint16_t mtu, const char **what)
 	if (ret < 0)
 		return ret;
 	*what = "queues";
-	ret = rte_eth_rx_queue_setup(dev->id, 0, RING_SIZE, rte_eth_dev_socket_id(dev->id), NULL, dev->port.pool);
+	ret = rte_eth_dev_adjust_nb_rx_tx_desc(dev->id, &in, &out); /* to what the device can have */
 	if (ret == 0)
-		ret = rte_eth_tx_queue_setup(dev->id, 0, RING_SIZE, rte_eth_dev_socket_id(dev->id), NULL);
+		ret = rte_eth_rx_queue_setup(dev->id, 0, in, rte_eth_dev_socket_id(dev->id), NULL, dev->port.pool);
+	if (ret == 0)
+		ret = rte_eth_tx_queue_setup(dev->id, 0, out, rte_eth_dev_socket_id(dev->id), NULL);
 	if (ret < 0)
 		return ret;
 	*what = "start";
@@ -178,7 +188,7 @@ find_device(struct port_ethdev *dev, const char *devargs, struct err *err)
 	if (ret < 0)
 		return err_set(err, ret,
 			       "port of %s: \"%s\": %s; give DPDK device arguments, as \"net_af_packet0,iface=veth0\"",
-			       dev->port.name, devargs, strerror(-ret));
+			       dev->port.name, devargs, reason(ret));
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(devargs, ","), devargs);
 	ret = rte_eth_dev_get_port_by_name(name, &dev->id);
 	if (ret < 0)
@@ -207,7 +217,7 @@ port_ethdev_create(const struct port_config *config, const char *devargs, struct
 	ret = start(dev, config->mtu, &what);
 	if (ret == 0)
 		return &dev->port;
-	err_set(err, ret, "port of %s: \"%s\": %s: %s", config->name, devargs, what, strerror(-ret));
+	err_set(err, ret, "port of %s: \"%s\": %s: %s", config->name, devargs, what, reason(ret));
 fail:
 	if (dev->port.pool != NULL)
 		port_close(&dev->port);

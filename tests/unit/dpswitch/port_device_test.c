@@ -121,6 +121,10 @@ a_wrong_device_says_what_is_wrong(void **state)
 	err = (struct err){ 0 };
 	assert_null(port_ethdev_create(&config, "net_pcap0,rx_pcap=/nonexistent.pcap", &err));
 	assert_non_null(strstr(err.text, "net_pcap0"));
+	err = (struct err){ 0 };
+	assert_null(port_ethdev_create(&config, "net_af_packet0,iface=nowhere", &err));
+	assert_non_null(strstr(err.text, "the driver refused it"));
+	assert_null(strstr(err.text, "not permitted"));
 }
 
 /* Two ports on the two ends of a veth pair in a network namespace of this process's own. */
