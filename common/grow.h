@@ -19,7 +19,7 @@
 static inline void *
 grow(void *array, size_t *cap, size_t need, size_t elem_bytes, const char *what)
 {
-	size_t next = *cap != 0 ? *cap : GROW_FIRST_BYTES / elem_bytes;
+	size_t next = *cap != 0 ? *cap : elem_bytes < GROW_FIRST_BYTES ? GROW_FIRST_BYTES / elem_bytes : 1;
 
 	if (need <= *cap)
 		return array;
