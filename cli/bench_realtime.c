@@ -17,6 +17,7 @@
 #include "cli/bench.h"
 #include "cli/bench_lcores.h"
 #include "cli/bench_round.h"
+#include "cli/ovs.h"
 #include "cli/testpmd.h"
 #include "common/array.h"
 #include "common/child.h"
@@ -57,6 +58,8 @@ struct realtime {
 	char forwarder[PATH_MAX], scenario[PATH_MAX], frames[PATH_MAX], results[PATH_MAX];
 	struct rate rates[NRATES];
 	double io_ns[NDRIVERS][NSIZES], macswap_ns[NDRIVERS][NSIZES]; /* 0: no testpmd */
+	double ovs_ns[NSIZES];                                        /* by files; 0: not measured, */
+	struct err why_no_ovs;                                        /* and why */
 	struct late late[NLENGTHS];
 	struct bench_lcores lcores;
 	struct bench_round rounds[BENCH_ROUND_KINDS];
@@ -205,6 +208,20 @@ measure_testpmd(struct realtime *bench, const struct rate *rate)
 	return *io_ns < 0 || *macswap_ns < 0 ? -EIO : 0;
 }
 
+/* After a rate by files: its frames are in one. What it lacks is said once. */
+static void
+measure_ovs(struct realtime *bench, const struct rate *rate)
+{
+	double ns = -1;
+
+	if (sizes[rate->size] > OVS_MOST_BYTES)
+		return;
+	show("Open vSwitch");
+	if (bench->why_no_ovs.text[0] == '\0')
+		ns = ovs_packet_ns(bench->dir, bench->frames, &bench->why_no_ovs);
+	bench->ovs_ns[rate->size] = ns > 0 ? ns : 0;
+}
+
 static int
 measure(struct realtime *bench)
 {
@@ -223,6 +240,8 @@ measure(struct realtime *bench)
 			ret = measure_rate(bench, rate);
 		if (ret == 0 && rate->length == 0 && rate->telemetry)
 			ret = measure_testpmd(bench, rate);
+		if (ret == 0 && rate->length == 0 && rate->telemetry && rate->drivers == DRIVERS_FILES)
+			measure_ovs(bench, rate);
 	}
 	for (size_t n = 0; ret == 0 && n < NLENGTHS; n++) {
 		ret = write_scenario(bench, lengths[n]);
@@ -290,6 +309,12 @@ print_late(const struct realtime *bench)
 	       bench->repeats);
 	if (bench->macswap_ns[0][0] == 0)
 		printf("dpdk-testpmd is not installed (Debian: dpdk-dev): nothing to compare with.\n");
+	if (bench->why_no_ovs.text[0] != '\0')
+		printf("OVS-DPDK: not measured: %s.\n", bench->why_no_ovs.text);
+	else
+		printf("OVS-DPDK, net_pcap to net_null by one flow, processor time of all of it: %.1f ns a frame of %u B, "
+		       "%.1f of %u B.\n",
+		       bench->ovs_ns[0], sizes[0], bench->ovs_ns[1], sizes[1]);
 	for (size_t n = 0; n < NLENGTHS; n++)
 		printf("In real time, %2u switch%s: a frame comes out after %.1f us (p50), %.1f us (p99); cables: %.1f us; "
 		       "added a "
@@ -303,7 +328,7 @@ print_late(const struct realtime *bench)
 static void
 print_json(const struct realtime *bench)
 {
-	json_t *rates = json_array(), *late = json_array(), *root;
+	json_t *rates = json_array(), *late = json_array(), *ovs = json_array(), *root;
 
 	for (size_t row = 0; row < NRATES; row++) {
 		const struct rate *rate = &bench->rates[row];
@@ -320,8 +345,11 @@ print_json(const struct realtime *bench)
 						      bench->late[n].p50_us, "p99_us", bench->late[n].p99_us, "cables_us",
 						      CABLE_US * (lengths[n] + 1), "late_window_share",
 						      bench->late[n].late_windows / bench->late[n].windows));
-	root = json_pack("{s:i, s:o, s:o, s:o, s:o}", "repeats", bench->repeats, "rates", rates, "latency", late,
-			 "two_lcores", bench_lcores_json(&bench->lcores), "rounds", bench_round_json(bench->rounds));
+	for (size_t i = 0; i < NSIZES && bench->ovs_ns[i] > 0; i++)
+		json_array_append_new(ovs, json_pack("{s:i, s:f}", "bytes", (int)sizes[i], "packet_ns", bench->ovs_ns[i]));
+	root = json_pack("{s:i, s:o, s:o, s:o, s:s, s:o, s:o}", "repeats", bench->repeats, "rates", rates, "ovs", ovs,
+			 "latency", late, "why_no_ovs", bench->why_no_ovs.text, "two_lcores",
+			 bench_lcores_json(&bench->lcores), "rounds", bench_round_json(bench->rounds));
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
