@@ -70,7 +70,8 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
-		if (!ending && launch_parts_refused(&fabric_parts) != EXIT_DONE) { /* the others would wait for it to come */
+		if (!ending &&
+		    launch_parts_refused(&fabric_parts) != EXIT_DONE) { /* the others would wait for it to come */
 			kill(fabric, SIGTERM);
 			launch_parts_ask(&fabric_parts);
 			refused = launch_parts_refused(&fabric_parts);
