@@ -97,7 +97,7 @@ def resumed(root):
 
 def program(root):
     """One of others is a row like any, and a folder is of the same programs always."""
-    number = 11  # of a polarised fabric, which has queues at any scale
+    number = 12  # of a polarised fabric, which has queues at any scale
     out = root / "program"
     args = (*SMALL, "--cases", number + 1, "--shard", f"{number + 1}/{number + 1}", "--out", out)
     done = compare(*args, "--diagnoser", DEEP)
