@@ -253,6 +253,43 @@ find_explained(struct selecting *s, const struct culprit *by, uint8_t *ways)
 	}
 }
 
+/* Does anything of the same addresses go well through a switch? */
+static bool
+goes_well(const struct selecting *s, uint32_t node, uint32_t src, uint32_t dst)
+{
+	bool well = false;
+
+	for (uint32_t i = 0; i < s->count && !well; i++)
+		well = s->all[i].node == node && s->all[i].src == src && s->all[i].dst == dst && !s->all[i].lost &&
+		       !s->all[i].dark && !s->all[i].few && s->all[i].at_ps > s->since_ps;
+	return well;
+}
+
+/*
+ * Of tuples of which nothing comes any more, and nobody knows which way loses it, since their responders have heard none: what the culprit
+ * might lose of them is its own, too.
+ */
+static void
+explain_silent(const struct selecting *s, const struct culprit *by, uint8_t *ways)
+{
+	const struct net *net = &s->b->j->net;
+
+	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
+		const struct fate *fate = &s->fates[way - way % 2];
+		const struct rec_tuple *tuple = &net->tuples[way / 2].tuple;
+		uint32_t ends[2] = { net_find_rnic(net, tuple->src_ip), net_find_rnic(net, tuple->dst_ip) };
+		const struct net_trace *trace;
+
+		if (!fate[0].unsure || fate[0].good != 0 || fate[1].good != 0)
+			continue;
+		trace = trace_of(s, way);
+		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
+			if (net->run->ports[net->links[trace->first + i]].node == by->node &&
+			    !goes_well(s, by->node, ends[way % 2], ends[1 - way % 2]))
+				ways[way] = 1;
+	}
+}
+
 static bool
 was_named(const struct ballot *b, uint32_t node)
 {
@@ -322,6 +359,7 @@ selective_once(const struct ballot *b)
 
 		if (best.node != RUN_NONE) {
 			find_explained(&s, &best, ways);
+			explain_silent(&s, &best, ways);
 			rc = tell(&s, &best, best.score - second.score >= JUDGE_SURELY || was_named(b, best.node), ways);
 			rc = rc == 0 ? 1 : rc;
 		}

@@ -125,6 +125,32 @@ what_was_well_before_speaks_for_nobody(void **state)
 	}
 }
 
+/*
+ * An agent starts again, of whose pairs a spine loses one: its responder has never heard the new one, so that nobody knows which way loses
+ * its probes. They are lost by the spine that loses pairs, and not by the other one, where their ACKs would come back.
+ */
+static void
+what_nobody_heard_is_lost_by_whom_is_known(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	for (uint32_t host = 0; host < 3; host++) {
+		rig_init(&rig, 200 * S);
+		rig.gap_ps = S / 5;
+		rig.all_heard = true;
+		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
+			rig.holes[2 * i] = (struct rig_hole){ RIG_SPINE(1), 3 + i, 1 + i, 42 * S };
+			rig.holes[2 * i + 1] = (struct rig_hole){ RIG_SPINE(1), i, 5 + i, 42 * S };
+		}
+		rig.hosts[host].restart_ps = 65 * S;
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem s1");
+		verdict_destroy(v);
+	}
+}
+
 /* An RNIC's link that was named, and lost little since: whatever else could have lost that, it is that one again. */
 static void
 a_known_place_is_no_other(void **state)
@@ -155,6 +181,7 @@ main(void)
 		cmocka_unit_test(little_that_is_lost_waits_for_three_periods),
 		cmocka_unit_test(addresses_are_told_from_links),
 		cmocka_unit_test(what_was_well_before_speaks_for_nobody),
+		cmocka_unit_test(what_nobody_heard_is_lost_by_whom_is_known),
 		cmocka_unit_test(a_known_place_is_no_other),
 	};
 
