@@ -31,7 +31,7 @@ enum pkt_flag {
 	PKT_ACKREQ = 1 << 2,     /* BTH AckReq */
 	PKT_LAST = 1 << 3,       /* last (or only) segment of its message */
 	PKT_REVERSE = 1 << 4,    /* travels from the flow's destination to its source (ACK, NAK, CNP) */
-	PKT_INT = 1 << 5,        /* has a header of telemetry beside it (common/int_header.h): data, ACKs */
+	PKT_INT = 1 << 5,        /* has a header of telemetry beside it (common/int_header.h): data, ACKs, probes */
 	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
 	PKT_BYTES = 1 << 7,      /* came in from outside: arg is a handle of its bytes (dpswitch/fabric/body.h) */
 };

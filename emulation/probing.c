@@ -46,7 +46,7 @@ probing_agent(struct emulation *emulation, uint32_t node)
 		.clock_ps = sc->pingmesh.clock_ps,
 		.management_ps = sc->pingmesh.management_ps,
 		.service = sc->pingmesh.service,
-		.traces = sc->pingmesh.trace_rate != 0,
+		.traces = sc->pingmesh.trace_rate != 0 && sc->pingmesh.tracing == PINGMESH_TRACEROUTE,
 	};
 
 	struct probe_agent *agent;

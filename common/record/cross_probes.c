@@ -47,6 +47,12 @@ record_check_hop(struct record_check *check, const void *rec, struct err *err)
 
 	if (r->port >= nports)
 		return record_wrong(&r->hdr, "port", r->port, err, "below %u: so many ports node %u has", nports, r->at);
+	if (r->count != 0 && !is_own(check, &r->hdr, r->back ? r->tuple.src_ip : r->tuple.dst_ip))
+		return record_wrong(&r->hdr, r->back ? "tuple.src_ip" : "tuple.dst_ip",
+				    r->back ? r->tuple.src_ip : r->tuple.dst_ip, err,
+				    "an address of node %u, to which packets came that count", r->hdr.node);
+	if (r->count != 0)
+		return 0;
 	if (r->back && !is_own(check, &r->hdr, r->tuple.dst_ip))
 		return record_wrong(&r->hdr, "tuple.dst_ip", r->tuple.dst_ip, err,
 				    "an address of node %u, which traces the way back", r->hdr.node);

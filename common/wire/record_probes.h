@@ -73,17 +73,22 @@ struct rec_probe {
 REC_PROBE_FIELDS(WIRE_AT, rec_probe)
 WIRE_SIZE(rec_probe, 88)
 
-/* A switch on the way of a tuple, or of its ACKs, as a traceroute found it. hdr.node: who traced, where that way begins. */
+/*
+ * A switch on the way of a tuple, or of its ACKs. Of a traceroute hdr.node is who traced, where that way begins; of packets that switches
+ * wrote into (INT) it is who got them, where it ends.
+ */
 struct rec_probe_hop {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple; /* of the probe, also where the way back was traced */
-	uint16_t hop;           /* from 1 on: the TTL that ended there */
+	uint16_t hop;           /* from 1 on: the TTL that ended there; of INT the how manieth */
 	uint16_t back;          /* 1: of the way of its ACKs */
 	uint32_t at;            /* the switch */
 	uint16_t port;          /* of the switch, by which the packet came in */
 	uint16_t last;          /* 1: the next is the destination */
-	uint32_t trace;         /* of the RNIC's: hops of one traceroute have the same */
-	uint64_t sent_ps;       /* when the first packet of the traceroute was posted */
+	uint32_t trace;         /* of the RNIC's: hops of one traceroute, or of one way, have the same */
+	uint64_t sent_ps;       /* when the first packet of the traceroute was posted; of INT when the last packet came */
+	uint32_t count;         /* of INT: packets that came this way since the last upload; 0: a traceroute */
+	uint32_t reserved;
 };
 
 #define REC_PROBE_HOP_FIELDS(F, T)                                                                                         \
@@ -94,11 +99,13 @@ struct rec_probe_hop {
 	F(T, 48, port, RANGE(0, RECORD_MAX_PORTS_A_NODE - 1))                                                              \
 	F(T, 50, last, FLAG)                                                                                               \
 	F(T, 52, trace, ANY)                                                                                               \
-	F(T, 56, sent_ps, PAST)
+	F(T, 56, sent_ps, PAST)                                                                                            \
+	F(T, 64, count, ANY)                                                                                               \
+	F(T, 68, reserved, ZERO)
 #define REC_PROBE_HOP_KEY(K, T)
 
 REC_PROBE_HOP_FIELDS(WIRE_AT, rec_probe_hop)
-WIRE_SIZE(rec_probe_hop, 64)
+WIRE_SIZE(rec_probe_hop, 72)
 
 /* An RNIC as its agent registered it with the controller: at the agent's start, and at each that follows. */
 struct rec_rnic {

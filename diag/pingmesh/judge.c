@@ -44,9 +44,43 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 	into->bad += seen->bad;
 }
 
-int
-problem_add(struct judging *j, const struct pingmesh_problem *seen)
+static bool
+is_at(const struct run *run, const struct pingmesh_problem *of_link, uint32_t node)
 {
+	return of_link->node == RUN_NONE && of_link->nports == 1 && of_link->alike == 1 &&
+	       (run->ports[of_link->ports[0]].node == node || run->ports[of_link->ports[0]].peer_node == node);
+}
+
+/*
+ * Is one of two a switch of which a link loses, and the other that link? Which it is shows in some periods, and not in others. Then the
+ * place is the link, and probes are counted that were over it.
+ */
+static bool
+joins(const struct run *run, struct pingmesh_problem *known, struct pingmesh_problem *seen)
+{
+	if (known->kind != seen->kind || known->unsure == seen->unsure)
+		return false;
+	if (seen->unsure) {
+		if (!is_at(run, known, seen->node))
+			return false;
+		seen->probes = seen->bad = 0;
+		return true;
+	}
+	if (!is_at(run, seen, known->node))
+		return false;
+	known->probes = known->bad = 0;
+	known->node = RUN_NONE;
+	known->ports[0] = seen->ports[0];
+	known->nports = known->alike = 1;
+	known->both = seen->both;
+	known->unsure = false;
+	return true;
+}
+
+int
+problem_add(struct judging *j, const struct pingmesh_problem *what)
+{
+	struct pingmesh_problem copy = *what, *seen = &copy;
 	struct pingmesh *own = j->own;
 	const struct rec_pingmesh *config = &j->net.config;
 	struct pingmesh_problem *new;
@@ -54,7 +88,8 @@ problem_add(struct judging *j, const struct pingmesh_problem *seen)
 	for (uint32_t i = own->nproblems; i-- > 0;) {
 		struct pingmesh_problem *known = &own->problems[i];
 
-		if (is_same(j->run, known, seen) && known->last_period + JUDGE_RNIC_PERIODS >= j->period) {
+		if (known->last_period + JUDGE_RNIC_PERIODS >= j->period &&
+		    (is_same(j->run, known, seen) || joins(j->run, known, seen))) {
 			merge(known, seen, j->period);
 			return 0;
 		}

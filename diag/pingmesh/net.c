@@ -162,6 +162,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 				   .kind = (uint8_t)rec->kind,
 				   .result = (uint8_t)rec->result,
 				   .lost = one_way && !good ? NET_LOST_FORTH : NET_LOST_SOMEWHERE,
+				   .ways = { RUN_NONE, RUN_NONE },
 				   .open = !good };
 
 	if (probe.src == RUN_NONE || probe.dst == RUN_NONE || rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS)

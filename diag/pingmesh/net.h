@@ -22,6 +22,7 @@ struct net_probe {
 	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
 	uint8_t cause;        /* enum pingmesh_cause */
 	uint8_t lost;         /* enum net_lost */
+	uint32_t ways[2];     /* there and back, where drawn_ways() gave it some: indices into traces; else RUN_NONE */
 	bool open;            /* a timeout that nothing explains yet */
 	bool high;            /* its RTT is */
 };
@@ -31,11 +32,14 @@ struct net_rnic {
 	uint32_t host, tor; /* nodes */
 };
 
-/* What traceroute found of a tuple's way, or of its ACKs'. */
+/* What a traceroute, or packets that switches wrote into (INT), found of a tuple's way, or of its ACKs'. */
 struct net_trace {
 	uint32_t tuple;
 	bool back, whole;
 	uint64_t sent_ps;
+	uint64_t told_ps;      /* with which upload */
+	uint32_t packets;      /* of INT: that came this way since the upload before; else 0 */
+	uint32_t alike;        /* of INT: the tuple's first trace with the same links, an index into traces */
 	uint32_t first, count; /* in links: egress ports in order */
 };
 
@@ -57,6 +61,7 @@ struct net {
 	uint32_t ntuples;
 	struct net_trace *traces;
 	uint32_t ntraces, walked, torn; /* walked: whole ones by several switches; torn: whose packets went several ways */
+	bool inband;                    /* ways are those of the packets themselves (INT), and not of traceroutes */
 	uint32_t *links;
 	struct rec_rnic *registered; /* by (ip, time) */
 	uint32_t nregistered;
@@ -88,12 +93,20 @@ uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t
 
 /*
  * Do switches send each packet its own way, whatever its tuple? So they do where packets of one traceroute follow several: of two
- * parallel paths half of the traceroutes are torn, and where routes change, few.
+ * parallel paths half of the traceroutes are torn, and where routes change, few. Likewise where packets of a tuple came several ways
+ * between two uploads.
  */
 static inline bool
 net_is_sprayed(const struct net *net)
 {
 	return 4 * (uint64_t)net->torn > net->walked;
+}
+
+/* Is that so, and the ways of all packets that came are known? */
+static inline bool
+net_is_drawn(const struct net *net)
+{
+	return net->inband && net_is_sprayed(net);
 }
 
 #define NET_WAYS 4

@@ -6,6 +6,8 @@
 #include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
 
+#define MOST_WAYS 64 /* of a tuple, in one direction */
+
 static int
 cmp_hop(const void *pa, const void *pb)
 {
@@ -41,7 +43,10 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 				   .back = last->back != 0,
 				   .whole = last->last && hops[0].hop == 1,
 				   .sent_ps = hops[0].sent_ps,
+				   .packets = hops[0].count,
+				   .told_ps = hops[0].hdr.time_ps,
 				   .first = *nlinks };
+	const struct net_trace *before = net->ntraces != 0 ? &net->traces[net->ntraces - 1] : NULL;
 	bool is_torn = false; /* a packet came from elsewhere than where the one before it ended */
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -54,6 +59,9 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 	}
 	if (last->last && end != RUN_NONE && net->run->ports[net->rnics[end].port].peer_port != RUN_NONE)
 		net->links[(*nlinks)++] = net->run->ports[net->rnics[end].port].peer_port;
+	net->inband |= trace.packets != 0;
+	is_torn |= trace.packets != 0 && before != NULL && before->tuple == tuple && before->back == trace.back &&
+		   before->told_ps == trace.told_ps;
 	net->walked += trace.whole && count > 1;
 	net->torn += trace.whole && is_torn;
 	trace.count = *nlinks - trace.first;
@@ -87,6 +95,31 @@ put_known(struct net *net, uint32_t tuple, uint32_t *nlinks)
 	}
 }
 
+static bool
+is_same_way(const struct net *net, const struct net_trace *a, const struct net_trace *b)
+{
+	return a->count == b->count &&
+	       memcmp(&net->links[a->first], &net->links[b->first], a->count * sizeof(*net->links)) == 0;
+}
+
+/* Which traces of a tuple are the same way? Of more ways than there is room for each trace is one of its own. */
+static void
+find_alike(struct net *net, uint32_t first, uint32_t count)
+{
+	uint32_t ways[MOST_WAYS], nways = 0;
+
+	for (uint32_t t = first; t < first + count; t++) {
+		struct net_trace *trace = &net->traces[t];
+		uint32_t k = 0;
+
+		while (k < nways && !is_same_way(net, &net->traces[ways[k]], trace))
+			k++;
+		trace->alike = k < nways ? ways[k] : t;
+		if (k == nways && nways < MOST_WAYS)
+			ways[nways++] = t;
+	}
+}
+
 int
 net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 {
@@ -106,6 +139,8 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 	}
 	for (uint32_t i = 0; hops != NULL && net->traces != NULL && net->links != NULL && i < net->ntuples; i++)
 		put_known(net, i, &nlinks);
+	for (uint32_t i = 0; net->inband && i < 2 * net->ntuples; i++)
+		find_alike(net, net->tuples[i / 2].first[i % 2], net->tuples[i / 2].count[i % 2]);
 	free(hops);
 	return hops != NULL && net->traces != NULL && net->links != NULL ? 0 : -ENOMEM;
 }
@@ -126,13 +161,6 @@ net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 			best = i;
 	}
 	return best;
-}
-
-static bool
-is_same_way(const struct net *net, const struct net_trace *a, const struct net_trace *b)
-{
-	return a->count == b->count &&
-	       memcmp(&net->links[a->first], &net->links[b->first], a->count * sizeof(*net->links)) == 0;
 }
 
 uint32_t

@@ -55,6 +55,7 @@ struct pingmesh_problem {
 	uint32_t ports[PINGMESH_PLACES];
 	uint32_t nports, alike; /* alike: so many links, those beyond PINGMESH_PLACES too */
 	bool both;              /* directions of the link */
+	bool unsure;            /* of a whole switch: which of its links it is chance does not let tell */
 	uint32_t ways;          /* bits of enum pingmesh_way */
 	uint32_t networks;      /* bits of enum pingmesh_network: whose probes show it */
 	uint32_t first_period, last_period, periods;

@@ -22,7 +22,9 @@ votes_create(const struct run *run)
 	v->switches = calloc((size_t)run->nnodes + 1, sizeof(*v->switches));
 	v->likely = calloc((size_t)run->nports + 1, sizeof(*v->likely));
 	v->through = calloc((size_t)run->nnodes + 1, sizeof(*v->through));
-	if (v->links != NULL && v->ports != NULL && v->switches != NULL && v->likely != NULL && v->through != NULL)
+	v->unsure = calloc((size_t)run->nports + 1, sizeof(*v->unsure));
+	if (v->unsure != NULL && v->links != NULL && v->ports != NULL && v->switches != NULL && v->likely != NULL &&
+	    v->through != NULL)
 		return v;
 	votes_destroy(v);
 	return NULL;
@@ -38,6 +40,7 @@ votes_destroy(struct votes *votes)
 	free(votes->switches);
 	free(votes->likely);
 	free(votes->through);
+	free(votes->unsure);
 	free(votes);
 }
 
@@ -83,17 +86,32 @@ ballot_can_wait(const struct judging *j, const struct net_probe *probe)
 	return j->period + 1 < j->own->nperiods && sent + JUDGE_WAIT_PERIODS > (uint64_t)j->period + 1;
 }
 
+bool
+ballot_is_of_way(const struct ballot *b, const struct net_probe *probe, bool back)
+{
+	if (back)
+		return probe->lost != NET_LOST_FORTH && !net_is_one_way(probe);
+	return b->high || (probe->result != REC_PROBE_SECOND_LOST && probe->result != REC_PROBE_FIRST_LOST &&
+			   probe->lost != NET_LOST_BACK);
+}
+
 uint32_t
 ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS])
 {
-	bool back_only = !b->high && (probe->result == REC_PROBE_SECOND_LOST || probe->result == REC_PROBE_FIRST_LOST ||
-				      probe->lost == NET_LOST_BACK);
 	bool bad = ballot_is_bad(b, probe);
-	uint32_t count = 0, ways = probe->lost == NET_LOST_FORTH || net_is_one_way(probe) ? 1 : 2;
+	uint32_t count = 0;
 
-	for (uint32_t back = back_only; back < ways; back++) {
+	for (uint32_t back = 0; back < 2; back++) {
 		uint32_t may[NET_WAYS], nmay = 1;
 
+		if (!ballot_is_of_way(b, probe, back != 0))
+			continue;
+		if (net_is_drawn(&b->j->net)) {
+			if (probe->ways[back] == RUN_NONE)
+				return 0;
+			traces[count++] = probe->ways[back];
+			continue;
+		}
 		may[0] = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
 		if (b->high || (bad && (!b->plain || may[0] == RUN_NONE)))
 			nmay = net_ways_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps, may);

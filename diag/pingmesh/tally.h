@@ -18,6 +18,7 @@ struct votes {
 	struct tally *switches; /* [nnodes] */
 	double *likely;         /* [nports] how likely a probe is lost there, by likely_port() */
 	struct tally *through;  /* [nnodes] scratch of whole_switch() */
+	uint8_t *unsure;        /* [nports] 1: by drawn_ways(), of several it is one that may lose */
 	uint32_t stamp;
 };
 
@@ -43,6 +44,12 @@ bool ballot_is_bad(const struct ballot *b, const struct net_probe *probe);
  * @param traces  set to indices into net.traces @return how many
  */
 uint32_t ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_WAYS]);
+
+/* Does a probe say anything of its way there, or back? */
+bool ballot_is_of_way(const struct ballot *b, const struct net_probe *probe, bool back);
+
+/* drawn.c: gives every probe that takes part one of its ways, where packets are sprayed and those that come tell theirs. @return 0 or -ENOMEM */
+int drawn_ways(const struct ballot *b);
 
 /* Counts all that take part. @return bad probes whose way is known */
 uint32_t tally_all(const struct ballot *b);
@@ -75,6 +82,9 @@ int likely_without(const struct ballot *b, const uint8_t *without, double *charg
  * link is well but for what goes through that switch. @return RUN_NONE: the link itself
  */
 uint32_t whole_switch(const struct ballot *b, uint32_t link, double log_likely);
+
+/* Does nobody know by which of several links, of which this is one, a lost probe went? By drawn_ways() */
+bool ballot_is_unsure(const struct ballot *b, uint32_t link);
 
 /* May a timeout wait for another period? */
 bool ballot_can_wait(const struct judging *j, const struct net_probe *probe);

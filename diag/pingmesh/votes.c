@@ -88,6 +88,7 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 	bool all_hosts = node == RUN_NONE;
 
 	seen->node = node;
+	seen->unsure = node != RUN_NONE && ballot_is_unsure(b, port);
 	for (uint32_t i = 0; node == RUN_NONE && i < v->run->nports; i++) {
 		if (!tally_is_alike(v, i, port) ||
 		    (tally_link(v->run, i) != i && tally_is_alike(v, tally_link(v->run, i), port)))
@@ -346,6 +347,8 @@ judge(struct judging *j, enum pingmesh_network network, bool high)
 
 	b.voted = calloc(count + 1, 1);
 	if (b.voted == NULL || rtts == NULL)
+		rc = -ENOMEM;
+	if (rc == 1 && net_is_drawn(&j->net) && drawn_ways(&b) != 0)
 		rc = -ENOMEM;
 	if (rc == 1 && take_known(&b, rtts) != 0)
 		rc = -ENOMEM;

@@ -133,6 +133,53 @@ is_needed(const struct ballot *b, uint32_t node, const uint32_t *but, double log
 	return log_likely - log_without >= JUDGE_SURELY;
 }
 
+bool
+ballot_is_unsure(const struct ballot *b, uint32_t link)
+{
+	const struct votes *v = b->j->votes;
+	uint32_t peer = v->run->ports[link].peer_port;
+
+	return net_is_drawn(&b->j->net) && v->unsure[link] != 0 && (peer == RUN_NONE || v->unsure[peer] != 0);
+}
+
+/* Do all ways of a tuple, in one direction, cross a switch? */
+static bool
+all_cross(const struct net *net, const struct net_tuple *of, bool back, uint32_t node)
+{
+	bool all = of->count[back] != 0;
+
+	for (uint32_t t = of->first[back]; all && t < of->first[back] + of->count[back]; t++) {
+		bool any = false;
+
+		for (uint32_t i = 0; i < net->traces[t].count; i++)
+			any |= is_end(net->run, net->links[net->traces[t].first + i], node);
+		all = any || !net->traces[t].whole;
+	}
+	return all;
+}
+
+/* Of a link that is one of several as likely ones: the end that more of what was lost had to cross, by whichever of them. */
+static uint32_t
+common_end(const struct ballot *b, uint32_t link)
+{
+	const struct net *net = &b->j->net;
+	const uint32_t ends[2] = { net->run->ports[link].node, net->run->ports[link].peer_node };
+	uint32_t had[2] = { 0, 0 };
+
+	for (uint32_t i = b->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &net->probes[i];
+
+		for (uint32_t e = 0; ballot_takes_part(b, i) && ballot_is_bad(b, probe) && e < 2; e++)
+			had[e] += (ballot_is_of_way(b, probe, false) &&
+				   all_cross(net, &net->tuples[probe->tuple], false, ends[e])) ||
+				  (ballot_is_of_way(b, probe, true) &&
+				   all_cross(net, &net->tuples[probe->tuple], true, ends[e]));
+	}
+	if (had[0] == had[1])
+		return RUN_NONE;
+	return had[0] > had[1] ? ends[0] : ends[1];
+}
+
 /*
  * Two bad links make no bad switch: what goes by its others has to be as bad, or nearly. Where it has no more than one other, which
  * no probe crosses alone, all have to be as likely.
@@ -147,7 +194,7 @@ is_whole(const struct ballot *b, uint32_t node, uint32_t link, double log_likely
 
 	if (o.probed < 2 || o.next == RUN_NONE)
 		return false;
-	if (net_is_sprayed(&b->j->net) && !is_of_host(v->run, link))
+	if (net_is_sprayed(&b->j->net) && !net_is_drawn(&b->j->net) && !is_of_host(v->run, link))
 		return o.as_likely != 0; /* nobody knows by which of them a probe went */
 	if (o.probed == 2)
 		return o.as_likely == 2;
@@ -207,6 +254,8 @@ whole_switch(const struct ballot *b, uint32_t link, double log_likely)
 	bool of_host = is_of_host(run, link);
 	uint32_t node = selective_switch(b, link, of_host);
 
+	if (node == RUN_NONE && !of_host && ballot_is_unsure(b, link))
+		return common_end(b, link);
 	for (uint32_t i = 0; node == RUN_NONE && i < 2; i++)
 		if (ends[i] != RUN_NONE && !run->nodes[ends[i]].host && is_whole(b, ends[i], link, log_likely))
 			node = ends[i];

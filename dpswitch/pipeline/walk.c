@@ -21,6 +21,8 @@ walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p, stru
 		int_push(&header, sw->node.id,
 			 int_pack(egress->int_rate, how.start_ps / PS_PER_NS, egress->sent_bytes + how.sent_bytes,
 				  egress->q[p->prio].bytes));
+	else if (p->type == PKT_UD)
+		int_push(&header, sw->node.id, int_pack_way(sw->node.id, p->in_port, (uint16_t)(port - sw->ports)));
 	link_send_int(egress->tx, how.parity, p, &header, egress->free_ps);
 }
 

@@ -21,6 +21,35 @@ add_rates(struct scenario *sc, struct err *err)
 	return 0;
 }
 
+/* Probes, and ACKs on their way back. */
+static int
+check_probe(const struct scenario *sc, uint32_t flow, bool reverse, struct err *err)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+	struct route_path path;
+
+	if (f->kind == FLOW_CONTROL || scenario_path(sc, flow, reverse, &path) < 0 || path.hops - 1 <= INT_MAX_HOPS)
+		return 0;
+	return cfg_fail(
+		&sc->pingmesh.where, "tracing", err,
+		"\"int\" has room for %d switches in a packet, and %s and %s are %u apart: \"traceroute\" would be right, "
+		"or a topology or paths with fewer",
+		INT_MAX_HOPS, sc->topo->nodes[f->src_node].name, sc->topo->nodes[f->dst_node].name, path.hops - 1);
+}
+
+/* Switches write their hops into probes. */
+static int
+prepare_probes(struct scenario *sc, struct err *err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; ret == 0 && i < 2 * sc->plan->flows.count; i++)
+		ret = check_probe(sc, i / 2, i % 2 != 0, err);
+	sc->roce.way_bytes = INT_WIRE_BYTES;
+	sc->roce.cc.rates = &sc->int_rates;
+	return ret;
+}
+
 static int
 check_path(const struct scenario *sc, uint32_t flow, struct err *err)
 {
@@ -39,10 +68,12 @@ check_path(const struct scenario *sc, uint32_t flow, struct err *err)
 int
 scenario_prepare_inband(struct scenario *sc, struct err *err)
 {
-	int ret;
+	int ret = 0;
 
-	if (!sc->roce.cc.ops->inband)
-		return 0;
+	if (sc->pingmesh.enabled && sc->pingmesh.tracing == PINGMESH_INT)
+		ret = prepare_probes(sc, err);
+	if (ret < 0 || !sc->roce.cc.ops->inband)
+		return ret;
 	for (uint32_t i = 0; sc->nexternal != 0 && i < sc->topo->nnodes; i++)
 		if (sc->hosts[i] != NULL)
 			return cfg_fail(&sc->host.where, "cc", err,

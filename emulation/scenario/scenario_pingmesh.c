@@ -40,6 +40,11 @@ check(const struct scenario *sc, struct err *err)
 		return cfg_fail(&sc->pingmesh.where, "enabled", err,
 				"%u of %u hosts have their own kernel; agents probe where either all have, or none",
 				sc->nexternal, sc->topo->nhosts);
+	if (sc->nexternal != 0 && sc->pingmesh.tracing == PINGMESH_INT)
+		return cfg_fail(&sc->pingmesh.where, "tracing", err,
+				"\"int\": kernels take no packets into which switches wrote: \"traceroute\" would be "
+				"right, or embedded "
+				"hosts");
 	return sc->pingmesh.rails ? check_rails(sc, err) : 0;
 }
 

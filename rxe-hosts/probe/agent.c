@@ -71,6 +71,8 @@ probe_agent_destroy(struct probe_agent *agent)
 		free(agent->nics[i].prober.ring);
 		free(agent->nics[i].responder.ring);
 		free(agent->nics[i].backs);
+		probe_ways_forget(&agent->nics[i]);
+		free(agent->nics[i].came);
 		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
 			free(agent->nics[i].lists[kind].targets);
 	}
@@ -211,6 +213,8 @@ probe_agent_received(struct probe_agent *agent, const struct datagram *datagram,
 	c.stamp_ps = now_ps;
 	if (!probe_queue_push(agent, queue_of(agent, at, &c), c))
 		agent->config.device->ops->ud_receive(agent->config.device, at);
+	else if (datagram->way != NULL)
+		probe_ways_came(agent, &agent->nics[at], datagram, now_ps);
 }
 
 void

@@ -6,6 +6,14 @@
 #include "common/array.h"
 #include "rxe-hosts/probe/cpu.h"
 
+static const struct cfg_choice tracings[] = {
+	{ .name = "traceroute", .value = PINGMESH_TRACEROUTE, .doc = "by packets with small TTLs, which switches answer" },
+	{ .name = "int",
+	  .value = PINGMESH_INT,
+	  .doc = "switches write into probes and ACKs themselves (7.4); embedded hosts alone" },
+	{ 0 },
+};
+
 #define AT(field) offsetof(struct pingmesh_params, field)
 static const struct cfg_field fields[] = {
 	{ "enabled", CFG_BOOL, AT(enabled), "false", 0, 0, NULL,
@@ -28,6 +36,8 @@ static const struct cfg_field fields[] = {
 	{ "clock_offset", CFG_TIME, AT(clock_ps), "1ms", 0, 1e12, NULL,
 	  "Clocks of RNICs are apart by up to so much, always the same: it shows where a probe leaves by one and comes to "
 	  "another, with rails" },
+	{ "tracing", CFG_ENUM, AT(tracing), "traceroute", 0, 0, tracings,
+	  "How the ways of probes and their ACKs are known." },
 	{ "trace_rate", CFG_INT, AT(trace_rate), "100", 0, 1000000, NULL,
 	  "So many traceroute packets a switch answers in a second of the protocol's time, 16 of them at once; others it "
 	  "drops. 0: none" },

@@ -7,6 +7,8 @@
 
 #include "common/cfg/cfg.h"
 
+enum pingmesh_tracing { PINGMESH_TRACEROUTE, PINGMESH_INT };
+
 struct pingmesh_params {
 	struct cfg_where where;
 	bool enabled;
@@ -18,6 +20,7 @@ struct pingmesh_params {
 	bool service;
 	bool rails;
 	int64_t trace_rate;
+	int tracing; /* enum pingmesh_tracing */
 };
 
 extern const struct cfg_table pingmesh_cfg;

@@ -2,6 +2,7 @@
 /* The inside of an agent, shared by the files of this folder. */
 #pragma once
 
+#include "common/int_header.h"
 #include "common/prng.h"
 #include "common/units.h"
 #include "common/wire/pingmesh_manage.h"
@@ -20,6 +21,7 @@
 #define PROBE_HOP_RESULTS 8192 /* of a host, between two uploads */
 #define PROBE_TRACES 100       /* packets of traceroutes that an RNIC sends between two uploads */
 #define PROBE_TTL_BITS 8
+#define PROBE_NO_FLOW UINT32_MAX
 #define PROBE_REPLY_PS (5 * PS_PER_S) /* until a controller that does not answer is asked again, in real time */
 
 enum probe_event {
@@ -104,6 +106,23 @@ struct probe_trace {
 	uint32_t turn; /* of all that are traced, whose turn it is */
 };
 
+/* A way by which packets of a tuple came, as switches wrote it into them. */
+struct probe_came {
+	uint64_t hops[INT_MAX_HOPS]; /* [nhops] of int_pack_way() */
+	uint32_t nhops;
+	uint32_t count; /* since the last upload */
+	uint64_t last_ps;
+};
+
+/* All ways of a tuple's probes, or of their ACKs, that came to an RNIC. */
+struct probe_ways {
+	uint32_t flow;
+	bool back;
+	uint32_t last, alone;    /* of ways: one that came in the last upload; uploads since any other did */
+	struct probe_came *ways; /* [cap] */
+	uint32_t nways, cap;
+};
+
 #define PROBE_LISTS ENUM_COUNT(REC_PROBE_KINDS)
 
 /* A probe that somebody asked for. */
@@ -128,6 +147,9 @@ struct probe_nic {
 	struct probe_back *backs;             /* [backs_cap] */
 	uint32_t nbacks, backs_cap;
 	struct probe_trace trace;
+	struct probe_ways *came; /* [came_cap] */
+	uint32_t ncame, came_cap;
+	uint32_t nways; /* told of so far */
 };
 
 /* A flow to probe by, by what pinglists say. */
@@ -218,9 +240,15 @@ void probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, ui
 /* A packet came to who it was addressed to. */
 void probe_trace_arrived(struct probe_agent *agent, uint32_t nic, uint32_t seq);
 
+/* ways.c, of packets into which switches write */
+/* One came to an RNIC. */
+void probe_ways_came(struct probe_agent *agent, struct probe_nic *nic, const struct datagram *datagram, uint64_t now_ps);
+/* Tells of those that came since the last upload. @param nic  that they came to */
+void probe_ways_tell(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
+void probe_ways_forget(struct probe_nic *nic);
+
 /* lists.c */
 /* The way of an entry of a pinglist. @return FLOW_NONE: none was planned */
-#define PROBE_NO_FLOW UINT32_MAX
 uint32_t probe_way_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport);
 int probe_ways_init(struct probe_agent *agent);
 /* @return 0 or -ENOMEM */

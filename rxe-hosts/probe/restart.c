@@ -15,6 +15,7 @@ forget_nic(struct probe_nic *nic)
 		nic->open[i].is_open = false;
 	nic->timed = nic->seq; /* numbers of probes go on: completions of the old QP may still come */
 	nic->nbacks = 0;
+	probe_ways_forget(nic);
 	nic->trace = (struct probe_trace){ .next_ps = TIME_NEVER };
 	for (uint32_t kind = 0; kind < PROBE_LISTS; kind++) {
 		struct probe_list *list = &nic->lists[kind];

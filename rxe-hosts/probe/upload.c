@@ -106,6 +106,8 @@ probe_upload(struct probe_agent *agent, uint64_t now_ps)
 	for (uint32_t nic = 0; nic < agent->nnics; nic++)
 		for (uint32_t i = 0; i < agent->nics[nic].nbacks; i++)
 			tell_heard(agent, nic, &agent->nics[nic].backs[i], now_ps);
+	for (uint32_t nic = 0; nic < agent->nnics; nic++)
+		probe_ways_tell(agent, &agent->nics[nic], now_ps);
 	agent->nhops = 0;
 	recbuf_put(records, &upload, REC_UPLOAD, sizeof(upload), now_ps);
 	agent->nresults = agent->nended = agent->ntimeouts = 0;

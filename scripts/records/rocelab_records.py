@@ -21,7 +21,7 @@ import struct
 import sys
 
 # ---- made of common/wire by tests/wire/record_tables.py --renew ----
-VERSION = 13
+VERSION = 14
 KINDS = {
     1: ("RUN", 120, "24 name char[32], 56 policy u32, 60 detections u32, 64 rtt_percent u32, 68 epochs_kept u32, "
         "72 epoch_ps u64, 80 budget_bps u64, 88 frame_bytes u32, 92 payload_bytes u32, 96 ack_bytes u32, "
@@ -57,8 +57,8 @@ KINDS = {
     18: ("NOTIFY", 48, "24 to u32, 28 collective u32, 32 iteration u32, 36 step u32, 40 detections u32, 44 rank u32"),
     19: ("PROBE", 88, "24 nic u16, 26 kind u16, 28 result u16, 30 reserved u16, 32 tuple tuple, 48 target_qpn u32, "
         "52 seq u32, 56 sent_ps u64, 64 rtt_ps u64, 72 prober_ps u64, 80 responder_ps u64"),
-    20: ("PROBE_HOP", 64, "24 tuple tuple, 40 hop u16, 42 back u16, 44 at u32, 48 port u16, 50 last u16, 52 trace u32, "
-        "56 sent_ps u64"),
+    20: ("PROBE_HOP", 72, "24 tuple tuple, 40 hop u16, 42 back u16, 44 at u32, 48 port u16, 50 last u16, 52 trace u32, "
+        "56 sent_ps u64, 64 count u32, 68 reserved u32"),
     21: ("RNIC", 40, "24 nic u16, 26 reserved u16, 28 ip u32, 32 qpn u32, 36 tor u32"),
     22: ("UPLOAD", 40, "24 probes u32, 28 timeouts u32, 32 dropped u32, 36 late_us u32"),
     23: ("CONNECTION", 48, "24 nic u16, 26 open u16, 28 collective u32, 32 tuple tuple"),

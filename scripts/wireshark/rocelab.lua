@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 13, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 14, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -49,7 +49,8 @@ local RECORDS = {
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },
   [19] = { "probe", 88, "nic:u16 kind:u16 result:u16 reserved:u16 tuple:tuple target_qpn:u32 seq:u32 sent_ps:ps " ..
            "rtt_ps:ps prober_ps:ps responder_ps:ps" },
-  [20] = { "probe_hop", 64, "tuple:tuple hop:u16 back:u16 at:u32 port:u16 last:u16 trace:u32 sent_ps:ps" },
+  [20] = { "probe_hop", 72, "tuple:tuple hop:u16 back:u16 at:u32 port:u16 last:u16 trace:u32 sent_ps:ps count:u32 " ..
+           "reserved:u32" },
   [21] = { "rnic", 40, "nic:u16 reserved:u16 ip:ip qpn:u32 tor:u32" },
   [22] = { "upload", 40, "probes:u32 timeouts:u32 dropped:u32 late_us:u32" },
   [23] = { "connection", 48, "nic:u16 open:u16 collective:u32 tuple:tuple" },

@@ -34,14 +34,15 @@ queue_pop(struct pkt_queue *q)
 	return p;
 }
 
-/* A packet with PKT_INT: an ACK brings back what its queue keeps beside it, data has seen nothing yet. */
+/* A packet with PKT_INT: an ACK brings back what its queue keeps beside it, data and probes have seen nothing yet. */
 static __attribute__((noinline)) void
 put_on_wire_int(const struct host *host, const struct nic *nic, const struct pkt *p, uint64_t done_ps)
 {
 	static const struct int_header none_yet;
 
 	link_send_int(nic->tx, host->window.parity, p,
-		      p->type == PKT_DATA ? &none_yet : &nic->control.ints[p - nic->control.pkts], done_ps);
+		      p->type == PKT_DATA || p->type == PKT_UD ? &none_yet : &nic->control.ints[p - nic->control.pkts],
+		      done_ps);
 }
 
 static inline void

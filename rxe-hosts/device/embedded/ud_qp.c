@@ -67,7 +67,7 @@ ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *data
 		return rc;
 	p->opcode = ROCE_UD_SEND_ONLY;
 	p->wire_bytes = roce_ud_contents_bytes(&host->params, datagram->bytes);
-	p->flags = datagram->reply ? PKT_REVERSE : 0;
+	p->flags = (uint8_t)((datagram->reply ? PKT_REVERSE : 0) | (host->params.way_bytes != 0 ? PKT_INT : 0));
 	p->ttl = datagram->ttl != 0 ? datagram->ttl : PKT_TTL_INIT;
 	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .psn = psn, .bytes = datagram->bytes };
 	memcpy(kept->contents, datagram->contents, datagram->bytes);
@@ -131,5 +131,6 @@ ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct
 	datagram->contents = kept->contents;
 	datagram->qpn = kept->src_qpn;
 	datagram->reply = p->flags & PKT_REVERSE;
+	datagram->way = p->flags & PKT_INT ? link_int(host->node.rx[nic->index], p) : NULL;
 	return true;
 }

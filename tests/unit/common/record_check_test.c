@@ -325,8 +325,10 @@ probes_are_of_their_hosts(void **state)
 	hop.back = 1;
 	good(&hop, REC_PROBE_HOP, 2);
 	bad(&hop, REC_PROBE_HOP, 1, "tuple.dst_ip = 11; right would be an address of node 1, which traces the way back");
-	hop.back = 0;
-	hop.port = 2;
+	hop.count = 5; /* packets that came: told where that way ends */
+	good(&hop, REC_PROBE_HOP, 1);
+	bad(&hop, REC_PROBE_HOP, 2, "tuple.src_ip = 10; right would be an address of node 2, to which packets came");
+	hop = (struct rec_probe_hop){ .hop = 1, .port = 2, .tuple = hop.tuple };
 	bad(&hop, REC_PROBE_HOP, 1, "port = 2; right would be below 2: so many ports node 0 has");
 	hop.at = 2;
 	bad(&hop, REC_PROBE_HOP, 1, "at = 2; right would be a described switch");
@@ -354,10 +356,9 @@ traces_are_of_their_ports(void **state)
 
 	(void)state;
 	connect_all();
+	good(&tracer, REC_TRACER, REC_NONE);
 	tracer.threads = 0;
 	bad(&tracer, REC_TRACER, REC_NONE, "threads = 0; right would be 1 to 65535");
-	tracer.threads = 1;
-	good(&tracer, REC_TRACER, REC_NONE);
 	good(&traced, REC_TRACED, 1);
 	bad(&traced, REC_TRACED, 0, "a host that a NODE record describes");
 	traced.set_low = 2;
