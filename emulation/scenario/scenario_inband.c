@@ -28,7 +28,7 @@ check_probe(const struct scenario *sc, uint32_t flow, bool reverse, struct err *
 	const struct flow *f = &sc->plan->flows.flows[flow];
 	struct route_path path;
 
-	if (f->kind == FLOW_CONTROL || scenario_path(sc, flow, reverse, &path) < 0 || path.hops - 1 <= INT_MAX_HOPS)
+	if (f->kind == FLOW_CONTROL || scenario_path(sc, flow, reverse, &path) < 0 || path.hops <= INT_MAX_HOPS + 1)
 		return 0;
 	return cfg_fail(
 		&sc->pingmesh.where, "tracing", err,
@@ -56,7 +56,7 @@ check_path(const struct scenario *sc, uint32_t flow, struct err *err)
 	const struct flow *f = &sc->plan->flows.flows[flow];
 	struct route_path path;
 
-	if (f->kind == FLOW_CONTROL || scenario_path(sc, flow, false, &path) < 0 || path.hops - 1 <= INT_MAX_HOPS)
+	if (f->kind == FLOW_CONTROL || scenario_path(sc, flow, false, &path) < 0 || path.hops <= INT_MAX_HOPS + 1)
 		return 0;
 	return cfg_fail(&sc->host.where, "cc", err,
 			"\"%s\" has room for %d switches in its packets, and %s sends to %s through %u: use a topology or "

@@ -61,18 +61,30 @@ def sprayed():
     check(problems(run_of("random", "int")) == [], "sprayed and well: no problem")
 
 
+def rails():
+    """Probes of one way have no way back, and data of HPCC carries telemetry of another kind in packets of the same run."""
+    path = scenario_file('topology = { kind = "rail"; hosts = 8; nics = 2; hosts_per_group = 4; spines = 2; rate = "100Gbps"; delay = "1us"; };\n'
+                         'pingmesh = { enabled = true; time_factor = 0.01; duration = "600ms"; tracing = "int"; rails = true; };\n'
+                         'host = { cc = "hpcc"; };\nfaults = ( { kind = "loss"; port = "g0r0:5"; rate = 0.3; start = "200ms"; } );\n'
+                         'flows = ( { src = "h0"; dst = "h5"; sport = 7; bytes = "1MB"; mode = "repeat"; until = "500ms"; } );\n')
+    run = rocelab(path, "--capture", "g0r0:5")
+    check(problems(run) == [("switch-problem", ["g0r0:5"])], "rails, beside HPCC: the link that loses", problems(run))
+    check((run.dir / "capture.pcapng").stat().st_size > 100000, "and a capture has probes and data")
+
+
 def lcores():
     one, two = (run_of("random", "int", LOSS, "--lcores", str(n)) for n in (1, 2))
     check((one.dir / "records.bin").read_bytes() == (two.dir / "records.bin").read_bytes(), "two lcores tell the same as one")
 
 
 def ready_made():
-    # Of 2 % chance tells no link where it spreads packets most unevenly: the switch is what all of them have in common.
-    for kind, place in (("ecmp", ["g1r0:7"]), ("adaptive", ["g1r0:7"]), ("random", "g1r0")):
+    # Where packets are sprayed chance spreads them more unevenly than 2 % of losses do: the switch is what all ways have in common.
+    for kind, rate, place in (("ecmp", 0.02, ["g1r0:7"]), ("adaptive", 0.02, "g1r0"), ("adaptive", 0.1, ["g1r0:7"])):
         said = problems(rocelab(SCENARIOS / "pingmesh.cfg", *sets(pingmesh__tracing="int", load_balancing__kind=kind,
-                                                                  host__transport="selective", detection__policy="off")))
+                                                                  host__transport="selective", detection__policy="off"),
+                                "--set", f"faults.[1].rate={rate}"))
         check(said == [("switch-problem", place), ("rnic-problem", ["h3:1"]), ("cpu-overload", "h12")],
-              f"pingmesh.cfg, {kind}: {place}, RNIC and CPU", said)
+              f"pingmesh.cfg, {kind}, {rate}: {place}, RNIC and CPU", said)
 
 
 def refused():
@@ -89,6 +101,7 @@ def refused():
 hashed()
 sprayed()
 refused()
+rails()
 if not SANITIZED:
     lcores()
     ready_made()
