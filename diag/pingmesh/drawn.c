@@ -20,6 +20,8 @@
 #define ROUNDS 50
 #define FIRST 1e-3 /* how likely any link loses, before anything is known */
 #define LEAST 1e-12
+#define CONVERGED 1e-4 /* what a round adds to the log-likelihood */
+#define MOST_LINKS 16  /* that are looked at, of those that most is shared out to */
 
 struct drawing {
 	const struct ballot *b;
@@ -45,13 +47,6 @@ loses(const struct drawing *d, uint32_t way)
 	return sum;
 }
 
-/* @return is it a way of its own, from end to end? */
-static bool
-is_way(const struct net *net, uint32_t trace)
-{
-	return net->traces[trace].alike == trace && net->traces[trace].whole;
-}
-
 static void
 count_came(struct drawing *d)
 {
@@ -63,7 +58,8 @@ count_came(struct drawing *d)
 	for (uint32_t t = 0; t < net->ntraces; t++) {
 		const struct net_trace *trace = &net->traces[t];
 
-		if (trace->packets == 0 || trace->sent_ps < from_ps || trace->sent_ps >= to_ps)
+		if (trace->packets == 0 || !trace->whole || trace->count == 0 || trace->sent_ps < from_ps ||
+		    trace->sent_ps >= to_ps)
 			continue;
 		d->came[trace->alike] += trace->packets;
 		for (uint32_t i = 0; i < trace->count; i++)
@@ -75,24 +71,21 @@ count_came(struct drawing *d)
 static double
 share_out(struct drawing *d, const struct net_probe *probe)
 {
-	const struct net_tuple *of = &d->net->tuples[probe->tuple];
+	const struct net *net = d->net;
+	const struct net_tuple *of = &net->tuples[probe->tuple];
 	double all = 0;
 
 	for (uint32_t turn = 0; turn < 2; turn++) /* how likely all are, then each one's share */
 		for (uint32_t back = 0; back < 2; back++)
-			for (uint32_t t = of->first[back];
-			     ballot_is_of_way(d->b, probe, back != 0) && t < of->first[back] + of->count[back]; t++) {
-				const struct net_trace *trace = &d->net->traces[t];
+			for (uint32_t w = 0; ballot_is_of_way(d->b, probe, back != 0) && w < of->count_way[back]; w++) {
+				uint32_t way = net->ways[of->first_way[back] + w];
+				const struct net_trace *trace = &net->traces[way];
 
-				if (!is_way(d->net, t))
-					continue;
 				if (turn == 0)
-					all += loses(d, t);
-				for (uint32_t i = 0; turn == 1 && all > 0 && i < trace->count; i++) {
-					uint32_t link = d->net->links[trace->first + i];
-
-					d->shared[link] += d->lose[link] / all;
-				}
+					all += loses(d, way);
+				for (uint32_t i = 0; turn == 1 && all > 0 && i < trace->count; i++)
+					d->shared[net->links[trace->first + i]] +=
+						d->lose[net->links[trace->first + i]] / all;
 			}
 	return all;
 }
@@ -103,11 +96,12 @@ find_likely(struct drawing *d, uint32_t without)
 {
 	const struct ballot *b = d->b;
 	uint32_t nports = b->j->run->nports;
-	double log_likely = 0;
+	double log_likely = -INFINITY, before = -INFINITY;
 
 	for (uint32_t i = 0; i < nports; i++)
 		d->lose[i] = i != without ? FIRST : 0;
-	for (uint32_t round = 0; round < ROUNDS; round++) {
+	for (uint32_t round = 0; round < 2 || (round < ROUNDS && log_likely - before > CONVERGED); round++) {
+		before = log_likely;
 		log_likely = 0;
 		memset(d->shared, 0, nports * sizeof(*d->shared));
 		for (uint32_t i = b->first; i < b->j->end; i++)
@@ -121,17 +115,35 @@ find_likely(struct drawing *d, uint32_t without)
 	return log_likely;
 }
 
+/* @return of links between switches the one that most is shared out to, but for those that were returned before; RUN_NONE: none has enough */
+static uint32_t
+next_link(const struct drawing *d, double *shared)
+{
+	const struct run *run = d->b->j->run;
+	uint32_t most = RUN_NONE;
+
+	for (uint32_t i = 0; i < run->nports; i++)
+		if (!tally_is_host_link(run, i) && shared[i] >= JUDGE_LEAST_TIMEOUTS &&
+		    (most == RUN_NONE || shared[i] > shared[most]))
+			most = i;
+	if (most != RUN_NONE)
+		shared[most] = 0;
+	return most;
+}
+
 /* Which links surely lose what is shared out to them? Host links are no choice of a switch. */
 static void
 find_unsure(struct drawing *d)
 {
 	const struct run *run = d->b->j->run;
 	double likely = find_likely(d, RUN_NONE);
+	uint32_t link;
 
 	memcpy(d->most_shared, d->shared, run->nports * sizeof(*d->shared));
 	for (uint32_t i = 0; i < run->nports; i++)
-		d->unsure[i] = !tally_is_host_link(run, i) &&
-			       (d->most_shared[i] < JUDGE_LEAST_TIMEOUTS || likely - find_likely(d, i) < JUDGE_SURELY);
+		d->unsure[i] = !tally_is_host_link(run, i);
+	for (uint32_t n = 0; n < MOST_LINKS && (link = next_link(d, d->most_shared)) != RUN_NONE; n++)
+		d->unsure[link] = likely - find_likely(d, link) < JUDGE_SURELY;
 	find_likely(d, RUN_NONE);
 }
 
@@ -148,44 +160,31 @@ is_unsure(const struct drawing *d, uint32_t way)
 	return d->unsure[worst] != 0;
 }
 
-/* Of a tuple's ways one after the other, whoever asks. */
-static uint32_t
-next_way(struct drawing *d, uint32_t first, uint32_t end)
-{
-	uint32_t count = 0, way = RUN_NONE;
-
-	for (uint32_t t = first; t < end; t++)
-		count += is_way(d->net, t);
-	for (uint32_t t = first, skip = count != 0 ? d->turn++ % count : 0; way == RUN_NONE && t < end; t++)
-		if (is_way(d->net, t) && skip-- == 0)
-			way = t;
-	return way;
-}
-
 /*
  * What came: the way that most packets came by which no probe stands for yet. What was lost: the likeliest, or where that is not sure
- * any.
+ * any, one after the other.
  * @return RUN_NONE: none is known
  */
 static uint32_t
 give(struct drawing *d, const struct net_probe *probe, bool back)
 {
 	const struct net_tuple *of = &d->net->tuples[probe->tuple];
-	uint32_t end = of->first[back] + of->count[back], best = RUN_NONE;
+	const uint32_t *ways = &d->net->ways[of->first_way[back]];
 	bool bad = ballot_is_bad(d->b, probe);
+	uint32_t best = RUN_NONE;
 	double most = 0;
 
-	for (uint32_t t = of->first[back]; t < end; t++) {
-		double is = bad ? loses(d, t) : d->came[t] - d->given[t];
+	for (uint32_t w = 0; w < of->count_way[back]; w++) {
+		double is = bad ? loses(d, ways[w]) : d->came[ways[w]] - d->given[ways[w]];
 
-		if (!is_way(d->net, t) || (best != RUN_NONE && is <= most))
+		if (best != RUN_NONE && is <= most)
 			continue;
-		best = t;
+		best = ways[w];
 		most = is;
 	}
 	if (best != RUN_NONE && !bad)
 		d->given[best]++;
-	return best != RUN_NONE && bad && is_unsure(d, best) ? next_way(d, of->first[back], end) : best;
+	return best != RUN_NONE && bad && is_unsure(d, best) ? ways[d->turn++ % of->count_way[back]] : best;
 }
 
 int

@@ -317,6 +317,7 @@ net_fini(struct net *net)
 	free(net->tuples);
 	free(net->traces);
 	free(net->links);
+	free(net->ways);
 	free(net->registered);
 	free(net->uploads);
 }

@@ -39,13 +39,14 @@ struct net_trace {
 	uint64_t sent_ps;
 	uint64_t told_ps;      /* with which upload */
 	uint32_t packets;      /* of INT: that came this way since the upload before; else 0 */
-	uint32_t alike;        /* of INT: the tuple's first trace with the same links, an index into traces */
+	uint32_t alike;        /* of INT: the tuple's first whole trace with the same links, an index into traces */
 	uint32_t first, count; /* in links: egress ports in order */
 };
 
 struct net_tuple {
 	struct rec_tuple tuple;
-	uint32_t first[2], count[2]; /* in traces: there and back, by time */
+	uint32_t first[2], count[2];         /* in traces: there and back, by time */
+	uint32_t first_way[2], count_way[2]; /* in ways */
 };
 
 struct net {
@@ -63,6 +64,8 @@ struct net {
 	uint32_t ntraces, walked, torn; /* walked: whole ones by several switches; torn: whose packets went several ways */
 	bool inband;                    /* ways are those of the packets themselves (INT), and not of traceroutes */
 	uint32_t *links;
+	uint32_t *ways; /* of INT: of each tuple one whole trace of each way, there and back: indices into traces */
+	uint32_t nways;
 	struct rec_rnic *registered; /* by (ip, time) */
 	uint32_t nregistered;
 	struct rec_upload *uploads; /* by (host, time) */

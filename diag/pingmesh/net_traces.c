@@ -102,22 +102,27 @@ is_same_way(const struct net *net, const struct net_trace *a, const struct net_t
 	       memcmp(&net->links[a->first], &net->links[b->first], a->count * sizeof(*net->links)) == 0;
 }
 
-/* Which traces of a tuple are the same way? Of more ways than there is room for each trace is one of its own. */
+/* Which whole traces of a tuple are the same way? Of more ways than there is room for the rest is as the last. */
 static void
-find_alike(struct net *net, uint32_t first, uint32_t count)
+list_ways(struct net *net, struct net_tuple *of, bool back)
 {
-	uint32_t ways[MOST_WAYS], nways = 0;
+	uint32_t *ways = &net->ways[net->nways], count = 0;
 
-	for (uint32_t t = first; t < first + count; t++) {
+	for (uint32_t t = of->first[back]; t < of->first[back] + of->count[back]; t++) {
 		struct net_trace *trace = &net->traces[t];
 		uint32_t k = 0;
 
-		while (k < nways && !is_same_way(net, &net->traces[ways[k]], trace))
+		if (!trace->whole || trace->count == 0)
+			continue;
+		while (k < count && k < MOST_WAYS && !is_same_way(net, &net->traces[ways[k]], trace))
 			k++;
-		trace->alike = k < nways ? ways[k] : t;
-		if (k == nways && nways < MOST_WAYS)
-			ways[nways++] = t;
+		if (k == count && count < MOST_WAYS)
+			ways[count++] = t;
+		trace->alike = ways[k < count ? k : count - 1];
 	}
+	of->first_way[back] = net->nways;
+	of->count_way[back] = count;
+	net->nways += count;
 }
 
 int
@@ -139,10 +144,13 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 	}
 	for (uint32_t i = 0; hops != NULL && net->traces != NULL && net->links != NULL && i < net->ntuples; i++)
 		put_known(net, i, &nlinks);
-	for (uint32_t i = 0; net->inband && i < 2 * net->ntuples; i++)
-		find_alike(net, net->tuples[i / 2].first[i % 2], net->tuples[i / 2].count[i % 2]);
+	if (net->inband)
+		net->ways = run_alloc(net->ntraces, sizeof(*net->ways), err);
+	for (uint32_t i = 0; net->ways != NULL && i < 2 * net->ntuples; i++)
+		list_ways(net, &net->tuples[i / 2], i % 2 != 0);
 	free(hops);
-	return hops != NULL && net->traces != NULL && net->links != NULL ? 0 : -ENOMEM;
+	return hops != NULL && net->traces != NULL && net->links != NULL && (!net->inband || net->ways != NULL) ? 0
+														: -ENOMEM;
 }
 
 uint32_t

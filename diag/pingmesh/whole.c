@@ -146,14 +146,14 @@ ballot_is_unsure(const struct ballot *b, uint32_t link)
 static bool
 all_cross(const struct net *net, const struct net_tuple *of, bool back, uint32_t node)
 {
-	bool all = of->count[back] != 0;
+	bool all = of->count_way[back] != 0;
 
-	for (uint32_t t = of->first[back]; all && t < of->first[back] + of->count[back]; t++) {
-		bool any = false;
+	for (uint32_t w = 0; all && w < of->count_way[back]; w++) {
+		const struct net_trace *trace = &net->traces[net->ways[of->first_way[back] + w]];
 
-		for (uint32_t i = 0; i < net->traces[t].count; i++)
-			any |= is_end(net->run, net->links[net->traces[t].first + i], node);
-		all = any || !net->traces[t].whole;
+		all = false;
+		for (uint32_t i = 0; i < trace->count; i++)
+			all |= is_end(net->run, net->links[trace->first + i], node);
 	}
 	return all;
 }
