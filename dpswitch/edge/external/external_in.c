@@ -8,6 +8,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include "common/log.h"
 #include "common/minmax.h"
 #include "dpswitch/edge/external/arp.h"
 #include "dpswitch/edge/external/external_host.h"
@@ -39,10 +40,9 @@ send(struct external *host, struct external_nic *nic, const struct pkt *p, uint6
 static void
 stand_in_line(struct external *host, struct external_nic *nic, const struct pkt *p)
 {
-	if (fifo_push(&nic->stage[p->prio], p))
-		nic->staged++;
-	else
-		body_release(host->node.bodies, p);
+	if (!fifo_push(&nic->stage[p->prio], p)) /* dropped it would be lost without a word */
+		log_fatal("out of memory for frames of %s", host->node.topo->nodes[host->node.id].name);
+	nic->staged++;
 }
 
 static void
