@@ -89,7 +89,7 @@ eal_args_make(struct eal_args *args, const struct lcore_config *config, const ch
 		word += size;
 	}
 	args->shares = has(args, telemetry);
-	args->huge = !has(args, pages) && free_hugepages_mb() >= args->memory_mb;
+	args->huge = !has(args, pages) && getenv(EAL_NO_HUGEPAGES) == NULL && free_hugepages_mb() >= args->memory_mb;
 	const struct {
 		const char *words[2];
 		bool wanted;

@@ -10,6 +10,7 @@
 
 #define EAL_ARGS_MAX 64
 #define EAL_TEXT_MAX 1024
+#define EAL_NO_HUGEPAGES "ROCELAB_NO_HUGEPAGES" /* in the environment: they are left alone, however many are free */
 
 struct eal_args {
 	char *argv[EAL_ARGS_MAX + 1]; /* [argc], and NULL; into text */

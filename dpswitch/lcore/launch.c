@@ -6,12 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "common/child.h"
+#include "common/log.h"
 #include "common/private_dir.h"
 #include "dpswitch/lcore/eal_args.h"
 
@@ -37,6 +40,29 @@ place_lcores(char *buf, size_t cap, uint32_t lcores)
 	return placed;
 }
 
+/*
+ * Another program may have taken the hugepages since they were counted. EAL does not start twice in one process: the same program begins
+ * anew, without them.
+ */
+static void
+begin_without_hugepages(void)
+{
+	char *line = NULL, *argv[CHILD_MAX_ARGS + 1];
+	FILE *file = fopen("/proc/self/cmdline", "r");
+	size_t cap = 0, count = 0;
+
+	for (ssize_t n; file != NULL && count < CHILD_MAX_ARGS && (n = getdelim(&line, &cap, '\0', file)) > 0; line = NULL)
+		argv[count++] = line;
+	argv[count] = NULL;
+	if (file != NULL)
+		fclose(file);
+	log_warning("DPDK's EAL does not start with hugepages: without them");
+	setenv(EAL_NO_HUGEPAGES, "1", 1);
+	sched_setaffinity(0, sizeof(process_cpus), &process_cpus);
+	if (count != 0)
+		execv("/proc/self/exe", argv);
+}
+
 /* It makes a folder for what it shares with others. Unless asked to, we share nothing: the folder is ours, and gone then. */
 static int
 start_eal(const struct eal_args *args, struct err *err)
@@ -56,6 +82,8 @@ start_eal(const struct eal_args *args, struct err *err)
 			      rte_strerror(rte_errno), args->huge ? "; without hugepages: --eal --no-huge" : "");
 	if (!args->shares)
 		private_dir_remove(&dir);
+	if (ret < 0 && args->huge)
+		begin_without_hugepages();
 	return ret;
 }
 
