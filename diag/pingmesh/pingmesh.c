@@ -180,6 +180,7 @@ pingmesh_diagnose(const struct evidence *ev, const struct run *run, const void *
 	own->config = j.net.config;
 	own->strangers = j.net.strangers;
 	own->dropped = j.net.dropped;
+	own->inband = j.net.inband;
 	own->sprayed = net_is_sprayed(&j.net);
 	if (rc == 0)
 		rc = judge_all(&j);

@@ -250,8 +250,9 @@ pingmesh_text(const struct text *text, const struct section *section)
 	if (rc == 0 && own->config.software_times)
 		fprintf(text->to, "  Kernels took the times of RTTs, when they had their turn: none is called high.\n");
 	if (rc == 0 && own->sprayed)
-		fprintf(text->to,
-			"  Switches send each packet its own way: between ToRs, switches are told, and seldom links.\n");
+		fprintf(text->to, "  Switches send each packet its own way: between ToRs, %s.\n",
+			own->inband ? "a link is told where chance lets tell it, else its switch"
+				    : "switches are told, and seldom links");
 	if (rc == 0 && own->config.time_factor_ppm != 1000000)
 		fprintf(text->to, "  All of the protocol's times are multiplied by %g.\n",
 			(double)own->config.time_factor_ppm / 1e6);

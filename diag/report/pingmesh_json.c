@@ -166,12 +166,13 @@ metric_json(const struct pingmesh *own)
 static json_t *
 analysis_json(const struct pingmesh *own)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "cpu_by_several_rnics",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "cpu_by_several_rnics",
 			 (json_int_t)own->cpu.several, "cpu_by_delay", (json_int_t)own->cpu.delay, "cpu_by_both",
 			 (json_int_t)own->cpu.both, "cpu_by_agent", (json_int_t)own->cpu.agent, "several_rnics_refuted",
 			 (json_int_t)own->cpu.several_refuted, "votes", (json_int_t)own->votes, "most_votes_elsewhere",
 			 (json_int_t)own->strongest_elsewhere, "untraced", (json_int_t)own->untraced, "results_dropped",
-			 (json_int_t)own->dropped, "left_out", (json_int_t)own->strangers, "sprayed", own->sprayed);
+			 (json_int_t)own->dropped, "left_out", (json_int_t)own->strangers, "sprayed", own->sprayed,
+			 "inband", own->inband);
 }
 
 int

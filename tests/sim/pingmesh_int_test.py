@@ -57,7 +57,9 @@ def sprayed():
         between = [found for key, found in by.items() if any(len(way) > 1 for way in found)]
         check(between and all(len(found) == 4 for found in between), f"{kind}: a tuple between leaves has four ways", len(between))
         check(problems(run) == [("switch-problem", ["l1:6"])], f"{kind}: the link that loses, and nothing else", problems(run))
-        check(run.verdict["pingmesh"]["analysis"]["sprayed"], f"{kind}: it knows that packets are sprayed")
+        analysis = run.verdict["pingmesh"]["analysis"]
+        check(analysis["sprayed"] and analysis["inband"], f"{kind}: it knows that packets are sprayed, and tell their ways", analysis)
+        check("a link is told where chance lets tell it" in " ".join(run.report.split()), f"{kind}: and says so")
     check(problems(run_of("random", "int")) == [], "sprayed and well: no problem")
 
 

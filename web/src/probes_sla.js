@@ -165,9 +165,11 @@ export function drawSlas(root, store) {
   const factor = told.time_factor === 1 ? "" : ` All of the protocol\u2019s times are multiplied by ${told.time_factor}.`;
   const kernels =
       told.software_times ? " Kernels took the times of RTTs, when they had their turn: none is called high." : "";
-  const spread = told.analysis.sprayed ?
-      " Switches send each packet its own way: between ToRs, switches are told, and seldom links." :
-      "";
+  const spread = told.analysis.sprayed ? ` Switches send each packet its own way: between ToRs, ${
+                                             told.analysis.inband ?
+                                                 "a link is told where chance lets tell it, else its switch" :
+                                                 "switches are told, and seldom links"}.` :
+                                         "";
   section(
       root, "slas", "What probes measured",
       el("p", {class: "legend"}, `SLAs of periods of ${clock(told.period_ns)}.${factor}${kernels}${spread}`),
