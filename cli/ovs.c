@@ -31,6 +31,23 @@ struct ovs {
 	struct err *err;
 };
 
+/* What a command that failed said last. @return negative with err */
+static int
+tell(const struct ovs *ovs)
+{
+	char path[PATH_MAX], line[256] = "nothing said why";
+	FILE *file;
+
+	if (snprintf(path, sizeof(path), "%s/ovs.err", ovs->dir) >= (int)sizeof(path))
+		return err_set(ovs->err, -ENAMETOOLONG, "%s: the path is too long", ovs->dir);
+	file = fopen(path, "r");
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		line[strcspn(line, "\n")] = '\0';
+	if (file != NULL)
+		fclose(file);
+	return err_set(ovs->err, -EIO, "Open vSwitch could not be set up: %s", line);
+}
+
 /* A shell's commands, whose output goes to a file. @return 0 or negative with err */
 static int command(const struct ovs *ovs, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -46,7 +63,7 @@ command(const struct ovs *ovs, const char *fmt, ...)
 	va_end(args);
 	if (at >= end)
 		return err_set(ovs->err, -ENAMETOOLONG, "%s: the path is too long", ovs->dir);
-	return system(text) == 0 ? 0 : err_set(ovs->err, -EIO, "Open vSwitch could not be set up; %s/ovs.err", ovs->dir);
+	return system(text) == 0 ? 0 : tell(ovs);
 }
 
 /* An option that names something in the folder. */
