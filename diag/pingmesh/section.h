@@ -127,6 +127,6 @@ struct pingmesh {
 	uint64_t untraced;            /* timeouts put down to switches whose way nobody traced */
 	uint32_t strongest_elsewhere; /* votes in which most links voted for is not where most of its probes are lost */
 	uint32_t votes;
-	bool inband;  /* probes and ACKs tell their ways themselves, by what switches wrote into them */
+	bool inband; /* probes and ACKs tell their ways themselves, by what switches wrote into them */
 	bool sprayed; /* packets of one traceroute went several ways: places between ToRs are switches, links are seldom told */
 };
