@@ -113,6 +113,7 @@ struct suspicion {
 	bool several, slow, refuted;
 	uint64_t
 		late_ps; /* that its agent was for a timer of its own, by its own word, if that is long enough for any answer to be too late */
+	uint64_t told_ps; /* when it said so */
 	bool causes_timeouts;
 	bool lingers;      /* slow by what the period before has left, */
 	uint64_t until_ps; /* for probes sent until then; else UINT64_MAX */
@@ -143,23 +144,23 @@ lingers_until(const struct judging *j, uint32_t host)
 	return answered ? max_u64(last_ps, silent_ps) : last_ps;
 }
 
-/* @return how late the host's agent was in the period for its own timers; 0: below the timeout, or with kernels on shared CPUs whatever they are */
-static uint64_t
-agent_late(const struct judging *j, uint32_t host)
+/* How late was the host's agent in the period for its own timers? Not at all: below the timeout, or with kernels on shared CPUs. */
+static void
+ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 {
 	const struct pingmesh_period *period = &j->own->periods[j->period];
-	uint64_t most_ps = 0;
 
 	for (uint32_t i = net_first_upload(&j->net, host, period->start_ps);
 	     !j->net.config.software_times && i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
 		const struct rec_upload *upload = &j->net.uploads[i];
 		uint64_t late_ps = upload->late_us * PS_PER_US;
 
-		if (late_ps >= j->net.config.timeout_ps &&
-		    upload->hdr.time_ps - min_u64(late_ps, upload->hdr.time_ps) < period->end_ps)
-			most_ps = max_u64(most_ps, late_ps);
+		if (late_ps < j->net.config.timeout_ps || late_ps <= s->late_ps ||
+		    upload->hdr.time_ps - min_u64(late_ps, upload->hdr.time_ps) >= period->end_ps)
+			continue;
+		s->late_ps = late_ps;
+		s->told_ps = upload->hdr.time_ps;
 	}
-	return most_ps;
 }
 
 static bool
@@ -175,7 +176,7 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
 	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps,
 				 .until_ps = UINT64_MAX };
-	s->late_ps = agent_late(j, host);
+	ask_agent(j, host, s);
 	s->lingers = !s->slow && s->late_ps == 0 && j->overloaded[host] && lingers_until(j, host) != 0;
 	if (s->lingers) {
 		s->slow = true;
@@ -209,6 +210,8 @@ is_still_anomalous(const struct judging *j, uint32_t rnic)
 static void
 attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh_problem *seen)
 {
+	const struct pingmesh_period *period = &j->own->periods[j->period];
+
 	for (uint32_t i = j->begin; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
@@ -227,6 +230,10 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 		if (seen->start_ps == UINT64_MAX)
 			seen->start_ps = probe->sent_ps;
 		seen->end_ps = probe->sent_ps;
+	}
+	if (seen->start_ps == UINT64_MAX) { /* no probe dates it: what its agent said does, or else the period */
+		seen->start_ps = max_u64(period->start_ps, s->told_ps - min_u64(s->late_ps, s->told_ps));
+		seen->end_ps = min_u64(period->end_ps, s->late_ps != 0 ? s->told_ps : j->run->end_ps);
 	}
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
 		if (j->net.rnics[i].host == host && (s->several || s->causes_timeouts) &&

@@ -118,7 +118,8 @@ name_root(const struct run *run, const struct pingmesh_problem *p, char *root, s
 		used += (size_t)snprintf(root + used, cap - used, "%s%s", i != 0 ? " or " : "",
 					 run->ports[p->ports[i]].name);
 	if (p->alike > PLACES_NAMED && used < cap)
-		snprintf(root + used, cap - used, " or %u others", p->alike - PLACES_NAMED);
+		snprintf(root + used, cap - used, " or %u other%s", p->alike - PLACES_NAMED,
+			 p->alike - PLACES_NAMED == 1 ? "" : "s");
 }
 
 /* Said when the analyzer has all of a period, and not with the period before. @param period_ps  of analysis */

@@ -88,7 +88,7 @@ check_windows(const struct scenario *sc, struct err *err)
 
 		if (delay_ps >= PACER_WINDOW_MIN_PS)
 			continue;
-		return cfg_fail(&sc->timing.where, "clock", err,
+		return cfg_fail(&sc->topo->where, "delay", err,
 				"real time needs %s between any two nodes, delay and timing.pipeline together; %s has %s: "
 				"give the link a longer delay",
 				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),

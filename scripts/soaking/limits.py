@@ -12,6 +12,7 @@ TOPOLOGIES = {
     'explicit': {'kind': '"explicit"', 'hosts': '[ "h0", "h1" ]', 'switches': '[ "s0" ]', 'links': '( "h0 s0", "h1 s0" )'},
     'fat-tree': {'kind': '"fat-tree"', 'k': '4'},
     'leaf-spine': PLAIN,
+    'dual-tor': {'kind': '"dual-tor"', 'hosts': '2', 'hosts_per_rack': '1', 'spines': '1'},
     'rail': {'kind': '"rail"', 'hosts': '2', 'nics': '2', 'hosts_per_group': '2'},
     'ns3': {'kind': '"ns3"', 'file': '"net.txt"'},
 }

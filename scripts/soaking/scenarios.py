@@ -2,6 +2,7 @@
 """Random scenarios that are valid: every topology, operation, algorithm, policy and fault, parameters at their limits."""
 import dataclasses
 
+import systems
 import topologies
 
 PACKETS = 12_000       # of data that a collective may send, so that a case takes a second
@@ -15,6 +16,13 @@ FAULTS = ('pfc-storm', 'loss', 'corruption', 'link-down', 'misroute', 'blackhole
           'missing-route', 'ecmp-imbalance', 'pfc-headroom', 'rnic-down', 'rnic-no-gid', 'rnic-no-routes', 'dma-detour',
           'pcie-downgrade', 'host-down')
 FAULTS_OF_AGENTS = ('cpu-overload', 'agent-restart')
+ALGORITHMS = {
+    'allgather': ('ring', 'ring', 'halving-doubling', 'binomial-tree'), 'reducescatter': ('ring', 'halving-doubling', 'binomial-tree'),
+    'allreduce': ('ring', 'ring', 'halving-doubling', 'binomial-tree', 'double-binary-tree'),
+    'alltoall': ('linear', 'pairwise', 'bruck'), 'alltoallv': ('linear', 'pairwise'), 'sendrecv': ('ring', 'pipeline'),
+    'broadcast': ('ring', 'halving-doubling', 'binomial-tree', 'double-binary-tree'),
+    'reduce': ('ring', 'halving-doubling', 'binomial-tree', 'double-binary-tree'),
+}
 # Keys that may take any of these values without asking for another key.
 PARAMETERS = {
     'switch': {
@@ -112,13 +120,14 @@ class Maker:
         self._transport(0.5 if crowd else 0.2)
         collectives = self._collectives()
         flows = self._incast() if crowd else self._flows(bool(collectives))
-        if self.rng.random() < 0.2:
-            self._agents()
+        self._systems(collectives)
         faults = [self._fault() for _ in range(self.rng.choice((0, 1, 1, 2, 4)))]
         policy = self.rng.choice(POLICIES)
         self.groups.setdefault('detection', {})['policy'] = policy
         self._limits()
         text = self.network.text + listing('collectives', collectives) + listing('flows', flows) + listing('faults', faults)
+        if self.rng.random() < 0.1:
+            text += listing('generators', systems.generators(self.rng, ns(3 * self._step_s())))
         text += f'seed = {self.rng.choice((0, 1, self.rng.randrange(1 << 62)))}L;\n'
         text += ''.join(group(name, keys) + '\n' for name, keys in self.groups.items())
         return Scenario(self.network, text, policy)
@@ -160,8 +169,8 @@ class Maker:
         rng, out = self.rng, []
         for _ in range(rng.choice((0, 1, 1, 1, 1, 2))):
             ranks = rng.sample(self.network.hosts, rng.randint(2, min(8, len(self.network.hosts))))
-            op = rng.choice(('allgather', 'reducescatter', 'allreduce'))
-            algorithm = rng.choice(('ring', 'ring', 'halving-doubling'))
+            op = rng.choice(list(ALGORITHMS))
+            algorithm = rng.choice(ALGORITHMS[op])
             if algorithm == 'halving-doubling':
                 ranks = ranks[:1 << (len(ranks).bit_length() - 1)]
             iterations = rng.choice((1, 1, 1, 3))
@@ -246,13 +255,30 @@ class Maker:
         when = {} if kind == 'slow-host' else self._when()
         return {'kind': kind, **own[kind](), **when}
 
+    def _systems(self, collectives):
+        """How packets are spread, and who watches besides the policy."""
+        rng = self.rng
+        if rng.random() < 0.4:
+            self.groups['load_balancing'] = systems.load_balancing(rng)
+        if rng.random() < 0.3:
+            self.groups['host'].update(systems.selective(rng))
+        if rng.random() < 0.2 and not self.network.bonds:
+            self._agents()
+        if rng.random() < 0.3 and collectives and not self.network.bonds:
+            collectives[0]['measured'] = True
+            self.groups['flowpulse'] = systems.flowpulse(rng, self.groups.get('load_balancing', {}).get('kind', 'ecmp'))
+        if rng.random() < 0.2:
+            self.groups['flowtracer'] = systems.flowtracer(rng)
+            if self.groups['flowtracer'].get('first_hop') == 'sflow':
+                self.groups.setdefault('switch', {})['sampling'] = rng.choice((1, 10, 1000))
+
     def _agents(self):
         """R-Pingmesh's, at times so short that a run has periods of analysis, or so long that it has none."""
         factor = self.rng.choice((1e-05, 0.0001, 0.001))
         self.groups['pingmesh'] = {
             'enabled': True, 'time_factor': factor, 'duration': ns(min(50 * self._step_s(), PERIODS * 20 * factor)),
             'cpu_delay': self.rng.choice(('0us', '1us', '10us')), 'management_delay': '1ms',
-            'service': self.rng.random() < 0.7, 'trace_rate': self.rng.choice((0, 1, 100, 1000000)),
+            'service': self.rng.random() < 0.7, 'tracing': self.rng.choice(('traceroute', 'int')), 'trace_rate': self.rng.choice((0, 1, 100, 1000000)),
         }
 
     def _limits(self):

@@ -18,6 +18,7 @@ class Network:
     rate: str    # of the slowest link
     delay: str   # of the longest
     beside: dict = dataclasses.field(default_factory=dict)  # files beside the scenario: name, text
+    bonds: bool = False  # hosts have one address at all their ports
 
     @property
     def rate_bps(self):
@@ -131,7 +132,25 @@ def rail(rng):
     return Network('rail', text, hosts, low + high, ports, rate, delay)
 
 
-KINDS = (explicit, ns3, fat_tree, leaf_spine, rail)
+def dual_tor(rng):
+    """Hosts at several leaves: by bonds, or by NICs with addresses of their own."""
+    racks, each, spines, parallel = rng.randint(1, 2), rng.randint(1, 3), rng.randint(1, 2), rng.choice((1, 1, 2))
+    if racks * each < 2:
+        racks = 2
+    leaves, nics, nic_ports = rng.choice(((1, 1, 1), (2, 1, 2), (2, 2, 2), (2, 2, 1)))
+    rate, delay = speed(rng)
+    bond = nics * nic_ports > 1 and rng.random() < 0.8
+    hosts = [f'h{i}' for i in range(racks * each)]
+    low, high = [f'l{i}' for i in range(racks * leaves)], [f's{i}' for i in range(spines)]
+    below = {leaf: each * nics * nic_ports // leaves + spines * parallel for leaf in low}
+    ports = {**dict.fromkeys(hosts, nics * nic_ports), **below, **dict.fromkeys(high, len(low) * parallel)}
+    text = f'topology = {{ kind = "dual-tor"; hosts = {len(hosts)}; hosts_per_rack = {each}; nics = {nics};\n' \
+           f'  nic_ports = {nic_ports}; leaves_per_rack = {leaves}; spines = {spines}; parallel = {parallel};\n' \
+           f'  bond = {str(bond).lower()}; rate = "{rate}"; delay = "{delay}"; }};\n'
+    return Network('dual-tor', text, hosts, low + high, ports, rate, delay, bonds=bond)
+
+
+KINDS = (explicit, ns3, fat_tree, leaf_spine, rail, dual_tor)
 
 
 def any_network(rng):

@@ -4,8 +4,13 @@
 leave things behind it fails, and keeps what shows it again."""
 import os
 import stat
+import sys
 
 from harness import BUILD, SANITIZED, SOURCE, check, command, scratch, skip
+
+sys.path.append(str(SOURCE / "scripts/soaking"))
+import limits  # noqa: E402 (the path comes first)
+import reference  # noqa: E402
 
 SOAK = SOURCE / "scripts/soak"
 SEED = 1
@@ -61,10 +66,19 @@ def arguments():
         check(done.stderr.strip(), f"refused: {' '.join(map(str, args))[:20]}", done)
 
 
+def every_key_has_a_scenario():
+    """A kind of topology, fault or list that the reference knows and the soak does not would fail in a round that comes by it."""
+    trials = reference.trials(BUILD / "cli/rocelab")
+    check(len(trials) > 5000, "keys are read", len(trials))
+    for kind in {(trial.key.path, trial.key.kind): trial for trial in trials}.values():
+        check(kind.key.name in limits.scenario(kind, "real"), f"a scenario for {kind.key.path} {kind.key.kind}", kind)
+
+
 if not hasattr(os, "pidfd_open"):
     skip("this Python knows no pidfd_open()")
 if SANITIZED:
     one_round()
 else:
+    every_key_has_a_scenario()
     arguments()
     broken_programs()

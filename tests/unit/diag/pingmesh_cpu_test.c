@@ -68,6 +68,23 @@ an_agent_that_is_a_little_late_is_not_blamed(void **state)
 	verdict_destroy(v);
 }
 
+/* An agent that was late once, when everybody answered: the time is when it said so. */
+static void
+what_no_probe_dates_its_agent_does(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 44 * S, .fast_ps = 46 * S, .late_us = 600000 };
+	v = rig_diagnose(&rig);
+	ASSERT_FINDINGS(v, "cpu-overload h4");
+	assert_int_equal(v->findings[0].start_ps, 45 * S - 600 * PS_PER_MS);
+	assert_int_equal(v->findings[0].end_ps, 45 * S);
+	verdict_destroy(v);
+}
+
 /* Two RNICs alone at their ToR, whose only witnesses they are: what a starved one of them made time out is no problem of the other. */
 static void
 who_probes_a_starved_host_is_not_blamed(void **state)
@@ -128,6 +145,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(agents_tell_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
+		cmocka_unit_test(what_no_probe_dates_its_agent_does),
 		cmocka_unit_test(who_probes_a_starved_host_is_not_blamed),
 		cmocka_unit_test(a_bad_rnic_beside_a_starved_host_is_told),
 		cmocka_unit_test(kernels_that_are_a_little_late_hide_no_rnic),
