@@ -29,7 +29,11 @@ fates_count(const struct ballot *b, struct fate *fates)
 		count_fate(&of[0], good || part || back, probe->lost == NET_LOST_FORTH, probe->sent_ps);
 		count_fate(&of[1], good || part, part || back, probe->sent_ps);
 		of[1].revived |= part;
-		of[0].unsure |= probe->result == REC_PROBE_TIMEOUT && probe->lost == NET_LOST_SOMEWHERE;
+		if (probe->result == REC_PROBE_TIMEOUT && probe->lost == NET_LOST_SOMEWHERE) {
+			of[0].silent |= !of[0].unsure;
+			of[0].unsure = true;
+		}
+		of[0].silent &= !good && !part && !back;
 		of[1].unsure = of[0].unsure;
 	}
 }

@@ -10,6 +10,7 @@ struct fate {
 	uint32_t good, bad;
 	bool revived;               /* one was good after one was bad */
 	bool unsure;                /* of some nobody knows which way lost them */
+	bool silent;                /* and nothing has come since the first of those */
 	uint64_t since_ps, lost_ps; /* when the first was lost; when FATE_LEAST were */
 	uint64_t well_ps;           /* when the last was good */
 };

@@ -280,7 +280,7 @@ explain_silent(const struct selecting *s, const struct culprit *by, uint8_t *way
 		uint32_t ends[2] = { net_find_rnic(net, tuple->src_ip), net_find_rnic(net, tuple->dst_ip) };
 		const struct net_trace *trace;
 
-		if (!fate[0].unsure || fate[0].good != 0 || fate[1].good != 0)
+		if (!fate[0].silent)
 			continue;
 		trace = trace_of(s, way);
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)

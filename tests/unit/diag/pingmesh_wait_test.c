@@ -151,6 +151,29 @@ what_nobody_heard_is_lost_by_whom_is_known(void **state)
 	}
 }
 
+/* The same where the loss began in the restart's own period: that all was well before it does not speak for these tuples. */
+static void
+what_was_well_before_the_restart_is_silent_too(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	for (uint32_t host = 0; host < 3; host++) {
+		rig_init(&rig, 200 * S);
+		rig.gap_ps = S / 5;
+		rig.all_heard = true;
+		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
+			rig.holes[2 * i] = (struct rig_hole){ RIG_SPINE(1), 3 + i, 1 + i, 65 * S };
+			rig.holes[2 * i + 1] = (struct rig_hole){ RIG_SPINE(1), i, 5 + i, 65 * S };
+		}
+		rig.hosts[host].restart_ps = 66 * S;
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem s1");
+		verdict_destroy(v);
+	}
+}
+
 /* An RNIC's link that was named, and lost little since: whatever else could have lost that, it is that one again. */
 static void
 a_known_place_is_no_other(void **state)
@@ -182,6 +205,7 @@ main(void)
 		cmocka_unit_test(addresses_are_told_from_links),
 		cmocka_unit_test(what_was_well_before_speaks_for_nobody),
 		cmocka_unit_test(what_nobody_heard_is_lost_by_whom_is_known),
+		cmocka_unit_test(what_was_well_before_the_restart_is_silent_too),
 		cmocka_unit_test(a_known_place_is_no_other),
 	};
 
