@@ -15,9 +15,10 @@ embedded_describe(const struct embedded_shared *shared, const struct roce_params
 		  struct pkt_message *m)
 {
 	const struct rc_post *post = p->type == PKT_DATA ? host_message_of(shared, p) : NULL;
-	const struct ud_contents *ud = p->type == PKT_UD                            ? ud_contents_of(shared, p)
-				       : p->type == PKT_EXPIRED && p->syndrome == 0 ? ud_expired_contents_of(shared, p)
-										    : NULL;
+	const struct ud_contents *ud = p->type == PKT_UD ? ud_contents_of(shared, p, UD_BETWEEN_WINDOWS)
+				       : p->type == PKT_EXPIRED && p->syndrome == 0
+					       ? ud_expired_contents_of(shared, p, UD_BETWEEN_WINDOWS)
+					       : NULL;
 	uint64_t offset;
 
 	*m = (struct pkt_message){ 0 };

@@ -2,6 +2,7 @@
 /* The inside of an embedded host, shared by the files of this folder. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "common/wire/roce.h"
@@ -18,8 +19,11 @@
 #define NIC_CONTROL_SLOTS 1024
 /* Datagrams that wait for a port. */
 #define NIC_DATAGRAM_SLOTS 64
-/* Datagrams of a NIC whose contents are kept. */
+/* Datagrams of a NIC whose contents are kept: these less those that it may make in one window. */
 #define UD_SENT_SLOTS 1024
+#define UD_WINDOW_SLOTS 256
+/* For ud_contents_of() while no window runs. */
+#define UD_BETWEEN_WINDOWS UINT64_MAX
 
 struct flow_slot {
 	uint32_t src_node, dst_node;
@@ -31,7 +35,6 @@ struct flow_slot {
 /* What a UD SEND brings along, kept where it was sent from. */
 struct ud_contents {
 	uint32_t dst_qpn, src_qpn;
-	uint32_t psn; /* that the slot is of */
 	uint32_t bytes;
 	uint8_t contents[DEVICE_UD_BYTES];
 };
@@ -43,6 +46,9 @@ struct ud_qp {
 	uint32_t room; /* for so many more */
 	uint64_t received;
 	uint64_t unposted; /* dropped for want of room (IBTA 9.8.3.2.2) */
+	/* The PSN that is next, and that which was when the window began in which the last was taken: other lcores read them. */
+	_Atomic uint32_t next, begun;
+	_Atomic uint64_t window; /* its index */
 	struct ud_contents sent[UD_SENT_SLOTS];
 };
 
@@ -153,7 +159,7 @@ struct host {
 	uint64_t region_bytes;
 	uint32_t *waiting; /* [nsend] scratch for reports */
 	uint64_t cnps_sent, acks_withheld, pauses_received, misdelivered;
-	/* Datagrams with contents: to a QP that is not there; on their way for longer than UD_SENT_SLOTS others. */
+	/* Datagrams with contents: to a QP that is not there; on their way for longer than those that are kept. */
 	uint64_t ud_strange, ud_expired;
 	uint32_t ud_opened; /* QPs so far */
 	bool frozen;        /* a fault's: nothing happens here */
@@ -285,7 +291,7 @@ int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void host_ud_receive(struct device *dev, uint16_t nic);
 /* Dropped at a NIC for want of room (IBTA 9.8.3.2.2). */
 uint64_t host_ud_unposted(const struct host *host, uint16_t nic);
-/* Makes the packet of a datagram with contents. @return 0 or -EINVAL */
+/* Makes the packet of a datagram with contents. @return 0; -EINVAL; -ENOSPC: UD_WINDOW_SLOTS were made in this window */
 int ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p);
 /* Whether a PKT_UD is of such a QP; those of flows have immediates, those from outside bytes. */
 static inline bool
@@ -295,11 +301,12 @@ ud_qp_sent(const struct pkt *p)
 }
 /* One came in for the NIC. @return false: it is dropped and counted. Else *datagram has its contents and its sender's number */
 bool ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram);
-/* What was sent with a packet; NULL: it has no contents, or they are kept no longer. */
-const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p);
+/* What was sent with a packet, until the window with that index is over, or the next begins. @return NULL: it has no contents, or they are kept no longer */
+const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window);
 
 /* The same of a PKT_EXPIRED: of what expired. */
-const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p);
+const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p,
+						 uint64_t window);
 /* A datagram of this host ended at a switch. */
 void host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 

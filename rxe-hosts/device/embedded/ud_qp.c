@@ -2,7 +2,8 @@
 /*
  * The UD QP of a NIC that sends and receives contents: one PSN for all that it sends, whomever to. Descriptors have no room
  * for contents: they stay in a ring at their sender, in the slot that the PSN says. A slot is written before its packet is on the
- * cable, and read in a later window.
+ * cable, and read in later windows, on any lcore. In no window is a slot written that may be read in it: a sender makes so many
+ * datagrams in one, and so many of those made when it began are kept no longer. What is kept does not depend on who comes first.
  */
 #include <assert.h>
 #include <errno.h>
@@ -51,16 +52,30 @@ host_ud_unposted(const struct host *host, uint16_t nic)
 	return ud != NULL ? ud->unposted : 0;
 }
 
+/* @return false: as many as a window may have */
+static bool
+has_slot(struct ud_qp *ud, uint64_t window)
+{
+	uint32_t psn = ud->send.psn;
+
+	if (atomic_load_explicit(&ud->window, memory_order_relaxed) != window) {
+		atomic_store_explicit(&ud->begun, psn, memory_order_relaxed);
+		atomic_store_explicit(&ud->window, window, memory_order_release);
+	}
+	return ((psn - atomic_load_explicit(&ud->begun, memory_order_relaxed)) & PSN_MASK) < UD_WINDOW_SLOTS;
+}
+
 int
 ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p)
 {
 	struct ud_qp *ud = *place_of(host, nic->index);
 	struct ud_contents *kept = &ud->sent[ud->send.psn % UD_SENT_SLOTS];
-	uint32_t psn = ud->send.psn;
 	int rc;
 
 	if (datagram->bytes > DEVICE_UD_BYTES)
 		return -EINVAL;
+	if (!has_slot(ud, host->window.index))
+		return -ENOSPC;
 	rc = ud_send_make(&ud->send, &host->params, datagram->flow, host->config.flows->flows[datagram->flow].prio,
 			  datagram->bytes, 0, p);
 	if (rc != 0)
@@ -69,38 +84,52 @@ ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *data
 	p->wire_bytes = roce_ud_contents_bytes(&host->params, datagram->bytes);
 	p->flags = (uint8_t)((datagram->reply ? PKT_REVERSE : 0) | (host->params.way_bytes != 0 ? PKT_INT : 0));
 	p->ttl = datagram->ttl != 0 ? datagram->ttl : PKT_TTL_INIT;
-	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .psn = psn, .bytes = datagram->bytes };
+	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .bytes = datagram->bytes };
 	memcpy(kept->contents, datagram->contents, datagram->bytes);
+	atomic_store_explicit(&ud->next, ud->send.psn, memory_order_release);
 	return 0;
 }
 
+/* The PSN of the QP that was next when a window began. Who sees one of the window in next sees the window, too. */
+static uint32_t
+made_before(const struct ud_qp *ud, uint64_t window)
+{
+	uint32_t next = atomic_load_explicit(&ud->next, memory_order_acquire);
+
+	if (atomic_load_explicit(&ud->window, memory_order_acquire) == window)
+		return atomic_load_explicit(&ud->begun, memory_order_relaxed);
+	return next;
+}
+
 const struct ud_contents *
-ud_contents_of(const struct embedded_shared *shared, const struct pkt *p)
+ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window)
 {
 	const struct flow_slot *slot = &shared->slots[p->flow];
 	const struct ud_qp *ud;
+	uint32_t age;
 
 	if (!ud_qp_sent(p))
 		return NULL;
 	ud = shared->ud_qps[p->flags & PKT_REVERSE ? slot->dst_port : slot->src_port];
-	if (ud == NULL || ud->sent[p->psn % UD_SENT_SLOTS].psn != p->psn)
+	if (ud == NULL)
 		return NULL;
-	return &ud->sent[p->psn % UD_SENT_SLOTS];
+	age = (made_before(ud, window) - p->psn) & PSN_MASK;
+	return age != 0 && age <= UD_SENT_SLOTS - UD_WINDOW_SLOTS ? &ud->sent[p->psn % UD_SENT_SLOTS] : NULL;
 }
 
 const struct ud_contents *
-ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p)
+ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window)
 {
 	struct pkt expired = *p;
 
 	expired.flags ^= PKT_REVERSE;
-	return ud_contents_of(shared, &expired);
+	return ud_contents_of(shared, &expired, window);
 }
 
 void
 host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 {
-	const struct ud_contents *kept = ud_expired_contents_of(host->config.shared, p);
+	const struct ud_contents *kept = ud_expired_contents_of(host->config.shared, p, host->window.index);
 	struct datagram datagram = { .flow = p->flow, .arg = p->arg, .type = p->type, .reply = !(p->flags & PKT_REVERSE) };
 
 	(void)nic;
@@ -114,7 +143,7 @@ host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 bool
 ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram)
 {
-	const struct ud_contents *kept = ud_contents_of(host->config.shared, p);
+	const struct ud_contents *kept = ud_contents_of(host->config.shared, p, host->window.index);
 	struct ud_qp *ud = *place_of(host, nic->index);
 
 	if (ud == NULL || kept == NULL || kept->dst_qpn != ud->qpn) {

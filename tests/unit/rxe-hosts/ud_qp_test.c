@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/wire/roce.h"
+#include "rxe-hosts/device/embedded/host.h"
 #include "tests/unit/rxe-hosts/host_rig.h"
 
 /* 8 preamble, 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 8 DETH, 50 and 2 of pad, 4 ICRC, 4 FCS, 12 gap; at 100 Gbps 80 ps a byte. */
@@ -190,6 +191,75 @@ what_is_too_long_is_refused(void **state)
 	assert_int_equal(rig.hosts[0].node->count.born_packets, 0);
 }
 
+static struct pkt first;
+static uint32_t watched, kept_for;
+
+/* How many more of the NIC's datagrams are made before the first one's contents are gone? */
+static bool
+watch_first(struct rig *g, uint32_t from, struct pkt *p)
+{
+	struct pkt_message m;
+
+	(void)from;
+	if (watched++ == 0)
+		first = *p;
+	embedded_describe(g->shared, &g->params, &first, &m);
+	if (m.payload != NULL) {
+		assert_string_equal((const char *)m.payload, "first");
+		kept_for = watched;
+	}
+	return true;
+}
+
+/* Contents are kept for UD_SENT_SLOTS - UD_WINDOW_SLOTS datagrams, and whoever posts more than the latter in a window waits. */
+static void
+contents_are_kept_for_so_many(void **state)
+{
+	uint32_t flow = rig_flow(&rig, 0, 0), there;
+
+	(void)state;
+	rig.filter = watch_first;
+	watched = kept_for = 0;
+	rig_start(&rig);
+	open_qp(0, 1);
+	there = open_qp(1, 2000);
+	assert_int_equal(post(0, flow, there, "first", false), 0);
+	for (uint32_t i = 1; i < 1200; i++) {
+		if (i % 50 == 0) /* the queue holds 64; a window sends 88 */
+			rig_run(&rig, i / 50 * PS_PER_US);
+		assert_int_equal(post(0, flow, there, "another", false), 0);
+	}
+	rig_run(&rig, 30 * PS_PER_US);
+	assert_int_equal(watched, 1200);
+	assert_int_equal(rig.hosts[1].ndatagrams, 1200);
+	/* those of one window are posted before the last of them is looked at */
+	assert_in_range(kept_for, 768 - 50, 768);
+}
+
+/* A slot may be read while a window runs, so no window makes as many as would come round to it. */
+static void
+a_window_makes_so_many(void **state)
+{
+	struct datagram datagram = { .contents = "x", .bytes = 1, .type = PKT_UD, .qpn = 1 };
+	struct host *host;
+	struct pkt p;
+
+	(void)state;
+	datagram.flow = rig_flow(&rig, 0, 0);
+	rig_start(&rig);
+	open_qp(0, 1);
+	host = (struct host *)rig.hosts[0].node;
+	for (uint32_t window = 0; window < 3; window++) {
+		rig_run(&rig, (window + 1) * PS_PER_US);
+		for (uint32_t i = 0; i < UD_WINDOW_SLOTS; i++)
+			assert_int_equal(ud_qp_make(host, &host->nics[0], &datagram, &p), 0);
+		assert_int_equal(ud_qp_make(host, &host->nics[0], &datagram, &p), -ENOSPC);
+		/* what was made in it is nobody's to read before it is over */
+		assert_null(ud_contents_of(rig.shared, &p, rig.window.index));
+		assert_non_null(ud_contents_of(rig.shared, &p, rig.window.index + 1));
+	}
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int
@@ -197,7 +267,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(contents_and_numbers_cross), T(numbers_that_are_old_reach_nobody), T(nobody_listens),
-		T(room_is_what_was_posted),    T(what_is_too_long_is_refused),
+		T(room_is_what_was_posted),    T(what_is_too_long_is_refused),       T(contents_are_kept_for_so_many),
+		T(a_window_makes_so_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
