@@ -274,7 +274,7 @@ class Maker:
 
     def _agents(self):
         """R-Pingmesh's, at times so short that a run has periods of analysis, or so long that it has none."""
-        factor = self.rng.choice((1e-05, 0.0001, 0.001))
+        factor = max(self.rng.choice((1e-05, 0.0001, 0.001)), round(self._step_s() / 20, 5))  # some 200 probes of a pair a step at most
         self.groups['pingmesh'] = {
             'enabled': True, 'time_factor': factor, 'duration': ns(min(50 * self._step_s(), PERIODS * 20 * factor)),
             'cpu_delay': self.rng.choice(('0us', '1us', '10us')), 'management_delay': '1ms',

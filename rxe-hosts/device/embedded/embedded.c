@@ -236,14 +236,14 @@ setup_nics(struct host *host, struct err *err)
 	return 0;
 }
 
-/* Payload that a flow's QP may have under way; 0: any. Notifications pass beside the QP. */
+/* Payload that a flow's QP may have under way; 0: any. Notifications and probes pass beside the QP. */
 static uint64_t
 window_of(const struct host *host, const struct flow *flow)
 {
 	const struct roce_params *params = &host->params;
 	uint64_t bytes = params->window_is_bdp ? host->config.bdp_bytes : params->window_bytes;
 
-	if (flow->kind == FLOW_CONTROL)
+	if (flow->kind == FLOW_CONTROL || flow->kind == FLOW_PROBE)
 		return params->mtu_bytes;
 	assert(!params->window_is_bdp || (bytes != 0 && bytes <= ROCE_MAX_WINDOW_BYTES));
 	return bytes;
