@@ -47,6 +47,18 @@ sum_up(const struct run *run, uint32_t first, uint32_t count, struct fared *fare
 	return complete != NULL && scratch != NULL ? 0 : -ENOMEM;
 }
 
+/* Flows that were to be, and of which the evidence says nothing: it was cut. */
+static uint32_t
+unheard_of(const struct run *run)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < run->ncollectives; i++)
+		if (run->collectives[i].steps > run->collectives[i].nsteps)
+			count += run->collectives[i].steps - run->collectives[i].nsteps;
+	return count;
+}
+
 char *
 flows_headline(const struct verdict *v, char *buf, size_t cap)
 {
@@ -64,6 +76,8 @@ flows_headline(const struct verdict *v, char *buf, size_t cap)
 			   all->p99, all->max);
 	if (fared.open != 0)
 		fmt_append(buf, cap, "; %u did not finish", fared.open);
+	if (unheard_of(&v->run) != 0)
+		fmt_append(buf, cap, "; %u more did not finish, as far as is known", unheard_of(&v->run));
 	fmt_append(buf, cap, ".");
 	return buf;
 }

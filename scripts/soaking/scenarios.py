@@ -285,6 +285,8 @@ class Maker:
         """No case outlives so many windows, whatever happens in it."""
         window_s = self.network.delay_s + 6e-7
         longest_s = min(WINDOWS * window_s, 3000 * self._step_s())
+        if 'pingmesh' in self.groups:  # agents probe as long as there are jobs
+            longest_s = min(longest_s, 3 * PERIODS * 20 * self.groups['pingmesh']['time_factor'])
         self.groups['limits'] = {'virtual_time': ns(longest_s), 'stall': ns(longest_s / 4 + 1e-6)}
         if self.rng.random() < 0.1:
             self.groups['limits']['virtual_time'] = ns(5 * self._step_s())

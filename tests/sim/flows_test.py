@@ -4,9 +4,10 @@
 the summary is that of flows.csv, lcores change nothing, and a collective's data beside them stays right."""
 import csv
 import math
+import re
 
 from cases import TOPOLOGY, ring, small
-from harness import ROCELAB, SANITIZED, SCENARIOS, check, command, dpswitch, rocelab, scenario_file
+from harness import ANALYZER, ROCELAB, SANITIZED, SCENARIOS, check, command, dpswitch, rocelab, scenario_file, scratch
 
 WEB = SCENARIOS / "poisson-websearch.cfg"
 INCAST = SCENARIOS / "incast-flows.cfg"
@@ -61,6 +62,18 @@ def websearch():
     check(all(row["start_ns"] < 5_000_000 and row["src"] != row["dst"] for row in rows), "web search: until 5 ms")
     other = rocelab(WEB, "--seed", "2")
     check({row["start_ns"] for row in flows(other)}.isdisjoint(row["start_ns"] for row in rows), "web search: seeds differ")
+
+
+def cut_before_its_flows():
+    """Of a recording that breaks off before all flows of the first generator are described, the headline says that there were more."""
+    done = dpswitch(INCAST)
+    whole = (done.dir / "records.bin").read_bytes()
+    for size in (6000, 12000):
+        cut = scratch() / "records.bin"
+        cut.write_bytes(whole[:size])
+        told = " ".join(command(ANALYZER, "--read", cut, "--out", scratch(), "--print", expect=None).stdout.split())
+        described, more = (int(re.search(pattern, told)[1]) for pattern in (r"of (\d+) flows", r"(\d+) more did not finish"))
+        check(described + more == sum(row["generator"] == "storage" for row in flows(done)), f"cut at {size} B: flows that are not described are counted", told[:300])
 
 
 def offered_load():
@@ -129,6 +142,7 @@ def bad_input():
 
 idle_fabric()
 websearch()
+cut_before_its_flows()
 offered_load()
 incast()
 listed()
