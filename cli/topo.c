@@ -73,7 +73,7 @@ check(struct scenario *sc, struct err *err)
 	struct emulation *emulation;
 
 	scenario_embed_hosts(sc);
-	emulation = exporter_check(&sc->exporter, err) == 0 ? emulation_create(sc, &how, err) : NULL;
+	emulation = emulation_create(sc, &how, err);
 	if (emulation != NULL)
 		printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches,
 		       sc->topo->nhosts, sc->topo->nlinks, sc->plan->flows.count);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/pipeline/volumes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,12 +49,7 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 				 (params->prediction != REC_PREDICTION_SIMULATED || volumes->setup->told_of != 0);
 	if (judge.volumes.ports == 0)
 		return 1;
-	if (params->grace_ps < config->window_ps || params->idle_ps < config->window_ps)
-		return cfg_fail(
-			&params->where, params->grace_ps < config->window_ps ? "grace" : "idle", err,
-			"%llu ps are less than the fabric's window of %llu ps",
-			(unsigned long long)(params->grace_ps < config->window_ps ? params->grace_ps : params->idle_ps),
-			(unsigned long long)config->window_ps);
+	assert(params->grace_ps >= config->window_ps && params->idle_ps >= config->window_ps);
 	if (judge_init(&volumes->judge, &judge) < 0)
 		return -ENOMEM;
 	volumes->judge.scores.mean_of = volumes->setup->told_of;

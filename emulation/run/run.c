@@ -114,9 +114,7 @@ check_run(const struct run_options *options, const struct scenario *scenario, st
 {
 	int ret = capturing_check(scenario, &options->capture, err);
 
-	if (ret == 0)
-		ret = check_inputs(options, scenario, err);
-	return ret == 0 ? exporter_check(&scenario->exporter, err) : ret;
+	return ret == 0 ? check_inputs(options, scenario, err) : ret;
 }
 
 /*

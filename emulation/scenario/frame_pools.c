@@ -58,16 +58,14 @@ uint32_t
 frame_pool_frames(const struct scenario *sc, uint32_t node)
 {
 	const struct topo *topo = sc->topo;
-	uint64_t window_ps = WINDOW_MAX_PS, slowest_ps = 0, hops = farthest_hops(topo, node), rate_bps = 0, way_bytes,
-		 frames;
+	uint64_t window_ps = scenario_window_ps(sc), slowest_ps = 0, hops = farthest_hops(topo, node), rate_bps = 0,
+		 way_bytes, frames;
 	uint32_t size = FRAME_POOL_LEAST;
 
 	if (hops == 0)
 		return 0;
-	for (uint32_t i = 0; i < topo->nports; i++) {
-		window_ps = min_u64(window_ps, topo->ports[i].delay_ps + sc->timing.pipeline_ps);
+	for (uint32_t i = 0; i < topo->nports; i++)
 		slowest_ps = max_u64(slowest_ps, topo->ports[i].delay_ps + sc->timing.pipeline_ps);
-	}
 	for (uint16_t i = 0; i < topo->nodes[node].nports; i++)
 		rate_bps = max_u64(rate_bps, topo_port_of(topo, node, i)->rate_bps);
 	/* What arrives within a window is handed on at its end. */

@@ -39,6 +39,7 @@ bind_groups(struct scenario *sc, struct err *err)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 	if (ret == 0)
 		ret = cfg_bind(sc->cfg, &sel_table, &sc->host.selective, err);
+	ret = ret == 0 ? exporter_check(&sc->exporter, err) : ret;
 	ret = ret == 0 ? scenario_check_tracer(sc, err) : ret;
 	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
@@ -336,16 +337,12 @@ build(struct scenario *sc, struct err *err)
 	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
 	int ret = cfg_check(sc->cfg, known, count, err);
 
-	if (ret == 0)
-		ret = bind_groups(sc, err);
+	ret = ret == 0 ? bind_groups(sc, err) : ret;
 	ret = ret == 0 ? scenario_resolve_ip(sc, err) : ret;
 	ret = ret == 0 ? scenario_check_systems(sc, err) : ret;
-	if (ret == 0)
-		ret = make_network(sc, err);
-	if (ret == 0)
-		ret = bind_lists(sc, err);
-	if (ret == 0)
-		ret = make_plan(sc, err);
+	ret = ret == 0 ? make_network(sc, err) : ret;
+	ret = ret == 0 ? bind_lists(sc, err) : ret;
+	ret = ret == 0 ? make_plan(sc, err) : ret;
 	if (ret < 0)
 		return ret;
 	set_name(sc);

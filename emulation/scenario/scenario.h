@@ -186,6 +186,9 @@ uint64_t scenario_jitter_ps(const struct scenario *scenario);
 /* @return payload that a QP of an embedded host may have under way at most; 0: without bound, or hosts have windows of their own */
 uint64_t scenario_window_bytes(const struct scenario *scenario);
 
+/* @return how long the fabric's windows are */
+uint64_t scenario_window_ps(const struct scenario *scenario);
+
 /* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
 void scenario_embed_hosts(struct scenario *scenario);
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/units.h"
-#include "dpswitch/fabric/pacer.h"
 #include "emulation/scenario/external_host.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/traffic/generator.h"
@@ -74,26 +72,6 @@ check_port(const struct host_config *config, struct err *err)
 		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one", config->names.count);
 	if (!foreign && config->pfc)
 		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
-	return 0;
-}
-
-/* Windows are as long as the shortest cable; each costs the machine some microseconds. */
-static int
-check_windows(const struct scenario *sc, struct err *err)
-{
-	char delay[32], least[32], port_name[64];
-
-	for (uint32_t i = 0; i < sc->topo->nports; i++) {
-		uint64_t delay_ps = sc->topo->ports[i].delay_ps + sc->timing.pipeline_ps;
-
-		if (delay_ps >= PACER_WINDOW_MIN_PS)
-			continue;
-		return cfg_fail(&sc->topo->where, "delay", err,
-				"real time needs %s between any two nodes, delay and timing.pipeline together; %s has %s: "
-				"give the link a longer delay",
-				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),
-				topo_port_name(sc->topo, i, port_name), units_format_time(delay_ps, delay, sizeof(delay)));
-	}
 	return 0;
 }
 
@@ -198,7 +176,7 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 			"6: hosts with their own kernel speak IPv4 here: leave it out, or let all hosts be embedded");
 	if (sc->nexternal != 0)
 		ret = size_frames(sc, err);
-	return ret == 0 && sc->timing.clock == CLOCK_REAL ? check_windows(sc, err) : ret;
+	return ret == 0 ? scenario_check_window(sc, err) : ret;
 }
 
 /* Between a kernel's memory and an embedded host's goes what both know the place of. */

@@ -121,15 +121,10 @@ static void
 count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
 {
 	const struct topo *topo = sc->topo;
-	uint64_t window_ps = WINDOW_MAX_PS, flows = sc->plan->flows.count;
+	uint64_t window_ps = scenario_window_ps(sc), flows = sc->plan->flows.count;
 
 	epochs->what = "telemetry";
 	cables->what = "cables";
-	for (uint32_t i = 0; i < topo->nports; i++) {
-		uint64_t delay_ps = topo->ports[i].delay_ps + sc->timing.pipeline_ps;
-
-		window_ps = delay_ps < window_ps ? delay_ps : window_ps;
-	}
 	for (uint32_t i = 0; i < topo->nports; i++) {
 		const struct topo_port *port = &topo->ports[i];
 		uint64_t frame_ps = units_serialize_ps(sc->mtu_frame_bytes, port->rate_bps, sc->timing.quantum_ps);
