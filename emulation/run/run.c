@@ -231,6 +231,7 @@ run(const struct running *r, struct err *err)
 	if (!options->quiet)
 		introduce(options, emulation, r->parts);
 	warn_order(scenario);
+	warn_of_shared_class(scenario);
 	if (r->attach != NULL)
 		exporter_show(r->exporter, attach_check(r->attach));
 	if (r->parts != NULL)

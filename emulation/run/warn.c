@@ -81,6 +81,38 @@ warn_order(const struct scenario *sc)
 					       : "; host.transport = \"selective\" takes them as they come");
 }
 
+/* Is there data of other flows in a class that measured data is in, and in which nothing goes before others? */
+static bool
+shares_class(const struct scenario *sc)
+{
+	const struct flow_table *flows = &sc->plan->flows;
+	uint8_t measured = 0, others = 0;
+
+	for (uint32_t i = 0; i < flows->count; i++) {
+		uint8_t class = (uint8_t)(1u << flows->flows[i].prio);
+
+		if (sc->plan->of[i].measured)
+			measured |= class;
+		else if (flows->flows[i].kind != FLOW_CONTROL && flows->flows[i].kind != FLOW_PROBE)
+			others |= class;
+	}
+	return (measured & others) != 0 || (others != 0 && (measured & ~sc->strict) != 0);
+}
+
+void
+warn_of_shared_class(const struct scenario *sc)
+{
+	const struct balance_ops *balance = sc->balance.ops;
+
+	if (sc->volumes.enabled && balance_spreads(&sc->balance) && balance != &balance_random && shares_class(sc))
+		log_warning("%s:%d: flowpulse: load_balancing.kind = \"%s\" evens out all flows together, and others have "
+			    "data that "
+			    "switches do not let wait for the measured collective's: what they take of a port may look "
+			    "like a loss "
+			    "of a few percent; give it a class that is served first (host.measured_prio, switch.strict)",
+			    sc->volumes.where.file, sc->volumes.where.line, balance->name);
+}
+
 void
 warn_late(const struct emulation *emulation)
 {

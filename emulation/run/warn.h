@@ -8,6 +8,8 @@
 
 /* Packets that take ways of their own overtake each other; not every receiver takes them. */
 void warn_order(const struct scenario *sc);
+/* Volumes are predicted of data that goes first; adaptive choices even out the sum of all flows of a class (FlowPulse 5.1). */
+void warn_of_shared_class(const struct scenario *sc);
 /* Real time that the machine did not keep up with. */
 void warn_late(const struct emulation *emulation);
 void warn_of_capture(const struct run_options *options, const struct emulation *emulation);

@@ -108,3 +108,15 @@ run = command(ROCELAB, "run", SCENARIO, "--out", earlier.parent,
               *sets(flowpulse__prediction="simulated", flowpulse__file=str(earlier)), expect=2)
 check("flowpulse.file" in run.stderr and "another --out" in run.stderr, "its own folder's file is refused", run.stderr)
 check(earlier.read_text().splitlines() == table and (earlier.parent / "verdict.json").exists(), "and the folder is as it was")
+
+# Other data in the measured collective's class: said, where choices even out their sum.
+BESIDE = """topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; ranks = [ "h0", "h2" ]; bytes = "256KB"; iterations = 2; measured = true; } );
+flows = ( { src = "h1"; dst = "h3"; sport = 20000; bytes = "256KB"; } );
+host = { transport = "selective"; };
+flowpulse = { enabled = true; };
+"""
+FIRST = ("--set", "host.measured_prio=4", "--set", 'switch.strict=["4"]', "--set", 'switch.pfc.priorities=["3","4"]')
+for kind, args, warned in (("adaptive", (), True), ("round-robin", (), True), ("random", (), False), ("adaptive", FIRST, False)):
+    run = rocelab(scenario_file(BESIDE), "--set", f"load_balancing.kind={kind}", *args)
+    check(("evens out all flows together" in run.stderr) == warned, f"{kind}, other data {'goes after' if args else 'beside'}", run.stderr)
