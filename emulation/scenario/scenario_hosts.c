@@ -176,7 +176,7 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 			"6: hosts with their own kernel speak IPv4 here: leave it out, or let all hosts be embedded");
 	if (sc->nexternal != 0)
 		ret = size_frames(sc, err);
-	return ret == 0 ? scenario_check_window(sc, err) : ret;
+	return ret == 0 ? scenario_fit_window(sc, err) : ret;
 }
 
 /* Between a kernel's memory and an embedded host's goes what both know the place of. */

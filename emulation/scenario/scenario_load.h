@@ -28,8 +28,8 @@ int scenario_check_faults(const struct scenario *sc, struct err *err);
 int scenario_load_parts(struct scenario *sc, struct err *err);
 /* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
-/* Are windows long enough for what is to run in them, once the clock is decided? @return 0 or -EINVAL */
-int scenario_check_window(const struct scenario *sc, struct err *err);
+/* Are windows long enough, once the clock is decided? Times that are looked at once a window become as long as one. @return 0 or -EINVAL */
+int scenario_fit_window(struct scenario *sc, struct err *err);
 /* What the two before that made. */
 void scenario_forget_hosts(struct scenario *sc);
 /* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */

@@ -34,24 +34,8 @@ scenario_window_ps(const struct scenario *sc)
 	return shortest(sc, &port);
 }
 
-/* A monitor looks at its clock once a window. */
-static int
-check_volumes(const struct volumes_params *params, uint64_t window_ps, struct err *err)
-{
-	bool grace = params->grace_ps < window_ps;
-	char time[32], window[32];
-
-	if (!params->enabled || (!grace && params->idle_ps >= window_ps))
-		return 0;
-	return cfg_fail(
-		&params->where, grace ? "grace" : "idle", err,
-		"%s is less than the fabric's window, the shortest delay between two nodes; at least %s would be right",
-		units_format_time(grace ? params->grace_ps : params->idle_ps, time, sizeof(time)),
-		units_format_time(window_ps, window, sizeof(window)));
-}
-
 int
-scenario_check_window(const struct scenario *sc, struct err *err)
+scenario_fit_window(struct scenario *sc, struct err *err)
 {
 	uint32_t port;
 	uint64_t window_ps = shortest(sc, &port);
@@ -72,5 +56,8 @@ scenario_check_window(const struct scenario *sc, struct err *err)
 				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),
 				topo_port_name(sc->topo, port, port_name),
 				units_format_time(window_ps, delay, sizeof(delay)));
-	return check_volumes(&sc->volumes, window_ps, err);
+	/* A monitor looks at its clock once a window. */
+	sc->volumes.grace_ps = max_u64(sc->volumes.grace_ps, window_ps);
+	sc->volumes.idle_ps = max_u64(sc->volumes.idle_ps, window_ps);
+	return 0;
 }

@@ -120,3 +120,8 @@ FIRST = ("--set", "host.measured_prio=4", "--set", 'switch.strict=["4"]', "--set
 for kind, args, warned in (("adaptive", (), True), ("round-robin", (), True), ("random", (), False), ("adaptive", FIRST, False)):
     run = rocelab(scenario_file(BESIDE), "--set", f"load_balancing.kind={kind}", *args)
     check(("evens out all flows together" in run.stderr) == warned, f"{kind}, other data {'goes after' if args else 'beside'}", run.stderr)
+
+# Links that are longer than what is left to late packets by default.
+run = rocelab(scenario_file(BESIDE), "--set", "topology.delay=30us", "--set", "load_balancing.kind=random")
+compared = sum(switch["compared"] for switch in json.loads((run.dir / "verdict.json").read_text())["flowpulse"]["switches"])
+check(compared > 0, "delays of 30 us: iterations are compared", compared)

@@ -162,14 +162,6 @@ topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1;
 };
 flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = 1000; } );
 """, "topology.delay", "real time needs 20us", "1.6us")
-    for key in ("grace", "idle"):
-        bad(f"volumes with a {key} within a window", f"""load_balancing = {{ kind = "random"; }};
-topology = {{ kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 1; delay = "30us"; }};
-collectives = ( {{ op = "alltoall"; algorithm = "linear"; bytes = 4096; measured = true; }} );
-flowpulse = {{ enabled = true; grace = "40us";
-  {key} = "29us"; // here
-}};
-""".replace('grace = "40us";' * (key == "grace"), ""), f"flowpulse.{key}", "29us", "at least 30.6us")
     bad("a time beyond all runs", TOPOLOGY + ring() + 'detection = {\n  jitter = "9000000s"; // here\n};\n', "jitter", "53 days")
     bad("a window beyond all memory", """host = { mtu = 4096; };
 topology = { // here
