@@ -214,6 +214,7 @@ parts_create(struct scenario *scenario, const struct parts_options *options, str
 	parts->count = options->count;
 	parts->scenario = scenario;
 	parts->node = REC_NONE;
+	parts->said.state = PARTS_WORKING; /* until it has looked at its hosts */
 	segments_init(&parts->segments);
 	for (uint32_t p = 0; p < PARTS_MAX; p++)
 		parts->peers[p] =

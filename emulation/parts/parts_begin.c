@@ -174,6 +174,7 @@ renew(struct parts *parts)
 		peer->silent = peer->stuck = (struct patience){ 0 };
 	}
 	parts->said_ps = parts->said_ns = parts->blocked_windows = parts->waits_ns = 0;
+	parts->said = (struct parts_promise){ .state = PARTS_WORKING };
 	parts->up = parts->ended = false;
 	cut_renew(&parts->cut);
 }
