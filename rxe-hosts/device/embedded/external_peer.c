@@ -54,6 +54,13 @@ room_for(struct recv_qp *qp, uint64_t bytes)
 	return qp->gathered;
 }
 
+/* Has the receiver memory for what a flow brings? What is not a collective's it throws away, however much it is. */
+static bool
+is_placed(const struct host *host, const struct pkt *p)
+{
+	return host->params.real_payload && host->config.flows->flows[p->flow].kind == FLOW_COLLECTIVE;
+}
+
 /* A segment has been accepted: keeps its payload, and hands a whole message to the client. */
 static void
 gather(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
@@ -61,7 +68,7 @@ gather(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct 
 	const struct rc_recv *rc = &qp->rc;
 
 	host->node.count.progress += p->payload_bytes;
-	if (!host->params.real_payload || host->client.accept == NULL)
+	if (!is_placed(host, p) || host->client.accept == NULL)
 		return;
 	memcpy(room_for(qp, rc->done_bytes) + rc->done_bytes - p->payload_bytes, body->payload, p->payload_bytes);
 	if (what & RC_COMPLETE)
@@ -75,7 +82,7 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p, const struct bo
 	struct rc_reth reth = { .place = body->va, .room_bytes = 1ULL << 31 }; /* IBTA 9.7.7: the longest message */
 	uint32_t what;
 
-	if (host->params.real_payload)
+	if (is_placed(host, p))
 		reth.room_bytes = body->va < host->region_bytes ? host->region_bytes - body->va : 0;
 	what = rc_recv_checked(&qp->rc, &host->params, p, &reth, host->now_ps);
 	if (what & RC_ACCEPTED)
