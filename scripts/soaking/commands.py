@@ -110,7 +110,23 @@ def blame(asked):
     asked.case.check(isinstance(blamed, dict) and blamed, 'nothing is said', blamed)
 
 
-QUESTIONS = (trace, trace, several, several, capture, explain, blame)
+def parts(asked):
+    """The fabric divided among programs, in real time: what the one has of it in virtual time."""
+    case, asked_for = asked.case, ['topology.delay=50us', 'topology.rate=1Gbps', 'limits.virtual_time=500ms', 'limits.stall=400ms']
+    asked_for += [f'{group}.enabled=false' for group in ('pingmesh', 'flowtracer', 'flowpulse') if f'\n{group} = ' in asked.scenario.text]
+    sets = [word for one in asked_for for word in ('--set', one)]
+    whole, divided = case.folder / 'whole', case.folder / 'divided'
+    asked.rocelab('run', asked.path, '--out', whole, *sets)
+    asked.rocelab('run', asked.path, '--out', divided, *sets, '--set', 'timing.clock=real', '--parts', asked.rng.choice((2, 2, 3)))
+    checks.whole_run(divided, checks.Names(asked.scenario.network.ports))
+    ends = [checks.parsed(folder / 'run.json')['end_reason'] for folder in (whole, divided)]
+    case.check(ends[0] != 'complete' or ends[1] == 'complete', 'parts end otherwise', ends)
+    for name in ('steps.csv', 'flows.csv') if ends == ['complete'] * 2 else ():
+        files = [(folder / name).read_text() if (folder / name).exists() else '' for folder in (whole, divided)]
+        case.check(files[0] == files[1], f'{name} of parts is another', '')
+
+
+QUESTIONS = (trace, trace, several, several, capture, explain, blame, parts, parts)
 
 
 def run(case):

@@ -95,13 +95,16 @@ def switches_alone():
 def contents():
     """Real data, elements verified, over parts that METIS makes of a fat-tree, and both transports."""
     fat = """topology = { kind = "fat-tree"; k = 4; rate = "100Mbps"; delay = "50us"; };
-timing = { clock = "real"; }; host = { mtu = 1024; };
+timing = { clock = "real"; };
 collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "64KB"; payload = "real"; } );"""
     for text, parts, *args in ((RING % ("", "real", 2, "60s"), 2, "--lcores", "2", "--capture", "a:3,b:3"), (RING % ('transport = "selective";', "real", 1, "60s"), 2),
                         (RING % ("", "real", 1, "60s") + 'faults = ( { kind = "loss"; port = "a:3"; rate = 0.02; } );', 2),
                         # more than any host has memory for: nobody keeps what is no collective's
                         (RING % ("", "real", 1, "60s") + 'flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "3MB"; } );', 2),
-                        (fat, 3)):
+                        (fat, 3), (fat + 'host = { cc = "hpcc"; };', 2),
+                        # packets of one message by ways within a part and by others
+                        (fat + 'load_balancing = { kind = "random"; };', 2),
+                        (fat + 'load_balancing = { kind = "random"; }; host = { transport = "selective"; };', 2)):
         run = rocelab(scenario_file(text), "--parts", str(parts), *args)
         open_flows = [row for row in (run.dir / "flows.csv").read_text().splitlines()[1:] if not row.endswith(",0")] if "flows =" in text else []
         check(not open_flows, f"{parts} parts: flows are complete", open_flows)

@@ -44,7 +44,7 @@ acknowledge(struct host *host, struct nic *nic, struct recv_qp *qp, const struct
 	};
 	if (__builtin_expect((p->flags & PKT_INT) != 0, 0)) {
 		out->flags |= PKT_INT;
-		by->control.ints[by->control.tail] = *link_int(host->node.rx[nic->index], p);
+		by->control.ints[by->control.tail] = *host_int(host, nic);
 	}
 	nic_control_send(host, by);
 	rc_recv_replied(rc);

@@ -107,7 +107,9 @@ payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p)
 	if (!(what & RC_ACCEPTED))
 		return what;
 	offset = qp->rc.done_bytes - p->payload_bytes;
-	if (offset == 0)
+	if (post == NULL && qp->payload == NULL) /* its first came with its bytes, from another part */
+		post = host_message_of(host->config.shared, p);
+	if (offset == 0 || post != NULL)
 		qp->payload = post != NULL ? post->payload : NULL;
 	if (qp->payload != NULL && host->client.accept != NULL)
 		host->client.accept(host->client.ctx, p->flow, qp->rc.imm, qp->rc.place + offset, qp->payload + offset,
@@ -189,7 +191,7 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 		out->syndrome = what & RC_NAK ? AETH_NAK_SEQUENCE : AETH_RNR_NAK;
 	} else if (__builtin_expect((p->flags & PKT_INT) != 0, 0)) {
 		out->flags |= PKT_INT;
-		by->control.ints[by->control.tail] = *link_int(host->node.rx[nic->index], p);
+		by->control.ints[by->control.tail] = *host_int(host, nic);
 	}
 	nic_control_send(host, by);
 	rc_recv_replied(rc);
@@ -207,7 +209,7 @@ hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const s
 		.una = qp->rc.una,
 		.nxt = qp->rc.nxt,
 		.switches = (uint32_t)(PKT_TTL_INIT - p->ttl),
-		.telemetry = p->flags & PKT_INT ? link_int(host->node.rx[nic->index], p) : NULL,
+		.telemetry = p->flags & PKT_INT ? host_int(host, nic) : NULL,
 	};
 
 	rc_send_heard(&qp->rc, &host->params, &ack);

@@ -61,18 +61,34 @@ is_placed(const struct host *host, const struct pkt *p)
 	return host->params.real_payload && host->config.flows->flows[p->flow].kind == FLOW_COLLECTIVE;
 }
 
-/* A segment has been accepted: keeps its payload, and hands a whole message to the client. */
+/* A segment of an outside host's message: keeps its payload until the immediate has come, and hands the whole to the client. */
 static void
 gather(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
 {
 	const struct rc_recv *rc = &qp->rc;
 
-	host->node.count.progress += p->payload_bytes;
-	if (!is_placed(host, p) || host->client.accept == NULL)
-		return;
 	memcpy(room_for(qp, rc->done_bytes) + rc->done_bytes - p->payload_bytes, body->payload, p->payload_bytes);
 	if (what & RC_COMPLETE)
 		host->client.accept(host->client.ctx, p->flow, rc->imm, rc->place, qp->gathered, (uint32_t)rc->done_bytes);
+}
+
+/*
+ * A segment has been accepted. One of an embedded host of another part has its immediate with it, and goes where it belongs at once:
+ * of a message that is sprayed others may have come by a way within this part, without bytes.
+ */
+static void
+keep(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
+{
+	host->node.count.progress += p->payload_bytes;
+	if (!is_placed(host, p) || host->client.accept == NULL)
+		return;
+	if (!body->labelled) {
+		gather(host, qp, p, body, what);
+		return;
+	}
+	qp->payload = NULL; /* whose it is is asked anew of the next without bytes */
+	host->client.accept(host->client.ctx, p->flow, p->arg, qp->rc.place + qp->rc.done_bytes - p->payload_bytes,
+			    body->payload, p->payload_bytes);
 }
 
 static void
@@ -85,8 +101,10 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p, const struct bo
 	if (is_placed(host, p))
 		reth.room_bytes = body->va < host->region_bytes ? host->region_bytes - body->va : 0;
 	what = rc_recv_checked(&qp->rc, &host->params, p, &reth, host->now_ps);
+	if ((what & RC_ACCEPTED) && body->labelled)
+		qp->rc.imm = p->arg;
 	if (what & RC_ACCEPTED)
-		gather(host, qp, p, body, what);
+		keep(host, qp, p, body, what);
 	host_received(host, nic, &qp->rc, p, what);
 }
 

@@ -192,6 +192,13 @@ host_nic_of(const struct host *host, uint32_t flow, bool back)
 	return &host->nics[back ? host->recv[slot->recv].nic : host->send[slot->send].nic];
 }
 
+/* The telemetry beside the packet that has just come in, which its handlers may have a copy of. */
+static inline struct int_header *
+host_int(const struct host *host, const struct nic *nic)
+{
+	return link_int(host->node.rx[nic->index], nic->arrivals - 1);
+}
+
 /* Answers leave by the port where the data came in; those of a bond by the one that it has chosen for them. */
 static inline struct nic *
 host_answering(const struct host *host, struct nic *nic, const struct pkt *p)

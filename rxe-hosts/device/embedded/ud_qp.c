@@ -160,6 +160,6 @@ ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct
 	datagram->contents = kept->contents;
 	datagram->qpn = kept->src_qpn;
 	datagram->reply = p->flags & PKT_REVERSE;
-	datagram->way = p->flags & PKT_INT ? link_int(host->node.rx[nic->index], p) : NULL;
+	datagram->way = p->flags & PKT_INT ? host_int(host, nic) : NULL;
 	return true;
 }
