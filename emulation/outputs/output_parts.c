@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpswitch/fabric/fabric.h"
 #include "emulation/outputs/outputs.h"
 
 /* Lists of what is known of a port or a host, which an entry names by a key. */
@@ -101,19 +102,31 @@ output_part_check(const struct emulation *emulation, const uint32_t *part_of, ui
 		  struct err *err)
 {
 	const json_t *run = json_object_get(told, "run"), *truth = json_object_get(told, "truth");
-	const json_t *left_out = json_object_get(truth, "meetings_left_out");
+	const json_t *left_out = json_object_get(truth, "meetings_left_out"), *length = json_object_get(run, "virtual_ns");
 	int ret = check_invariants(json_object_get(run, "invariants"), err);
 
 	if (ret == 0)
 		ret = check_counts(json_object_get(run, "drops"), "drops", err);
 	if (ret == 0)
 		ret = check_counts(json_object_get(run, "transport"), "transport", err);
+	if (ret == 0 &&
+	    (!json_is_integer(length) || json_integer_value(length) < 0 ||
+	     (uint64_t)json_integer_value(length) > (emulation->fabric->config.limit_ps + WINDOW_MAX_PS) / 1000))
+		ret = err_set(err, -EPROTO, "REPORT: run.virtual_ns is no time of the run");
 	if (ret == 0 && (!json_is_integer(left_out) || json_integer_value(left_out) < 0))
 		ret = err_set(err, -EPROTO, "REPORT: truth.meetings_left_out is no number");
 	for (size_t l = 0; l < LISTS && ret == 0; l++)
 		ret = check_list(emulation->scenario->topo, part_of, part, &lists[l],
 				 json_object_get(json_object_get(told, lists[l].name), lists[l].list), err);
 	return ret;
+}
+
+/* Parts end when they have heard that all are done, each a little apart: the run lasted as long as any. */
+static void
+add_length(json_t *to, const json_t *from)
+{
+	if (to != NULL && json_integer_value(from) > json_integer_value(to))
+		json_integer_set(to, json_integer_value(from));
 }
 
 /* A sum for each number that both have. */
@@ -180,6 +193,7 @@ add(const struct emulation *emulation, const char *section, json_t *root, const 
 {
 	json_t *left_out = json_object_get(root, "meetings_left_out");
 
+	add_length(json_object_get(root, "virtual_ns"), json_object_get(told, "virtual_ns"));
 	add_counts(json_object_get(root, "drops"), json_object_get(told, "drops"));
 	add_counts(json_object_get(root, "transport"), json_object_get(told, "transport"));
 	add_invariants(json_object_get(root, "invariants"), json_object_get(told, "invariants"));

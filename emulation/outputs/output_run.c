@@ -241,6 +241,7 @@ output_run_own(const struct emulation *emulation)
 {
 	json_t *own = json_object(), *hosts = hosts_json(emulation);
 
+	json_object_set_new(own, "virtual_ns", json_integer((json_int_t)(emulation->fabric->window.end_ps / 1000)));
 	json_object_set_new(own, "invariants", invariants_json(emulation));
 	json_object_set_new(own, "drops", drops_json(emulation));
 	if (emulation->scenario->nexternal < emulation->scenario->topo->nhosts)

@@ -90,6 +90,7 @@ def switches_alone():
         whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--parts", "2")
         same(ours, whole, name, ("steps.csv",))
         check(ours.run["end_reason"] == "complete", f"{name}: complete", ours.run)
+        check(ours.run["virtual_ns"] >= ours.verdict["evidence"]["end_ns"], f"{name}: as long as any part's", ours.run["virtual_ns"])
 
 
 def contents():
@@ -285,6 +286,7 @@ def reports():
              "REPORT: truth.pauses[0].port names nothing of its part"),
             ("a host that is none", reported(lambda r: r["run"].update(hosts=[{"host": "nobody"}])),
              "REPORT: run.hosts[0].host names nothing of its part"),
+            ("no time of the run", reported(lambda r: r["run"].update(virtual_ns=1 << 60)), "REPORT: run.virtual_ns"),
             ("fewer drops than none", reported(lambda r: r["run"]["drops"].update(injected=-1)), "REPORT: run.drops.injected"),
             ("too few invariants", reported(lambda r: r["run"]["invariants"].pop()), "REPORT: 6 invariants; right would be 7"),
             ("what does not hold", reported(lambda r: r["run"]["invariants"][0].update(holds=False, text="of part 1")),
