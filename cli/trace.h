@@ -5,6 +5,7 @@
 #include <argp.h>
 #include <jansson.h>
 
+#include "common/wire/drop.h"
 #include "emulation/scenario/scenario_args.h"
 #include "tracer/link_flows.h"
 
@@ -25,6 +26,7 @@ struct trace_options {
 	bool merge, json, show_paths, show_links;
 };
 
+extern const char *const trace_drop_names[REC_DROP_REASONS]; /* as files and lists have them */
 extern const struct argp trace_argp; /* its input is a struct trace_options */
 
 /* What is known at the end, to be shown. */

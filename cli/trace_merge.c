@@ -76,6 +76,7 @@ static int
 take_end(struct merge *m, const json_t *flow, struct traced *traced)
 {
 	const char *state = json_string_value(json_object_get(flow, "state"));
+	const char *reason = json_string_value(json_object_get(flow, "reason"));
 	uint8_t s = 0;
 
 	while (s < TOPO_WALK_STATES && (state == NULL || strcmp(state, topo_walk_names[s]) != 0))
@@ -85,7 +86,10 @@ take_end(struct merge *m, const json_t *flow, struct traced *traced)
 	if ((s == WALK_ARRIVED) != (traced->walk.state == WALK_ARRIVED))
 		return refuse(m, "its path does not end as its state says");
 	traced->walk.state = s;
-	traced->walk.reason = UINT8_MAX; /* the text of the other instance says it */
+	traced->walk.reason = 0;
+	while (traced->walk.reason < REC_DROP_REASONS &&
+	       (reason == NULL || strcmp(reason, trace_drop_names[traced->walk.reason]) != 0))
+		traced->walk.reason++; /* without one nobody said why */
 	return 0;
 }
 

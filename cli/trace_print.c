@@ -6,11 +6,10 @@
 
 #include "cli/trace.h"
 #include "common/units.h"
-#include "common/wire/drop.h"
 
 #define BUSIEST 10
 
-static const char *const drop_names[] = { REC_DROPS(ENUM_NAME) };
+const char *const trace_drop_names[REC_DROP_REASONS] = { REC_DROPS(ENUM_NAME) };
 static const char *const connection_names[] = { TRACER_CONNECTIONS(ENUM_NAME) };
 
 static char *
@@ -27,7 +26,7 @@ end_text(const struct trace_view *view, const struct topo_walk *walk, char *buf,
 	const char *name = view->scenario->topo->nodes[walk->node].name, *why = topo_walk_texts[walk->state];
 
 	if (walk->state == WALK_DROPPED && walk->reason < REC_DROP_REASONS)
-		why = drop_names[walk->reason];
+		why = trace_drop_names[walk->reason];
 	snprintf(buf, cap, "%s at %s: %s", topo_walk_names[walk->state], name, why);
 	return buf;
 }
@@ -168,7 +167,7 @@ flow_json(const struct trace_view *view, const struct traced *traced)
 			 traced->flow.sport, "dport", traced->flow.dport, "protocol", traced->flow.protocol, "state",
 			 topo_walk_names[traced->walk.state], "end", topo->nodes[traced->walk.node].name, "path", path);
 	if (traced->walk.state == WALK_DROPPED && traced->walk.reason < REC_DROP_REASONS)
-		json_object_set_new(flow, "reason", json_string(drop_names[traced->walk.reason]));
+		json_object_set_new(flow, "reason", json_string(trace_drop_names[traced->walk.reason]));
 	if (traced->flow.job != SWM_ANY)
 		json_object_set_new(flow, "job", json_integer(traced->flow.job));
 	return flow;

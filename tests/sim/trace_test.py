@@ -64,6 +64,12 @@ def kinds():
     check(traced(MOE, "--dport", "80")["flows"] == [], "--dport")
 
 
+CUT = """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 1; };
+flows = ( { src = "h0"; dst = "h1"; sport = 20000; bytes = "1MB"; }, { src = "h1"; dst = "h0"; sport = 20001; bytes = "1MB"; } );
+faults = ( { kind = "link-down"; port = "h0:1"; } );
+"""
+
+
 def partitions():
     with tempfile.TemporaryDirectory() as folder:
         files = [f"{folder}/{i}.json" for i in (1, 2, 3)]
@@ -72,6 +78,15 @@ def partitions():
         merged, whole = traced("--merge", MOE, *files), traced(MOE)
         check(paths(merged) == paths(whole) and merged["layers"] == whole["layers"] and merged["all"] == whole["all"],
               "parts merged are the whole")
+        cut = pathlib.Path(folder) / "cut.cfg"
+        cut.write_text(CUT)
+        for i, name in enumerate(files, 1):
+            trace(cut, "--at", "1us", "--partition", f"{i}/3", "--out", name)
+        ends = [sorted((f["source"], f["state"], f.get("reason", "")) for f in told["flows"])
+                for told in (traced("--merge", cut, *files), traced(cut, "--at", "1us"))]
+        check(ends[0] == ends[1] and ("h1", "dropped", "link_down") in ends[0], "and say why flows end early", ends)
+        for i, name in enumerate(files, 1):
+            trace(MOE, "--partition", f"{i}/3", "--out", name)
         done = trace("--merge", MOE, files[0], files[1], files[0], expect=2)
         check("twice" in done.stderr, "parts that overlap are refused", done.stderr)
         part = json.loads(pathlib.Path(files[0]).read_text())
