@@ -27,7 +27,7 @@ struct trace_options {
 };
 
 extern const char *const trace_drop_names[REC_DROP_REASONS]; /* as files and lists have them */
-extern const struct argp trace_argp; /* its input is a struct trace_options */
+extern const struct argp trace_argp;                         /* its input is a struct trace_options */
 
 /* What is known at the end, to be shown. */
 struct trace_view {
