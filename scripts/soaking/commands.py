@@ -106,7 +106,11 @@ def explain(asked):
 
 def blame(asked):
     """Runs without each suspect."""
-    blamed = asked.json('blame', asked.path, '--json', '--out', asked.case.folder / 'blame', codes=(0, 1))
+    folder = asked.case.folder / 'blame'
+    ended = asked.rocelab('blame', asked.path, '--out', folder)
+    if ended.code == 1 and re.search(r'effective\.cfg:\d+: ', ended.stderr):
+        raise Refused(ended.stderr.strip())  # what shows in a run alone
+    blamed = asked.json('blame', asked.path, '--json', '--out', folder, codes=(0, 1))
     asked.case.check(isinstance(blamed, dict) and blamed, 'nothing is said', blamed)
 
 
