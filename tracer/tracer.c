@@ -170,7 +170,8 @@ say_once(struct tracer_result *result)
 {
 	uint32_t kept = 0;
 
-	qsort(result->silent, result->nsilent, sizeof(*result->silent), by_node);
+	if (result->nsilent > 1)
+		qsort(result->silent, result->nsilent, sizeof(*result->silent), by_node);
 	for (uint32_t i = 0; i < result->nsilent; i++)
 		if (i == 0 || result->silent[i].node != result->silent[i - 1].node)
 			result->silent[kept++] = result->silent[i];
