@@ -56,9 +56,8 @@ static const struct cfg_field fields[] = {
 	  "Late packets of an iteration that is over count to it for so long; at least the shortest delay between two "
 	  "nodes" },
 	{ "idle", CFG_TIME, offsetof(S, idle_ps), "10ms", 1, 1e13, NULL,
-	  "An iteration that no other follows is over when nothing came for so long (at least that delay), and at the end "
-	  "of the "
-	  "run" },
+	  "An iteration that no other follows is over when nothing came for so long, that delay at least, and at the "
+	  "run's end" },
 	{ "compare", CFG_ENUM, offsetof(S, compare), "senders", 0, 0, compares, "What is compared:" },
 	{ "export", CFG_ENUM, offsetof(S, export), "alarms", 0, 0, exports, "What leaves the switches:" },
 };

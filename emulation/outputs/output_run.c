@@ -262,12 +262,11 @@ run_json(const struct emulation *emulation)
 
 	fabric_sum(fabric, &totals);
 	snprintf(digest, sizeof(digest), "%016" PRIx64, fabric_digest(fabric));
-	root = json_pack("{s:i, s:s, s:I, s:I, s:f, s:f, s:f, s:I, s:i, s:I, s:f, s:I, s:s, s:I, s:s}", "schema_version", 1,
-			 "name", emulation->scenario->name, "packet_hops", (json_int_t)totals.hops, "virtual_ns",
-			 (json_int_t)(fabric->window.end_ps / 1000), "wall_s", (double)emulation->wall_ns / 1e9, "cpu_s",
-			 cpu_s, "hops_per_cpu_s", cpu_s > 0 ? (double)totals.hops / cpu_s : 0, "rss_bytes",
-			 (json_int_t)clock_peak_rss_bytes(), "lcores", (int)fabric->config.lcores, "windows",
-			 (json_int_t)totals.windows, "fast_path_share",
+	root = json_pack("{s:i, s:s, s:I, s:f, s:f, s:f, s:I, s:i, s:I, s:f, s:I, s:s, s:I, s:s}", "schema_version", 1,
+			 "name", emulation->scenario->name, "packet_hops", (json_int_t)totals.hops, "wall_s",
+			 (double)emulation->wall_ns / 1e9, "cpu_s", cpu_s, "hops_per_cpu_s",
+			 cpu_s > 0 ? (double)totals.hops / cpu_s : 0, "rss_bytes", (json_int_t)clock_peak_rss_bytes(),
+			 "lcores", (int)fabric->config.lcores, "windows", (json_int_t)totals.windows, "fast_path_share",
 			 totals.switch_windows != 0 ? (double)totals.fast_windows / (double)totals.switch_windows : 1.0,
 			 "switch_buffer_bytes", (json_int_t)largest_buffer(emulation), "end_reason",
 			 end_reason(fabric->end_reason), "seed", (json_int_t)emulation->scenario->root.seed, "digest",

@@ -81,7 +81,7 @@ warn_order(const struct scenario *sc)
 					       : "; host.transport = \"selective\" takes them as they come");
 }
 
-/* Is there data of other flows in a class that measured data is in, and in which nothing goes before others? */
+/* Is there other data that measured data does not go before: in its class, or in one that shares the link with it? */
 static bool
 shares_class(const struct scenario *sc)
 {
