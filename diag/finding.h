@@ -22,8 +22,9 @@ enum finding_trait {
 	FINDING_BY_DEFAULT = 1 << 12,    /* inferred where nothing else is known: not beside loops or holes on its way */
 	FINDING_OF_LINK =
 		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
-	FINDING_UNTIMED = 1 << 14,  /* what it cost is not known: told behind all others, and joined with none */
-	FINDING_OF_FAULT = 1 << 15, /* something is broken: where it is known to be, it is told */
+	FINDING_UNTIMED = 1 << 14, /* what it cost is not known: told behind all others, and joined with none */
+	FINDING_OF_FAULT =
+		1 << 15, /* something is broken, which no load alone does; operators' own knowledge of it is added */
 };
 
 /* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */

@@ -22,10 +22,10 @@ enum pingmesh_cause { PINGMESH_CAUSES(ENUM_VALUE) };
 
 /* Value, name of its finding's type, title, badge, further traits (finding.h). */
 #define PINGMESH_PROBLEMS(ROW)                                                                                             \
-	ROW(PINGMESH_PROBLEM_RNIC, 0, "rnic-problem", "RNIC problem", "lost", 0)                                           \
-	ROW(PINGMESH_PROBLEM_SWITCH, 1, "switch-problem", "switch network problem", "lost", 0)                             \
-	ROW(PINGMESH_PROBLEM_HOST, 2, "host-down", "host down", "host", FINDING_OF_HOST)                                   \
-	ROW(PINGMESH_PROBLEM_CPU, 3, "cpu-overload", "CPU overload", "host", FINDING_OF_HOST)                              \
+	ROW(PINGMESH_PROBLEM_RNIC, 0, "rnic-problem", "RNIC problem", "lost", FINDING_OF_FAULT)                            \
+	ROW(PINGMESH_PROBLEM_SWITCH, 1, "switch-problem", "switch network problem", "lost", FINDING_OF_FAULT)              \
+	ROW(PINGMESH_PROBLEM_HOST, 2, "host-down", "host down", "host", FINDING_OF_HOST | FINDING_OF_FAULT)                \
+	ROW(PINGMESH_PROBLEM_CPU, 3, "cpu-overload", "CPU overload", "host", FINDING_OF_HOST | FINDING_OF_FAULT)           \
 	ROW(PINGMESH_PROBLEM_RTT, 4, "high-rtt", "high RTT", "queue", 0)
 
 enum pingmesh_problem_kind { PINGMESH_PROBLEMS(ENUM_VALUE) };

@@ -198,14 +198,15 @@ findings(const struct verdict *v)
 		const struct finding *f = &v->findings[i];
 
 		json_t *finding = json_pack(
-			"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type", f->type->key,
-			"root", value_text(f->root), "ports", port_names(v, f->ports, f->nports), "flows",
-			flow_names(v, f->flows, f->nflows), "flows_explained_ns", flow_times(f->flow_ps, f->nflows),
-			"explained_ns", value_ns((uint64_t)f->critical_ps), "regained_ns",
-			value_ns((uint64_t)f->regained_ps), "without_effect", f->costless, "confidence",
-			value_real(f->confidence), "victims", flow_names(v, f->victims, f->nvictims), "iterations",
-			iterations(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score",
-			value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
+			"{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type",
+			f->type->key, "fault", (f->type->traits & FINDING_OF_FAULT) != 0, "root", value_text(f->root),
+			"ports", port_names(v, f->ports, f->nports), "flows", flow_names(v, f->flows, f->nflows),
+			"flows_explained_ns", flow_times(f->flow_ps, f->nflows), "explained_ns",
+			value_ns((uint64_t)f->critical_ps), "regained_ns", value_ns((uint64_t)f->regained_ps),
+			"without_effect", f->costless, "confidence", value_real(f->confidence), "victims",
+			flow_names(v, f->victims, f->nvictims), "iterations", iterations(v, f), "start_ns",
+			value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score", value_real(f->score), "evidence",
+			value_text(facts_evidence(v, f, evidence)));
 
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);

@@ -108,9 +108,13 @@ def ns(seconds):
 class Maker:
     """Draws one scenario."""
 
-    def __init__(self, rng):
+    PACKETS = PACKETS
+    FLOW_PORT = 20000
+    PARAMETERS = PARAMETERS
+
+    def __init__(self, rng, network=None):
         self.rng = rng
-        self.network = topologies.any_network(rng)
+        self.network = network or topologies.any_network(rng)
         self.groups = {}
         self.mtu = rng.choice(MTUS)
 
@@ -136,7 +140,7 @@ class Maker:
         # A window is a cable's delay and the pipeline's: where both are next to nothing, so is a run's progress.
         if self.network.delay_s < 1e-9:
             self.groups['timing'] = {'pipeline': '600ns'}
-        for path, keys in PARAMETERS.items():
+        for path, keys in self.PARAMETERS.items():
             if path in self.groups or self.rng.random() < 0.6:
                 continue
             into = self.groups
@@ -162,7 +166,7 @@ class Maker:
 
     def _size(self, share):
         """Bytes of so much of all packets, at times a few or one."""
-        packets = max(1, round(self.rng.choice((PACKETS, PACKETS, PACKETS / 10, 10, 1)) * share))
+        packets = max(1, round(self.rng.choice((self.PACKETS, self.PACKETS, self.PACKETS / 10, 10, 1)) * share))
         return max(4, packets * self.mtu // 4 * 4)
 
     def _collectives(self):
@@ -187,7 +191,7 @@ class Maker:
         rng, out = self.rng, []
         for i in range(rng.choice((0, 1, 2, 4)) if optional else rng.randint(1, 3)):
             src, dst = rng.sample(self.network.hosts, 2)
-            keys = {'src': src, 'dst': dst, 'sport': 20000 + i, 'bytes': f'{self._size(0.1)}B',
+            keys = {'src': src, 'dst': dst, 'sport': self.FLOW_PORT + i, 'bytes': f'{self._size(0.1)}B',
                     'start': ns(rng.random() * 5 * self._step_s())}
             if rng.random() < 0.3:
                 keys.update(mode='repeat', until=ns(20 * self._step_s()))

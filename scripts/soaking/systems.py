@@ -26,8 +26,8 @@ def some(rng, keys):
     return {key: rng.choice(keys[key]) for key in rng.sample(list(keys), rng.randint(0, len(keys)))}
 
 
-def load_balancing(rng):
-    kind = rng.choice(list(BALANCING))
+def load_balancing(rng, kind=None):
+    kind = kind or rng.choice(list(BALANCING))
     group = {'kind': kind, **some(rng, BALANCING[kind])}
     if group.get('encapsulation') != 'vxlan':
         group.pop('entropy_bits', None)

@@ -2,9 +2,13 @@
 """Random networks of every kind, and what a scenario needs to know of them: hosts, switches, ports."""
 import dataclasses
 
-RATES = {'40Mbps': 4e7, '1Gbps': 1e9, '10Gbps': 1e10, '25Gbps': 2.5e10, '100Gbps': 1e11, '400Gbps': 4e11, '10Tbps': 1e13}
+RATES = {'40Mbps': 4e7, '1Gbps': 1e9, '10Gbps': 1e10, '25Gbps': 2.5e10, '40Gbps': 4e10, '100Gbps': 1e11, '200Gbps': 2e11, '400Gbps': 4e11,
+         '800Gbps': 8e11, '10Tbps': 1e13}
+ANY_RATES = ('40Mbps', '1Gbps', '10Gbps', '25Gbps', '100Gbps', '400Gbps', '10Tbps')
 USUAL_RATES = ('25Gbps', '100Gbps', '400Gbps')
-DELAYS = {'1ps': 1e-12, '100ns': 1e-7, '1us': 1e-6, '2us': 2e-6, '20us': 2e-5, '1ms': 1e-3}
+DELAYS = {'1ps': 1e-12, '100ns': 1e-7, '500ns': 5e-7, '1us': 1e-6, '2us': 2e-6, '5us': 5e-6, '20us': 2e-5, '50us': 5e-5, '100us': 1e-4,
+          '250us': 2.5e-4, '1ms': 1e-3}
+ANY_DELAYS = ('1ps', '100ns', '1us', '2us', '20us', '1ms')
 USUAL_DELAYS = ('100ns', '1us', '2us')
 
 
@@ -46,7 +50,7 @@ def speed(rng):
     """Mostly as networks are, at times as they are nowhere."""
     if rng.random() < 0.7:
         return rng.choice(USUAL_RATES), rng.choice(USUAL_DELAYS)
-    return rng.choice(list(RATES)), rng.choice(list(DELAYS))
+    return rng.choice(ANY_RATES), rng.choice(ANY_DELAYS)
 
 
 def wiring(rng):
