@@ -5,85 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
+#include "diag/pingmesh/service.h"
 #include "diag/run/fill.h"
 
-/* What services use. */
-struct usage {
-	uint8_t *ports;  /* [nports] of links in either direction */
-	uint8_t *nodes;  /* [nnodes] */
-	uint8_t *tuples; /* [ntuples] */
-};
-
-static void
-use_port(const struct run *run, struct usage *use, uint32_t port)
+static const struct run_job *
+job_of(const struct judging *j, uint32_t service)
 {
-	const struct run_port *p = &run->ports[port];
-
-	use->ports[port] = 1;
-	use->nodes[p->node] = 1;
-	if (p->peer_port != RUN_NONE)
-		use->ports[p->peer_port] = 1;
-	if (p->peer_node != RUN_NONE)
-		use->nodes[p->peer_node] = 1;
-}
-
-static void
-use_address(const struct judging *j, struct usage *use, uint32_t ip)
-{
-	uint32_t rnic = net_find_rnic(&j->net, ip);
-
-	if (rnic != RUN_NONE)
-		use_port(j->run, use, j->net.rnics[rnic].port);
-}
-
-/* Ways of all tuples that service tracing probed, and both ends of all connections that it saw. */
-static void
-find_usage(const struct judging *j, struct usage *use)
-{
-	const struct net *net = &j->net;
-
-	for (uint32_t i = 0; i < net->nprobes; i++)
-		if (network_of(&net->probes[i]) == PINGMESH_SERVICE)
-			use->tuples[net->probes[i].tuple] = 1;
-	for (uint32_t i = 0; i < net->ntuples; i++) {
-		const struct net_tuple *tuple = &net->tuples[i];
-
-		if (!use->tuples[i])
-			continue;
-		use_address(j, use, tuple->tuple.src_ip);
-		use_address(j, use, tuple->tuple.dst_ip);
-		for (uint32_t back = 0; back < 2; back++)
-			for (uint32_t t = tuple->first[back]; t < tuple->first[back] + tuple->count[back]; t++)
-				for (uint32_t l = 0; l < net->traces[t].count; l++)
-					use_port(j->run, use, net->links[net->traces[t].first + l]);
-	}
-	for (uint32_t i = 0; i < net->ev->connections.count; i++) {
-		const struct rec_connection *c = EV_AT(net->ev->connections, struct rec_connection, i);
-
-		use_address(j, use, c->tuple.src_ip);
-		use_address(j, use, c->tuple.dst_ip);
-	}
-}
-
-static bool
-is_in_service(const struct usage *use, const struct pingmesh_problem *problem)
-{
-	bool used = (problem->networks & 1u << PINGMESH_SERVICE) != 0 ||
-		    (problem->node != RUN_NONE && use->nodes[problem->node]);
-
-	for (uint32_t i = 0; i < problem->nports && !used; i++)
-		used = use->ports[problem->ports[i]];
-	return used;
-}
-
-/* ---- the service's metric ---- */
-
-static int
-cmp_double(const void *pa, const void *pb)
-{
-	const double *a = pa, *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
+	return &j->run->jobs[j->own->services[service].job];
 }
 
 static uint64_t
@@ -98,26 +27,108 @@ overlaps(const struct run *run, const struct run_iteration *iteration, const str
 	return problem->start_ps <= end_of(run, iteration) && problem->end_ps >= iteration->start_ps;
 }
 
-/* @return what an iteration of a job usually takes, 0: not known */
-static double
-usual_ps(const struct judging *j, const struct run_job *job, double *room)
+/* ---- who uses the place ---- */
+
+/* Does a job iterate while a problem lasts? */
+static bool
+is_under_way(const struct run *run, const struct run_job *job, const struct pingmesh_problem *problem)
 {
-	const struct run *run = j->run;
+	for (uint32_t i = job->first_iteration; i < job->first_iteration + job->niterations; i++)
+		if (overlaps(run, &run->iterations[i], problem))
+			return true;
+	return false;
+}
+
+/* A problem is a service's if its own probes show it, or if it lies where the service's connections cross (4.3.4). */
+static bool
+is_of(const struct judging *j, const struct pingmesh_problem *problem, struct pingmesh_impact *impact)
+{
+	bool is_seen = impact->service < PINGMESH_SEEN_SERVICES && (problem->services & 1ull << impact->service) != 0;
+
+	if (!is_seen && !is_under_way(j->run, job_of(j, impact->service), problem))
+		return false;
+	for (uint32_t i = 0; i < j->nflows; i++) {
+		if (j->flows[i].service != impact->service || !service_crosses(j, &j->flows[i], problem))
+			continue;
+		if (impact->nflows < PINGMESH_FLOWS && j->flows[i].flow != RUN_NONE)
+			impact->flows[impact->nflows] = j->flows[i].flow;
+		impact->nflows++;
+	}
+	return is_seen || impact->nflows != 0;
+}
+
+static int
+find_impacts(struct judging *j)
+{
+	struct pingmesh *own = j->own;
+
+	own->impacts = run_alloc((size_t)own->nproblems * own->nservices, sizeof(*own->impacts), j->err);
+	if (own->impacts == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < own->nproblems; p++) {
+		struct pingmesh_problem *problem = &own->problems[p];
+
+		problem->first_impact = own->nimpacts;
+		for (uint32_t s = 0; s < own->nservices; s++) {
+			struct pingmesh_impact impact = { .service = s };
+
+			for (uint32_t f = 0; f < PINGMESH_FLOWS; f++)
+				impact.flows[f] = RUN_NONE;
+			if (is_of(j, problem, &impact))
+				own->impacts[own->nimpacts++] = impact;
+		}
+		problem->nimpacts = own->nimpacts - problem->first_impact;
+		problem->in_service = problem->nimpacts != 0;
+	}
+	return 0;
+}
+
+static struct pingmesh_impact *
+impact_on(const struct judging *j, const struct pingmesh_problem *problem, uint32_t service)
+{
+	for (uint32_t i = problem->first_impact; i < problem->first_impact + problem->nimpacts; i++)
+		if (j->own->impacts[i].service == service)
+			return &j->own->impacts[i];
+	return NULL;
+}
+
+/* ---- a service's metric ---- */
+
+static int
+cmp_double(const void *pa, const void *pb)
+{
+	const double *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Does a problem of the service's own network overlap an iteration of it? */
+static bool
+is_disturbed(const struct judging *j, uint32_t service, const struct run_iteration *iteration)
+{
+	for (uint32_t p = 0; p < j->own->nproblems; p++)
+		if (overlaps(j->run, iteration, &j->own->problems[p]) &&
+		    impact_on(j, &j->own->problems[p], service) != NULL)
+			return true;
+	return false;
+}
+
+/* @return what an iteration of a service usually takes, 0: not known */
+static double
+usual_ps(const struct judging *j, uint32_t service, double *room)
+{
+	const struct run_job *job = job_of(j, service);
 	uint32_t all = 0, undisturbed = 0;
 
 	for (uint32_t pass = 0; pass < 2 && undisturbed == 0; pass++) {
 		all = 0;
 		for (uint32_t i = job->first_iteration; i < job->first_iteration + job->niterations; i++) {
-			const struct run_iteration *iteration = &run->iterations[i];
-			bool disturbed = false;
+			const struct run_iteration *iteration = &j->run->iterations[i];
 
 			if (!iteration->complete)
 				continue;
 			all++;
-			for (uint32_t p = 0; pass == 0 && p < j->own->nproblems && !disturbed; p++)
-				disturbed =
-					j->own->problems[p].in_service && overlaps(run, iteration, &j->own->problems[p]);
-			if (!disturbed)
+			if (pass == 1 || !is_disturbed(j, service, iteration))
 				room[undisturbed++] = (double)(iteration->end_ps - iteration->start_ps);
 		}
 	}
@@ -128,10 +139,12 @@ usual_ps(const struct judging *j, const struct run_job *job, double *room)
 }
 
 static void
-assess_job(struct judging *j, const struct run_job *job, double usual)
+measure_service(struct judging *j, uint32_t service, double usual)
 {
-	struct pingmesh_metric *metric = &j->own->metric;
+	struct pingmesh_metric *metric = &j->own->services[service].metric;
+	const struct run_job *job = job_of(j, service);
 
+	metric->known = true;
 	for (uint32_t i = job->first_iteration; i < job->first_iteration + job->niterations; i++) {
 		const struct run_iteration *iteration = &j->run->iterations[i];
 		uint64_t end_ps = end_of(j->run, iteration);
@@ -140,30 +153,81 @@ assess_job(struct judging *j, const struct run_job *job, double usual)
 		metric->worst = fmax(metric->worst, change);
 		metric->degraded += change > metric->threshold;
 		for (uint32_t p = 0; p < j->own->nproblems; p++) {
-			struct pingmesh_problem *problem = &j->own->problems[p];
+			struct pingmesh_impact *impact = impact_on(j, &j->own->problems[p], service);
 
-			if (overlaps(j->run, iteration, problem))
-				problem->degradation = fmax(problem->degradation, change);
+			if (impact != NULL && overlaps(j->run, iteration, &j->own->problems[p]))
+				impact->degradation = fmax(impact->degradation, change);
 		}
 	}
-	metric->known = true;
 }
 
 static int
-assess_metric(struct judging *j)
+measure_services(struct judging *j, double threshold)
 {
+	struct pingmesh *own = j->own;
 	double *room = run_alloc(j->run->niterations, sizeof(*room), j->err);
 
-	for (uint32_t i = 0; room != NULL && i < j->run->njobs; i++) {
-		const struct run_job *job = &j->run->jobs[i];
-		double usual = usual_ps(j, job, room);
+	own->metric.threshold = threshold;
+	for (uint32_t s = 0; room != NULL && s < own->nservices; s++) {
+		struct pingmesh_metric *metric = &own->services[s].metric;
+		double usual = usual_ps(j, s, room);
 
-		j->own->metric.iterations += job->niterations;
+		*metric = (struct pingmesh_metric){ .iterations = job_of(j, s)->niterations, .threshold = threshold };
 		if (usual > 0)
-			assess_job(j, job, usual);
+			measure_service(j, s, usual);
+		own->metric.iterations += metric->iterations;
+		own->metric.degraded += metric->degraded;
+		own->metric.worst = fmax(own->metric.worst, metric->worst);
+		own->metric.known |= metric->known;
 	}
 	free(room);
 	return room != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- priorities, and the word on the network ---- */
+
+static bool
+is_of_network(const struct pingmesh_problem *problem)
+{
+	return problem->kind != PINGMESH_PROBLEM_HOST && problem->kind != PINGMESH_PROBLEM_CPU;
+}
+
+static void
+rank_problem(struct judging *j, struct pingmesh_problem *problem, bool *guilty)
+{
+	problem->priority = problem->in_service ? 1 : 2;
+	for (uint32_t i = problem->first_impact; i < problem->first_impact + problem->nimpacts; i++) {
+		struct pingmesh_impact *impact = &j->own->impacts[i];
+
+		impact->known = j->own->services[impact->service].metric.known;
+		impact->priority = impact->degradation > j->own->metric.threshold ? 0 : 1;
+		problem->priority = min_u32(problem->priority, impact->priority);
+		problem->degradation = fmax(problem->degradation, impact->degradation);
+		guilty[impact->service] |= impact->priority == 0 && is_of_network(problem);
+	}
+}
+
+static int
+rank_problems(struct judging *j)
+{
+	struct pingmesh *own = j->own;
+	bool *guilty = run_alloc(own->nservices, sizeof(*guilty), j->err);
+	uint32_t degraded = 0, innocent = 0;
+
+	for (uint32_t p = 0; guilty != NULL && p < own->nproblems; p++)
+		rank_problem(j, &own->problems[p], guilty);
+	for (uint32_t s = 0; guilty != NULL && s < own->nservices; s++) {
+		struct pingmesh_service *service = &own->services[s];
+
+		service->decided = service->metric.known &&
+				   (guilty[s] || (service->connections != 0 && service->traced == service->connections));
+		service->innocent = service->decided && service->metric.degraded != 0 && !guilty[s];
+		degraded += service->metric.degraded != 0;
+		innocent += service->innocent;
+	}
+	own->innocent = degraded != 0 && innocent == degraded;
+	free(guilty);
+	return guilty != NULL ? 0 : -ENOMEM;
 }
 
 /* Most urgent first, then as they began. */
@@ -187,30 +251,13 @@ cmp_problem(const void *pa, const void *pb)
 int
 impact_assess(struct judging *j, double threshold)
 {
-	struct usage use = { .ports = run_alloc(j->run->nports, 1, j->err),
-			     .nodes = run_alloc(j->run->nnodes, 1, j->err),
-			     .tuples = run_alloc(j->net.ntuples, 1, j->err) };
-	int rc = use.ports != NULL && use.nodes != NULL && use.tuples != NULL ? 0 : -ENOMEM;
-	bool guilty = false;
+	int rc = find_impacts(j);
 
-	j->own->metric.threshold = threshold;
-	if (rc == 0) {
-		find_usage(j, &use);
-		for (uint32_t i = 0; i < j->own->nproblems; i++)
-			j->own->problems[i].in_service = is_in_service(&use, &j->own->problems[i]);
-		rc = assess_metric(j);
-	}
-	for (uint32_t i = 0; rc == 0 && i < j->own->nproblems; i++) {
-		struct pingmesh_problem *problem = &j->own->problems[i];
-
-		problem->priority = !problem->in_service ? 2 : problem->degradation > threshold ? 0 : 1;
-		guilty |= problem->in_service;
-	}
+	if (rc == 0)
+		rc = measure_services(j, threshold);
+	if (rc == 0)
+		rc = rank_problems(j);
 	if (rc == 0 && j->own->nproblems > 1)
 		qsort(j->own->problems, j->own->nproblems, sizeof(*j->own->problems), cmp_problem);
-	j->own->innocent = j->own->metric.degraded != 0 && !guilty;
-	free(use.ports);
-	free(use.nodes);
-	free(use.tuples);
 	return rc;
 }

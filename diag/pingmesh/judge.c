@@ -7,6 +7,7 @@
 
 #include "common/minmax.h"
 #include "common/tail.h"
+#include "diag/pingmesh/service.h"
 #include "diag/pingmesh/sla.h"
 #include "diag/run/fill.h"
 
@@ -32,6 +33,7 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 
 	into->ways |= seen->ways;
 	into->networks |= seen->networks;
+	into->services |= seen->services;
 	into->periods += into->last_period != period;
 	into->last_period = period;
 	into->start_ps = min_u64(into->start_ps, seen->start_ps);
@@ -216,7 +218,7 @@ name_rnic(struct judging *j, uint32_t rnic)
 		if (!probe->open)
 			continue;
 		seen.bad += probe->kind == REC_PROBE_TOR_MESH;
-		seen.networks |= 1u << network_of(probe);
+		service_note(j, probe, &seen);
 		seen.start_ps = min_u64(seen.start_ps, probe->sent_ps);
 		seen.end_ps = max_u64(seen.end_ps, probe->sent_ps);
 	}
@@ -309,7 +311,7 @@ keep_waiting(struct judging *j)
 int
 judge_all(struct judging *j)
 {
-	int rc = make_periods(j);
+	int rc = services_list(j) == 0 ? make_periods(j) : -ENOMEM;
 
 	j->rnic_until_ps = run_alloc(j->net.nrnics, sizeof(*j->rnic_until_ps), j->err);
 	j->mesh = run_alloc(j->net.nrnics, sizeof(*j->mesh), j->err);

@@ -31,6 +31,8 @@ struct judging {
 	double usual_delay_ps;               /* P99 of processing delay, the median of hosts */
 	struct mesh_rnic *mesh;              /* [nrnics] */
 	struct votes *votes;
+	struct service_flow *flows; /* [nflows] connections of services, by service */
+	uint32_t nflows;
 	uint32_t problem_cap;
 	struct err *err;
 };

@@ -45,6 +45,7 @@ struct net_trace {
 
 struct net_tuple {
 	struct rec_tuple tuple;
+	uint32_t service;                    /* index into pingmesh.services, RUN_NONE: of none */
 	uint32_t first[2], count[2];         /* in traces: there and back, by time */
 	uint32_t first_way[2], count_way[2]; /* in ways */
 };

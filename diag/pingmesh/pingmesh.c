@@ -190,6 +190,7 @@ pingmesh_diagnose(const struct evidence *ev, const struct run *run, const void *
 	if (rc == 0)
 		rc = find(own, run, section, err);
 	net_fini(&j.net);
+	free(j.flows);
 	return rc;
 }
 
@@ -201,5 +202,7 @@ pingmesh_destroy(void *section)
 	free(own->problems);
 	free(own->periods);
 	free(own->servers);
+	free(own->services);
+	free(own->impacts);
 	free(own);
 }

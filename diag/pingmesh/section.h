@@ -64,9 +64,24 @@ struct pingmesh_problem {
 	uint64_t probes, bad;      /* over its place in these periods; of them timeouts, or with high RTT */
 	double base_ps, high_ps;   /* RTT or processing delay that is usual, and the median of the bad (P99 of delays) */
 	double confidence;
-	bool in_service;    /* services use the place */
-	uint32_t priority;  /* 0, 1 or 2 (4.3.4) */
-	double degradation; /* of the service's metric, largest while it lasted: 0.5: half as long again; 0: none known */
+	uint64_t services;               /* bits of the first PINGMESH_SEEN_SERVICES: whose probes show it */
+	bool in_service;                 /* a service uses the place */
+	uint32_t priority;               /* 0, 1 or 2 (4.3.4): of the service that it matters most to */
+	double degradation;              /* the largest of the services that use the place, as of pingmesh_impact */
+	uint32_t first_impact, nimpacts; /* in pingmesh.impacts: a row a service that uses the place */
+};
+
+#define PINGMESH_SEEN_SERVICES 64
+#define PINGMESH_FLOWS 4 /* of a service, over a problem's place, that are named */
+
+/* What a problem is to one service that uses its place (4.3.4). */
+struct pingmesh_impact {
+	uint32_t service;               /* index into pingmesh.services */
+	uint32_t priority;              /* 0 or 1 */
+	bool known;                     /* there is something to compare the service's iterations with */
+	double degradation;             /* of its metric, largest while the problem lasted: 0.5: half as long again */
+	uint32_t nflows;                /* of its connections that cross the place by their traced paths */
+	uint32_t flows[PINGMESH_FLOWS]; /* the first of them, in run.flows */
 };
 
 #define PINGMESH_QUANTILES 4 /* P50, P90, P99, P999 */
@@ -110,6 +125,21 @@ struct pingmesh_metric {
 	bool known;          /* there is something to compare iterations with */
 };
 
+/* A job. */
+struct pingmesh_service {
+	uint32_t job;         /* index into run.jobs */
+	uint32_t connections; /* that service tracing saw */
+	uint32_t traced;      /* of them: both directions are known as a whole */
+	struct pingmesh_metric metric;
+	/*
+	 * Can it be decided whether the network slowed it? Its iterations compare with each other, and all of its connections are traced: what
+	 * none of them crosses is not its network's.
+	 */
+	bool decided;
+	bool innocent; /* decided: iterations are degraded, and none of them while a problem of its network lasted */
+	struct pingmesh_sla sla;
+};
+
 struct pingmesh {
 	struct rec_pingmesh config;
 	struct pingmesh_problem *problems;
@@ -119,13 +149,17 @@ struct pingmesh {
 	struct pingmesh_sla networks[PINGMESH_NNETWORKS];
 	struct pingmesh_server *servers;
 	uint32_t nservers;
+	struct pingmesh_service *services; /* in the order of run.jobs */
+	uint32_t nservices;
+	struct pingmesh_impact *impacts;
+	uint32_t nimpacts;
 	struct pingmesh_cpu_ways cpu;
-	struct pingmesh_metric metric;
-	bool innocent;                /* the paper's word: the service's metric degraded, and there is no P0 and no P1 */
-	uint64_t dropped;             /* results that agents had no room for */
-	uint64_t strangers;           /* probes to or from addresses that no host has: left out */
-	uint64_t untraced;            /* timeouts put down to switches whose way nobody traced */
-	uint32_t strongest_elsewhere; /* votes in which most links voted for is not where most of its probes are lost */
+	struct pingmesh_metric metric; /* of all services */
+	bool innocent;                 /* services are degraded, and the network is innocent for each of these */
+	uint64_t dropped;              /* results that agents had no room for */
+	uint64_t strangers;            /* probes to or from addresses that no host has: left out */
+	uint64_t untraced;             /* timeouts put down to switches whose way nobody traced */
+	uint32_t strongest_elsewhere;  /* votes in which most links voted for is not where most of its probes are lost */
 	uint32_t votes;
 	bool inband; /* probes and ACKs tell their ways themselves, by what switches wrote into them */
 	bool sprayed; /* packets of one traceroute went several ways: places between ToRs are switches, links are seldom told */

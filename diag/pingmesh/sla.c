@@ -81,48 +81,80 @@ hosts_of(const struct judging *j, const struct net_probe *probe, uint32_t hosts[
 	return hosts[0] != hosts[1] ? 2 : 1;
 }
 
-/*
- * Probes by the hosts that they are to or from.
- * @param ends  [nnodes + 1] zeroed; set: those of node n are list[ends[n], ends[n + 1]) @param list  [2 * nprobes]
- */
-static void
-sort_by_host(const struct judging *j, uint32_t *ends, uint32_t *list)
+/* The service whose 5-tuple a probe of service tracing has; @return 1, 0: none */
+static uint32_t
+service_of(const struct judging *j, const struct net_probe *probe, uint32_t services[2])
 {
-	uint32_t hosts[2], all;
+	services[0] = j->net.tuples[probe->tuple].service;
+	return network_of(probe) == PINGMESH_SERVICE && services[0] != RUN_NONE;
+}
 
+/* What probes of service tracing are sorted by. */
+struct sorting {
+	uint32_t (*keys_of)(const struct judging *j, const struct net_probe *probe, uint32_t keys[2]);
+	uint32_t nkeys;
+	uint32_t *ends; /* [nkeys + 1] those of key k are list[ends[k], ends[k + 1]) */
+	uint32_t *list; /* [2 * nprobes] */
+};
+
+static int
+sort_probes(const struct judging *j, struct sorting *s)
+{
+	uint32_t keys[2], all;
+
+	s->ends = run_alloc((size_t)s->nkeys + 1, sizeof(*s->ends), j->err);
+	s->list = run_alloc(2 * (size_t)j->net.nprobes, sizeof(*s->list), j->err);
+	if (s->ends == NULL || s->list == NULL)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < j->net.nprobes; i++)
-		for (uint32_t h = hosts_of(j, &j->net.probes[i], hosts); h > 0; h--)
-			ends[hosts[h - 1] + 1]++;
-	for (uint32_t node = 0; node < j->run->nnodes; node++)
-		ends[node + 1] += ends[node];
-	all = ends[j->run->nnodes];
-	for (uint32_t i = j->net.nprobes; i-- > 0;) /* from behind: each end becomes its host's first */
-		for (uint32_t h = hosts_of(j, &j->net.probes[i], hosts); h > 0; h--)
-			list[--ends[hosts[h - 1] + 1]] = i;
-	for (uint32_t node = 0; node < j->run->nnodes; node++)
-		ends[node] = ends[node + 1];
-	ends[j->run->nnodes] = all;
+		for (uint32_t k = s->keys_of(j, &j->net.probes[i], keys); k > 0; k--)
+			s->ends[keys[k - 1] + 1]++;
+	for (uint32_t key = 0; key < s->nkeys; key++)
+		s->ends[key + 1] += s->ends[key];
+	all = s->ends[s->nkeys];
+	for (uint32_t i = j->net.nprobes; i-- > 0;) /* from behind: each end becomes its key's first */
+		for (uint32_t k = s->keys_of(j, &j->net.probes[i], keys); k > 0; k--)
+			s->list[--s->ends[keys[k - 1] + 1]] = i;
+	for (uint32_t key = 0; key < s->nkeys; key++)
+		s->ends[key] = s->ends[key + 1];
+	s->ends[s->nkeys] = all;
+	return 0;
+}
+
+static struct pingmesh_sla
+measure_key(const struct judging *j, const struct sorting *s, uint32_t key, const struct room *room)
+{
+	return measure(j, (struct group){ PINGMESH_SERVICE, s->ends[key], s->ends[key + 1] - s->ends[key], s->list }, room);
 }
 
 /* The services' network is of few servers: what they are part of is not summed up by ToR, only by themselves (7.4). */
 static int
 measure_servers(struct judging *j, const struct room *room)
 {
-	uint32_t nnodes = j->run->nnodes, *ends = run_alloc((size_t)nnodes + 1, sizeof(*ends), j->err);
-	uint32_t *list = run_alloc(2 * (size_t)j->net.nprobes, sizeof(*list), j->err);
+	struct sorting s = { .keys_of = hosts_of, .nkeys = j->run->nnodes };
+	int rc = sort_probes(j, &s);
 
-	j->own->servers = run_alloc(nnodes, sizeof(*j->own->servers), j->err);
-	if (ends != NULL && list != NULL)
-		sort_by_host(j, ends, list);
-	for (uint32_t i = 0; ends != NULL && list != NULL && j->own->servers != NULL && i < nnodes; i++)
-		if (ends[i] != ends[i + 1])
-			j->own->servers[j->own->nservers++] = (struct pingmesh_server){
-				i,
-				measure(j, (struct group){ PINGMESH_SERVICE, ends[i], ends[i + 1] - ends[i], list }, room)
-			};
-	free(ends);
-	free(list);
-	return ends != NULL && list != NULL && j->own->servers != NULL ? 0 : -ENOMEM;
+	j->own->servers = run_alloc(s.nkeys, sizeof(*j->own->servers), j->err);
+	rc = j->own->servers != NULL ? rc : -ENOMEM;
+	for (uint32_t i = 0; rc == 0 && i < s.nkeys; i++)
+		if (s.ends[i] != s.ends[i + 1])
+			j->own->servers[j->own->nservers++] = (struct pingmesh_server){ i, measure_key(j, &s, i, room) };
+	free(s.ends);
+	free(s.list);
+	return rc;
+}
+
+static int
+measure_services(struct judging *j, const struct room *room)
+{
+	struct sorting s = { .keys_of = service_of, .nkeys = j->own->nservices };
+	int rc = sort_probes(j, &s);
+
+	for (uint32_t i = 0; rc == 0 && i < s.nkeys; i++)
+		j->own->services[i].sla = measure_key(j, &s, i, room);
+	free(s.ends);
+	free(s.list);
+	return rc;
 }
 
 static void
@@ -154,6 +186,7 @@ sla_measure(struct judging *j)
 		for (uint32_t network = 0; network < PINGMESH_NNETWORKS; network++)
 			j->own->networks[network] = measure(j, (struct group){ network, 0, j->net.nprobes, NULL }, &room);
 		rc = measure_servers(j, &room);
+		rc = rc == 0 ? measure_services(j, &room) : rc;
 	}
 	free(room.rtt);
 	free(room.prober);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "diag/pingmesh/service.h"
 #include "diag/pingmesh/tally.h"
 
 #define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not told of */
@@ -167,6 +168,7 @@ explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 		taken++;
 		seen->start_ps = min_u64(seen->start_ps, probe->sent_ps);
 		seen->end_ps = max_u64(seen->end_ps, probe->sent_ps);
+		service_note(j, probe, seen);
 		if (b->high) {
 			rtts[nrtts++] = (double)probe->rtt_ps;
 			continue;
@@ -212,6 +214,7 @@ take_known(const struct ballot *b, double *rtts)
 	for (uint32_t i = 0; b->network == PINGMESH_SERVICE && i < own->nproblems; i++) {
 		struct pingmesh_problem seen = own->problems[i];
 
+		seen.services = 0;
 		if ((seen.ways & 1u << PINGMESH_BY_VOTES) == 0 || seen.last_period != b->j->period ||
 		    (seen.kind == PINGMESH_PROBLEM_RTT) != b->high || (seen.nports == 0 && seen.node == RUN_NONE) ||
 		    explain(b, &seen, rtts) == 0)
@@ -330,6 +333,7 @@ leave_rest(const struct ballot *b)
 		probe->open = false;
 		j->own->untraced++;
 		seen.bad++;
+		service_note(j, probe, &seen);
 		seen.start_ps = min_u64(seen.start_ps, probe->sent_ps);
 		seen.end_ps = max_u64(seen.end_ps, probe->sent_ps);
 	}

@@ -14,6 +14,7 @@
 #include "diag/report/text.h"
 
 #define PROBLEMS_SHOWN 12u
+#define SERVICES_SHOWN 8u
 
 static int write_periods(const struct verdict *v, FILE *to);
 
@@ -113,7 +114,7 @@ say_problem(const struct text *text, const struct section *section, uint32_t i)
 	const struct pingmesh *own = section->own;
 	const struct pingmesh_problem *p = &own->problems[i];
 	const struct finding *finding = pingmesh_finding(v, own, i);
-	char line[2 * FACTS_TEXT] = "", evidence[FACTS_EVIDENCE], from[32], to[32];
+	char line[4 * FACTS_TEXT] = "", evidence[FACTS_EVIDENCE], from[32], to[32];
 
 	if (finding == NULL)
 		return;
@@ -128,13 +129,7 @@ say_problem(const struct text *text, const struct section *section, uint32_t i)
 		   time_text(p->end_ps, to));
 	fmt_append(line, sizeof(line), ", %u period%s; confidence %.2f.", p->periods, p->periods == 1 ? "" : "s",
 		   finding->confidence);
-	if (!p->in_service)
-		fmt_append(line, sizeof(line), " No service uses it.");
-	else if (p->degradation > 0)
-		fmt_append(line, sizeof(line), " Services use it, and an iteration took %s meanwhile.",
-			   fmt_change(p->degradation).text);
-	else
-		fmt_append(line, sizeof(line), " Services use it, and got no slower.");
+	pingmesh_impacts_text(v, own, p, line, sizeof(line));
 	text_wrap(text, line, 5);
 }
 
@@ -170,7 +165,7 @@ add_row(struct libscols_table *table, const char *name, const struct pingmesh_sl
 }
 
 static int
-show_networks(const struct text *text, const struct pingmesh *own)
+show_networks(const struct text *text, const struct verdict *v, const struct pingmesh *own)
 {
 	static const char *const columns[] = { "NETWORK", "PROBES",   "RNIC LOSS",  "SWITCH LOSS",  "RTT P50",
 					       "RTT P99", "RTT P999", "PROBER P99", "RESPONDER P99" };
@@ -181,10 +176,32 @@ show_networks(const struct text *text, const struct pingmesh *own)
 	for (uint32_t i = 0; i < PINGMESH_NNETWORKS && rc == 0; i++)
 		if (own->networks[i].probes != 0)
 			rc = add_row(table, networks[i], &own->networks[i]);
+	for (uint32_t i = 0; i < own->nservices && own->nservices > 1 && i < SERVICES_SHOWN && rc == 0; i++) {
+		char name[REC_NAME_LEN + 8];
+
+		snprintf(name, sizeof(name), "job %s", v->run.jobs[own->services[i].job].name);
+		if (own->services[i].sla.probes != 0)
+			rc = add_row(table, name, &own->services[i].sla);
+	}
 	if (rc == 0)
 		rc = table_print(table, text->to);
 	table_destroy(table);
 	return rc;
+}
+
+static void
+say_services(const struct text *text, const struct section *section)
+{
+	const struct pingmesh *own = section->own;
+	char line[FACTS_TEXT];
+
+	for (uint32_t i = 0; i < own->nservices && i < SERVICES_SHOWN; i++) {
+		pingmesh_service_text(text->facts.v, &own->services[i], line, sizeof(line));
+		fprintf(text->to, "  ");
+		text_wrap(text, line, 2);
+	}
+	if (own->nservices > SERVICES_SHOWN)
+		fprintf(text->to, "  ... and %u more jobs, in verdict.json\n", own->nservices - SERVICES_SHOWN);
 }
 
 /* What no problem was made of. */
@@ -211,13 +228,6 @@ say_rest(const struct text *text, const struct pingmesh *own)
 	if (undecided != 0)
 		fmt_append(line, sizeof(line), " %s probes got no ACK from hosts that fell silent shortly before the end.",
 			   fmt_count(undecided).text);
-	if (own->metric.degraded != 0)
-		fmt_append(line, sizeof(line),
-			   own->innocent
-				   ? " %u iteration%s took %.0f %% longer than usual or more, and no P0 or P1 was found: "
-				     "by the paper's rule the service's network is innocent."
-				   : " %u iteration%s took %.0f %% longer than usual or more.",
-			   own->metric.degraded, own->metric.degraded == 1 ? "" : "s", 100 * own->metric.threshold);
 	fmt_append(line, sizeof(line), " What a problem costs in time is not R-Pingmesh's to say.");
 	fprintf(text->to, "  ");
 	text_wrap(text, line[0] == ' ' ? line + 1 : line, 2);
@@ -243,8 +253,9 @@ pingmesh_text(const struct text *text, const struct section *section)
 
 	text_title(text, "Problems, by probes between RNICs (R-Pingmesh)");
 	say_problems(text, section);
+	say_services(text, section);
 	say_rest(text, own);
-	rc = own->nperiods != 0 ? show_networks(text, own) : 0;
+	rc = own->nperiods != 0 ? show_networks(text, text->facts.v, own) : 0;
 	if (rc == 0 && own->networks[PINGMESH_CLUSTER].one_way.count != 0)
 		say_one_way(text, &own->networks[PINGMESH_CLUSTER].one_way);
 	if (rc == 0 && own->config.software_times)

@@ -85,12 +85,38 @@ bits_json(uint32_t bits, const char *const *names, uint32_t count)
 }
 
 static json_t *
+job_name(const struct verdict *v, const struct pingmesh *own, uint32_t service)
+{
+	return value_text(v->run.jobs[own->services[service].job].name);
+}
+
+static json_t *
 ports_json(const struct verdict *v, const struct pingmesh_problem *p)
 {
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < p->nports; i++)
 		array = value_add(array, value_text(v->run.ports[p->ports[i]].name));
+	return array;
+}
+
+/* What a problem is to each service that uses its place. */
+static json_t *
+impacts_json(const struct verdict *v, const struct pingmesh *own, const struct pingmesh_problem *p)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = p->first_impact; i < p->first_impact + p->nimpacts; i++) {
+		const struct pingmesh_impact *impact = &own->impacts[i];
+		json_t *flows = json_array();
+
+		for (uint32_t f = 0; f < PINGMESH_FLOWS && impact->flows[f] != RUN_NONE; f++)
+			flows = value_add(flows, value_text(v->run.flows[impact->flows[f]].name));
+		array = value_add(array, json_pack("{s:o, s:s, s:o, s:I, s:o}", "job", job_name(v, own, impact->service),
+						   "priority", impact->priority == 0 ? "P0" : "P1", "degradation",
+						   impact->known ? value_real(impact->degradation) : json_null(),
+						   "crossing_flows", (json_int_t)impact->nflows, "flows", flows));
+	}
 	return array;
 }
 
@@ -102,17 +128,18 @@ problem_json(const struct verdict *v, const struct pingmesh *own, uint32_t index
 	char priority[] = { 'P', (char)('0' + p->priority), '\0' };
 
 	return json_pack(
-		"{s:s, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, s:o, "
-		"s:o}",
+		"{s:s, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, "
+		"s:o, s:o}",
 		"type", problems[p->kind], "finding", finding != NULL ? json_integer(finding - v->findings) : json_null(),
 		"priority", priority, "node", p->node != RUN_NONE ? value_text(node_name(v, p->node)) : json_null(),
 		"ports", ports_json(v, p), "alike", (json_int_t)p->alike, "both_directions", p->both, "seen_by",
 		bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by", bits_json(p->ways, ways, PINGMESH_NWAYS),
-		"in_service_network", p->in_service, "degradation", value_real(p->degradation), "first_period",
-		(json_int_t)p->first_period, "last_period", (json_int_t)p->last_period, "periods", (json_int_t)p->periods,
-		"start_ns", value_ns(p->start_ps), "end_ns", value_ns(p->end_ps), "found_ns", value_ns(p->found_ps),
-		"probes", (json_int_t)p->probes, "bad", (json_int_t)p->bad, "usual_ns", value_real(p->base_ps / PS_PER_NS),
-		"high_ns", value_real(p->high_ps / PS_PER_NS), "confidence", value_real(p->confidence));
+		"in_service_network", p->in_service, "degradation", value_real(p->degradation), "services",
+		impacts_json(v, own, p), "first_period", (json_int_t)p->first_period, "last_period",
+		(json_int_t)p->last_period, "periods", (json_int_t)p->periods, "start_ns", value_ns(p->start_ps), "end_ns",
+		value_ns(p->end_ps), "found_ns", value_ns(p->found_ps), "probes", (json_int_t)p->probes, "bad",
+		(json_int_t)p->bad, "usual_ns", value_real(p->base_ps / PS_PER_NS), "high_ns",
+		value_real(p->high_ps / PS_PER_NS), "confidence", value_real(p->confidence));
 }
 
 static json_t *
@@ -122,6 +149,27 @@ problems_json(const struct verdict *v, const struct pingmesh *own)
 
 	for (uint32_t i = 0; i < own->nproblems; i++)
 		array = value_add(array, problem_json(v, own, i));
+	return array;
+}
+
+static json_t *
+services_json(const struct verdict *v, const struct pingmesh *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < own->nservices; i++) {
+		const struct pingmesh_service *s = &own->services[i];
+
+		array = value_add(array,
+				  json_pack("{s:o, s:I, s:I, s:b, s:I, s:I, s:o, s:o, s:o}", "job", job_name(v, own, i),
+					    "connections", (json_int_t)s->connections, "traced_connections",
+					    (json_int_t)s->traced, "known", s->metric.known, "iterations",
+					    (json_int_t)s->metric.iterations, "degraded", (json_int_t)s->metric.degraded,
+					    "worst", s->metric.known ? value_real(s->metric.worst) : json_null(),
+					    "network_innocent",
+					    s->decided && s->metric.degraded != 0 ? json_boolean(s->innocent) : json_null(),
+					    "service", sla_json(&s->sla)));
+	}
 	return array;
 }
 
@@ -179,13 +227,13 @@ int
 pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root)
 {
 	const struct pingmesh *own = section->own;
-	json_t *object =
-		json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time_factor",
-			  value_real((double)own->config.time_factor_ppm / 1e6), "software_times",
-			  own->config.software_times != 0, "period_ns", value_ns(own->config.period_ps), "problems",
-			  problems_json(v, own), "cluster", sla_json(&own->networks[PINGMESH_CLUSTER]), "service",
-			  sla_json(&own->networks[PINGMESH_SERVICE]), "servers", servers_json(v, own), "periods",
-			  periods_json(own), "impact", metric_json(own), "analysis", analysis_json(own));
+	json_t *object = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time_factor",
+				   value_real((double)own->config.time_factor_ppm / 1e6), "software_times",
+				   own->config.software_times != 0, "period_ns", value_ns(own->config.period_ps),
+				   "problems", problems_json(v, own), "cluster", sla_json(&own->networks[PINGMESH_CLUSTER]),
+				   "service", sla_json(&own->networks[PINGMESH_SERVICE]), "services", services_json(v, own),
+				   "servers", servers_json(v, own), "periods", periods_json(own), "impact",
+				   metric_json(own), "analysis", analysis_json(own));
 
 	return object != NULL && json_object_set_new(root, "pingmesh", object) == 0 ? 0 : -ENOMEM;
 }

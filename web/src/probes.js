@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What probes found: problems by priority, as a list and as marks in the fabric. */
 import {el, phrases, section, svg} from "./dom.js";
-import {change, many, percent} from "./format.js";
-import {blamedBy, clock, placesOf} from "./probes_data.js";
+import {many} from "./format.js";
+import {blamedBy, clock, impactOn, isTraced, placesOf, serviceText, sharedBy} from "./probes_data.js";
 import {stands} from "./store.js";
 import {tip} from "./tip.js";
 
-const FIRST = 12, PILL = 24, PILL_HEIGHT = 15;
+const FIRST = 12, IMPACTS = 3, SERVICES = 8, PILL = 24, PILL_HEIGHT = 15;
 
 const problemsOf = (model) => (model.pingmesh ? model.pingmesh.problems.filter((p) => p.finding !== null) : []);
 const seenBy = (problem) =>
     problem.seen_by.map((n) => (n === "cluster" ? "the cluster\u2019s monitoring" : "service tracing")).join(" and ");
 
-function impact(problem) {
-  if (!problem.in_service_network)
-    return "No service uses it.";
-  return problem.degradation > 0 ? `Services use it; an iteration took ${change(problem.degradation)} meanwhile.` :
-                                   "Services use it, and got no slower.";
+function impact(model, problem) {
+  if (problem.services.length === 0)
+    return isTraced(model.pingmesh) ? "No service uses it." : "No service is known to use it.";
+  const shown = problem.services.slice(0, IMPACTS).map(impactOn), more = problem.services.length - IMPACTS;
+  return [...shown, ...(more > 0 ? [`${many(more, "other job")} use it.`] : []), ...sharedBy(problem)].join(" ");
 }
 
 /* When: the run from left to right, and in it the time in which probes were lost or slow. */
@@ -39,7 +39,7 @@ function problemItem(model, problem) {
              el("span", {class: "said"}, el("b", {class: `priority ${problem.priority}`}, problem.priority),
                 ...phrases(f.sentence), twoWay && ", in both directions"),
              el("span", {class: "evidence"},
-                ...phrases(`${f.evidence[0].toUpperCase()}${f.evidence.slice(1)}. ${impact(problem)}`)),
+                ...phrases(`${f.evidence[0].toUpperCase()}${f.evidence.slice(1)}. ${impact(model, problem)}`)),
              el("span", {class: "evidence"}, `Seen by ${seenBy(problem)}. Blamed by ${blamedBy(problem)}.`),
              el("span", {class: "numbers"}, when(model, problem, f.family),
                 el("span", null, `${clock(problem.start_ns)} to ${clock(problem.end_ns)}`),
@@ -48,15 +48,10 @@ function problemItem(model, problem) {
           "finding", problem.finding));
 }
 
-function impactText({impact: metric}) {
-  if (!metric.known)
-    return "No service\u2019s iterations are known to compare with.";
-  const slower = `${metric.degraded} of ${many(metric.iterations, "iteration")} took ${
-      percent(metric.threshold)} longer than usual or more`;
-  return `${slower} (the slowest ${change(metric.worst)}).${
-      metric.paper_innocent ?
-          " No P0 or P1 was found meanwhile: by the paper\u2019s rule the service\u2019s network is innocent." :
-          ""}`;
+function serviceItems({services, impact: {threshold}}) {
+  const more = services.length - SERVICES;
+  const shown = services.slice(0, SERVICES).map((s) => el("li", null, serviceText(s, threshold)));
+  return el("ul", {class: "services"}, ...shown, more > 0 && el("li", null, `${many(more, "more job")}, in verdict.json`));
 }
 
 /* A run that ends before agents have uploaded says nothing, and not that all is well. */
@@ -81,7 +76,7 @@ export function drawProblems(root, store) {
       el("p", {class: "legend"}, "By probes between RNICs (R-Pingmesh). P0: a service suffers; P1: services use it; ",
          "P2: no service does. What they cost in time is not known."),
       problems.length > 0 ? list : el("p", null, nothingFound(model.pingmesh)), problems.length > FIRST && more,
-      model.pingmesh.periods.length > 0 && el("p", {class: "legend"}, impactText(model.pingmesh)));
+      model.pingmesh.services.length > 0 && serviceItems(model.pingmesh));
 }
 
 /* ---- in the fabric ---- */

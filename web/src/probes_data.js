@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What R-Pingmesh's analyzer made of probes, as drawings want it: pure. */
 
+import {change, many, percent} from "./format.js";
+
 export const QUANTILES = ["p50", "p90", "p99", "p999"];
 export const NETWORKS = ["cluster", "service"];
 
@@ -26,6 +28,47 @@ export const BY = {
 
 /* "by votes of ... and ...": how a problem was blamed on its place. */
 export const blamedBy = (problem) => problem.by.map((way) => BY[way]).join(", and ");
+
+/* What a problem is to one service that uses its place. */
+export function impactOn({job, priority, degradation, flows, crossing_flows: crossing}) {
+  const slower = degradation === null ? "there is no iteration to compare with" :
+      degradation > 0                 ? `an iteration took ${change(degradation)} meanwhile` :
+                                        "it got no slower";
+  const named = flows.slice(0, 2), more = crossing - named.length;
+  const names = named.concat(more > 0 ? [many(more, "other connection")] : []);
+  const last = names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0];
+  return `${priority} for job ${job}: ${slower}${
+      named.length > 0 ? `; ${last} cross${crossing === 1 ? "es" : ""} it` : ""}.`;
+}
+
+/* Services that share a place where probes wait interfere there: a sentence, or none. */
+export function sharedBy({type, services}) {
+  const jobs = services.filter((s) => s.crossing_flows > 0).map((s) => s.job);
+  return type === "high-rtt" && jobs.length > 1 ? [`Jobs ${jobs.join(", ")} share it.`] : [];
+}
+
+const isTracedService = (s) => s.connections > 0 && s.traced_connections === s.connections;
+
+/* Are the paths of all services known? */
+export const isTraced = (told) => told.services.every(isTracedService);
+
+export function serviceText(s, threshold) {
+  const slower = !s.known ? "cannot tell whether it is slower, because no two of its iterations are over." :
+      s.degraded === 0    ? `no iteration took ${percent(threshold)} longer than usual.` :
+                            `${s.degraded} of ${many(s.iterations, "iteration")} took ${
+                             percent(threshold)} longer than usual or more, the slowest ${change(s.worst)}.`;
+  const word = s.network_innocent ?
+      " No problem of the network on its paths overlaps these: by the paper\u2019s rule its " +
+          "network is innocent." :
+      "";
+  const lost = s.connections - s.traced_connections;
+  const unknown = s.connections === 0 ? " Cannot tell which problems are on its paths, because service tracing saw no " +
+          "connection of it." :
+      lost > 0 ? ` Cannot tell all problems that are on its paths, because ${lost} of its ${
+                     many(s.connections, "connection")} ${lost === 1 ? "was" : "were"} not traced.` :
+                 "";
+  return `Job ${s.job}: ${slower}${word}${unknown}`;
+}
 
 /* "31.037 s": periods last for seconds, whatever the unit of steps is. */
 export const clock = (ns) => (ns >= 1e9 ? `${(ns / 1e9).toFixed(3)} s` : `${(ns / 1e6).toFixed(3)} ms`);

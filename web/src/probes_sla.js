@@ -161,6 +161,7 @@ export function drawSlas(root, store) {
   if (!told || told.periods.length === 0)
     return;
   const shown = NETWORKS.filter((n) => told[n]["rpingmesh.probe_total"] > 0), charts = shown.map((n) => chart(told, n));
+  const jobs = told.services.length < 2 ? [] : told.services.map((s) => numbers(`job ${s.job}`, s.service));
   const servers = told.servers.map((server) => numbers(server.host, server.service));
   const factor = told.time_factor === 1 ? "" : ` All of the protocol\u2019s times are multiplied by ${told.time_factor}.`;
   const kernels =
@@ -174,7 +175,7 @@ export function drawSlas(root, store) {
       root, "slas", "What probes measured",
       el("p", {class: "legend"}, `SLAs of periods of ${clock(told.period_ns)}.${factor}${kernels}${spread}`),
       el("div", {class: "columns"}, ...charts.map((c) => c.figure)), legend(told, shown), el("h3", null, "The whole run"),
-      table(shown.map((n) => numbers(n, told[n]))),
+      table([...shown.map((n) => numbers(n, told[n])), ...jobs]),
       servers.length > 0 &&
           el("details", null, el("summary", null, `Service tracing by server (${servers.length})`), table(servers)));
   charts.forEach((c) => c.size());

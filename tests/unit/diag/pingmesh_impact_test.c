@@ -186,6 +186,134 @@ problems_matter_as_services_suffer(void **state)
 	}
 }
 
+/* @return what a problem is to a service, NULL: nothing */
+static const struct pingmesh_impact *
+impact_of(const struct pingmesh *own, const struct pingmesh_problem *problem, uint32_t service)
+{
+	for (uint32_t i = problem->first_impact; i < problem->first_impact + problem->nimpacts; i++)
+		if (own->impacts[i].service == service)
+			return &own->impacts[i];
+	return NULL;
+}
+
+/* The job crosses l0 to s1, which loses, and hardly feels it; the tenant, elsewhere, has a starved CPU. Each has its own problem. */
+static void
+problems_are_of_the_services_that_cross_them(void **state)
+{
+	const struct pingmesh_problem *cpu, *link;
+	const struct pingmesh_impact *impact;
+	const struct pingmesh *own;
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	rig.service[0] = 0;
+	rig.service[1] = 3; /* by spine 1, and back by spine 0 */
+	rig.tenant[0] = 4;
+	rig.tenant[1] = 7;
+	rig.iterations = 5;
+	for (uint32_t k = 0; k < rig.iterations; k++) {
+		rig.iteration_ps[k] = 10 * S;
+		rig.tenant_ps[k] = k >= 2 ? 15 * S : 6 * S;
+	}
+	rig.links[rig.nlinks++] =
+		(struct rig_link){ .from = 0, .to = RIG_SPINE(1), .loss = 0.5, .start_ps = 21 * S, .end_ps = 38 * S };
+	rig.hosts[7] = (struct rig_host){ .slow_ps = 20 * S, .fast_ps = 40 * S, .delay_ps = 400 * PS_PER_MS };
+	v = rig_diagnose(&rig);
+	own = rig_own(v);
+	ASSERT_FINDINGS(v, "cpu-overload h7", "switch-problem l0:5");
+	cpu = &own->problems[0];
+	link = &own->problems[1];
+	assert_int_equal(cpu->kind, PINGMESH_PROBLEM_CPU);
+	assert_int_equal(cpu->priority, 0);
+	assert_null(impact_of(own, cpu, 0));
+	impact = impact_of(own, cpu, 1);
+	assert_non_null(impact);
+	assert_true(impact->priority == 0 && impact->degradation > 1.4);
+	assert_int_equal(link->priority, 1);
+	assert_null(impact_of(own, link, 1));
+	impact = impact_of(own, link, 0);
+	assert_non_null(impact);
+	assert_true(impact->degradation == 0);
+	assert_int_equal(impact->nflows, 1);
+	assert_string_equal(v->run.flows[impact->flows[0]].name, "h0->h3/49153>4791");
+	assert_int_equal(own->nservices, 2);
+	assert_true(own->services[0].metric.degraded == 0 && !own->services[0].innocent);
+	assert_true(own->services[1].metric.degraded == 3 &&
+		    own->services[1].innocent); /* its host is at fault, not its network */
+	assert_true(own->innocent);
+	assert_true(own->services[0].sla.causes[PINGMESH_SWITCH] > 0);
+	assert_int_equal(own->services[1].sla.causes[PINGMESH_SWITCH], 0);
+	assert_int_equal(own->services[0].sla.probes + own->services[1].sla.probes, own->networks[PINGMESH_SERVICE].probes);
+	verdict_destroy(v);
+}
+
+/* Two jobs by one link with a queue (Table 2, #11): it is both of theirs. By another one's link it is not. */
+static void
+services_that_share_a_queue_are_named(void **state)
+{
+	(void)state;
+	for (uint32_t peer = 6; peer >= 3; peer -= 3) {
+		const struct pingmesh *own;
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.service[0] = 0;
+		rig.service[1] = 3;
+		rig.tenant[0] = peer == 6 ? 1 : 4; /* of the same leaf, or of another */
+		rig.tenant[1] = peer == 6 ? 6 : 7;
+		rig.iterations = 5;
+		for (uint32_t k = 0; k < rig.iterations; k++) {
+			rig.iteration_ps[k] = k == 3 ? 25 * S : 15 * S;
+			rig.tenant_ps[k] = 18 * S;
+		}
+		rig.links[rig.nlinks++] = (struct rig_link){
+			.from = 0, .to = RIG_SPINE(1), .delay_ps = 200 * PS_PER_US, .start_ps = 46 * S, .end_ps = 58 * S
+		};
+		v = rig_diagnose(&rig);
+		own = rig_own(v);
+		ASSERT_FINDINGS(v, "high-rtt l0:5");
+		assert_int_equal(own->problems[0].priority, 0);
+		assert_int_equal(impact_of(own, &own->problems[0], 0)->priority, 0);
+		assert_int_equal(own->problems[0].nimpacts, peer == 6 ? 2 : 1);
+		if (peer == 6)
+			assert_int_equal(impact_of(own, &own->problems[0], 1)->priority, 1);
+		assert_true(own->services[0].decided && !own->services[0].innocent);
+		verdict_destroy(v);
+	}
+}
+
+/* Of a service whose connections nobody saw, or traced, no network is called innocent. */
+static void
+unknown_paths_are_not_innocent(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct pingmesh *own;
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig.service[0] = 0;
+		rig.service[1] = 8;
+		rig.iterations = 5;
+		rig.unseen = i == 1;
+		rig.untraced = i == 2;
+		for (uint32_t k = 0; k < rig.iterations; k++)
+			rig.iteration_ps[k] = k == 3 ? 13 * S : 10 * S;
+		v = rig_diagnose(&rig);
+		own = rig_own(v);
+		assert_int_equal(own->nproblems, 0);
+		assert_int_equal(own->services[0].metric.degraded, 1);
+		assert_int_equal(own->services[0].decided, i == 0);
+		assert_int_equal(own->services[0].innocent, i == 0);
+		assert_int_equal(own->innocent, i == 0);
+		verdict_destroy(v);
+	}
+}
+
 int
 main(void)
 {
@@ -196,6 +324,9 @@ main(void)
 		cmocka_unit_test(high_rtts_of_kernels_are_not_told),
 		cmocka_unit_test(the_order_of_results_is_nothing),
 		cmocka_unit_test(problems_matter_as_services_suffer),
+		cmocka_unit_test(problems_are_of_the_services_that_cross_them),
+		cmocka_unit_test(services_that_share_a_queue_are_named),
+		cmocka_unit_test(unknown_paths_are_not_innocent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,9 @@ the_text_has_problems_by_priority(void **state)
 	assert_has(text, "Problems, by probes between RNICs (R-Pingmesh)");
 	assert_has(text, "  1. P0: switch network problem at l0:5: ");
 	assert_has(text, "Seen by the cluster's monitoring and service tracing");
-	assert_has(text, "an iteration took +87.5 %");
+	assert_has(text, "P0 for job job:");
+	assert_has(text, "h0->h8:1/49153>4791");
+	assert_has(text, "Job job: 1 of 5 iterations took 10 % longer than usual or more, the slowest");
 	assert_has(text, "P2: RNIC problem at h4:1: ");
 	assert_has(text, "P2: CPU overload at h7: its processing delay (P99) was ");
 	assert_has(text, "No service uses it.");
@@ -113,7 +115,7 @@ machines_find_the_metrics_by_their_names(void **state)
 					       "rpingmesh.responder_delay_ns" };
 	struct verdict *v = make();
 	char *text = written(json_write, v);
-	json_t *root = json_loads(text, 0, NULL), *own = json_object_get(root, "pingmesh"), *problem, *failed;
+	json_t *root = json_loads(text, 0, NULL), *own = json_object_get(root, "pingmesh"), *problem, *failed, *service;
 	json_t *cluster = json_object_get(own, "cluster");
 	json_int_t all = json_integer_value(json_object_get(cluster, "rpingmesh.probe_total")), sum;
 	const char *name;
@@ -135,7 +137,15 @@ machines_find_the_metrics_by_their_names(void **state)
 	assert_int_equal(json_array_size(json_object_get(own, "periods")), 3);
 	assert_int_equal(json_array_size(json_object_get(own, "servers")), 2);
 	assert_true(json_is_false(json_object_get(json_object_get(own, "impact"), "paper_innocent")));
+	service = json_array_get(json_object_get(own, "services"), 0);
+	assert_string_equal(json_string_value(json_object_get(service, "job")), "job");
+	assert_int_equal(json_integer_value(json_object_get(service, "degraded")), 1);
+	assert_true(json_is_false(json_object_get(service, "network_innocent")));
+	assert_true(json_integer_value(json_object_get(json_object_get(service, "service"), "rpingmesh.probe_total")) > 50);
 	problem = json_array_get(json_object_get(own, "problems"), 0);
+	service = json_array_get(json_object_get(problem, "services"), 0);
+	assert_string_equal(json_string_value(json_object_get(service, "priority")), "P0");
+	assert_int_equal(json_integer_value(json_object_get(service, "crossing_flows")), 1);
 	assert_string_equal(json_string_value(json_object_get(problem, "type")), "switch-problem");
 	assert_string_equal(json_string_value(json_object_get(problem, "priority")), "P0");
 	assert_int_equal(json_array_size(json_object_get(problem, "seen_by")), 2);

@@ -202,7 +202,8 @@ static void
 probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 {
 	bool mesh = leaf_of(from) == leaf_of(to);
-	bool service = rig->service[0] != rig->service[1] && from == rig->service[0] && to == rig->service[1];
+	bool service =
+		(from == rig->service[0] && to == rig->service[1]) || (from == rig->tenant[0] && to == rig->tenant[1]);
 	uint64_t gap_ps = rig->gap_ps != 0 ? rig->gap_ps : PS_PER_S;
 	uint32_t count = (uint32_t)(rig->end_ps / gap_ps);
 
@@ -246,48 +247,84 @@ put_agent(struct rig *rig, uint32_t rnic)
 	}
 }
 
+struct rig_job {
+	uint32_t id;
+	const char *name, *collective;
+	const uint32_t *hosts;     /* [2] */
+	const uint64_t *durations; /* [iterations] */
+	bool unseen;
+};
+
+static void
+put_schedule(struct rig *rig, const struct rig_job *job, uint32_t iteration, struct rec_tuple tuple)
+{
+	struct rec_collective collective = { .id = job->id,
+					     .job = job->id,
+					     .iteration = iteration,
+					     .ranks = 2,
+					     .steps = 1,
+					     .rank_steps = 1,
+					     .bytes = 1000 };
+	struct rec_schedule schedule = { .collective = job->id,
+					 .iteration = iteration,
+					 .step = 1,
+					 .flow = tuple,
+					 .bytes = 1000,
+					 .peer = 1,
+					 .depends_rank = REC_NONE,
+					 .ideal_ps = PS_PER_S,
+					 .expect_ps = PS_PER_S };
+
+	snprintf(collective.name, sizeof(collective.name), "%s", job->collective);
+	snprintf(collective.job_name, sizeof(collective.job_name), "%s", job->name);
+	RECORDS_PUT(&rig->r, collective, REC_COLLECTIVE, REC_NONE, 0);
+	RECORDS_PUT(&rig->r, schedule, REC_SCHEDULE, RIG_HOST(job->hosts[0]), 0);
+}
+
 /* A step an iteration, one after the other. */
 static void
-put_job(struct rig *rig)
+put_job(struct rig *rig, const struct rig_job *job, bool is_head)
 {
-	uint32_t src = RIG_HOST(rig->service[0]), dst = RIG_HOST(rig->service[1]);
-	struct rec_connection connection = { .open = 1, .collective = 0, .tuple = records_tuple(src, dst, sport_of(1)) };
+	uint32_t src = RIG_HOST(job->hosts[0]);
+	struct rec_connection connection = { .open = 1,
+					     .collective = job->id,
+					     .tuple = { ip_of(job->hosts[0]), ip_of(job->hosts[1]), sport_of(1), 4791,
+							0 } };
 	uint64_t start_ps = PS_PER_S;
 
+	if (job->hosts[0] == job->hosts[1])
+		return;
 	for (uint32_t i = 0; i < rig->iterations; i++) {
-		struct rec_collective collective = { .iteration = i,
-						     .ranks = 2,
-						     .steps = 1,
-						     .rank_steps = 1,
-						     .bytes = 1000,
-						     .name = "c",
-						     .job_name = "job" };
-		struct rec_schedule schedule = { .iteration = i,
-						 .step = 1,
-						 .flow = records_tuple(src, dst, sport_of(1)),
-						 .bytes = 1000,
-						 .peer = 1,
-						 .depends_rank = REC_NONE,
-						 .ideal_ps = PS_PER_S,
-						 .expect_ps = PS_PER_S };
-
-		RECORDS_PUT(&rig->r, collective, REC_COLLECTIVE, REC_NONE, 0);
-		RECORDS_PUT(&rig->r, schedule, REC_SCHEDULE, src, 0);
-	}
-	for (uint32_t i = 0; i < rig->iterations; i++) {
-		struct rec_step step = { .iteration = i,
+		struct rec_step step = { .collective = job->id,
+					 .iteration = i,
 					 .step = 1,
 					 WAITED_NONE,
 					 .bytes = 1000,
 					 .acked_bytes = 1000,
 					 .start_ps = start_ps,
-					 .end_ps = start_ps + rig->iteration_ps[i] };
+					 .end_ps = start_ps + job->durations[i] };
 
-		RECORDS_PUT(&rig->r, step, REC_STEP, src, step.end_ps);
+		if (is_head)
+			put_schedule(rig, job, i, connection.tuple);
+		else
+			RECORDS_PUT(&rig->r, step, REC_STEP, src, step.end_ps);
 		start_ps = step.end_ps;
 	}
-	if (rig->iterations != 0)
+	if (rig->iterations != 0 && !is_head && !job->unseen)
 		RECORDS_PUT(&rig->r, connection, REC_CONNECTION, src, PS_PER_S);
+}
+
+static void
+put_jobs(struct rig *rig)
+{
+	const struct rig_job jobs[] = {
+		{ 0, "job", "c", rig->service, rig->iteration_ps, rig->unseen },
+		{ 1, "tenant", "d", rig->tenant, rig->tenant_ps, false },
+	};
+
+	for (uint32_t pass = 0; pass < 2; pass++) /* header records come first */
+		for (uint32_t i = 0; i < 2; i++)
+			put_job(rig, &jobs[i], pass == 0);
 }
 
 void
@@ -311,7 +348,7 @@ rig_diagnose(struct rig *rig)
 	struct evidence ev;
 
 	rig_put_network(&rig->r, rig->software_times);
-	put_job(rig);
+	put_jobs(rig);
 	for (uint32_t i = 0; i < RIG_RNICS; i++)
 		put_agent(rig, i);
 	for (uint32_t i = 0; i < RIG_RNICS; i++)

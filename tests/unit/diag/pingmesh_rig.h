@@ -76,6 +76,9 @@ struct rig {
 	uint32_t service[2]; /* hosts whose tuple service tracing probes, if not the same */
 	uint32_t iterations; /* of a job between them, and so long each: */
 	uint64_t iteration_ps[8];
+	uint32_t tenant[2];    /* hosts of a second job with as many iterations, if not the same */
+	uint64_t tenant_ps[8]; /* so long each */
+	bool unseen;           /* service tracing sees no connection of the first job */
 	uint32_t seq[RIG_RNICS];
 };
 
