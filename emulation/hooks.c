@@ -27,12 +27,22 @@ emulation_settle(const struct emulation *emulation)
 			emulation->drivers[i].ops->settle(emulation->drivers[i].ctx);
 }
 
+void
+emulation_answer(const struct emulation *emulation, uint64_t now_ps)
+{
+	if (emulation->serve != NULL)
+		emulation->serve(emulation->serve_ctx);
+	if (emulation->counters != NULL)
+		counters_serve(emulation->counters, now_ps);
+}
+
 static uint64_t
 hook_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
 	struct emulation *emulation = ctx;
 
 	emulation_settle(emulation);
+	emulation_answer(emulation, earliest_ps); /* here, too: of a fabric that is behind no window waits */
 	return pacer_wait(&emulation->pacer, earliest_ps, start_ps);
 }
 
@@ -156,10 +166,7 @@ emulation_pending(void *ctx)
 	const struct emulation *emulation = ctx;
 	bool any = false;
 
-	if (emulation->serve != NULL)
-		emulation->serve(emulation->serve_ctx); /* nothing of it concerns the fabric */
-	if (emulation->counters != NULL)
-		counters_serve(emulation->counters, emulation->fabric->window.end_ps);
+	emulation_answer(emulation, emulation->fabric->window.end_ps);
 	for (uint32_t i = 0; i < emulation->ndrivers; i++) {
 		const struct host_driver *driver = &emulation->drivers[i];
 
@@ -177,10 +184,7 @@ hook_collect(void *ctx, uint64_t now_ps)
 	for (uint32_t i = 0; i < emulation->ndrivers; i++)
 		if (emulation->drivers[i].ops->service != NULL)
 			emulation->drivers[i].ops->service(emulation->drivers[i].ctx);
-	if (emulation->serve != NULL)
-		emulation->serve(emulation->serve_ctx);
-	if (emulation->counters != NULL)
-		counters_serve(emulation->counters, now_ps);
+	emulation_answer(emulation, now_ps);
 	emulation_take_reports(emulation);
 	probing_exchange(emulation);
 	emulation->collected_ps = now_ps;

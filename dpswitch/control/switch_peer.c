@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/minmax.h"
 
 #define MAX_MESSAGE (sizeof(struct swm_hdr) + SWM_MAX_REQUEST)
@@ -107,13 +108,19 @@ send_due(struct switch_desk *desk, struct switch_peer *peer)
 
 /* ---- requests ---- */
 
+bool
+switch_desk_has_turn(const struct switch_desk *desk)
+{
+	return desk->answered == 0 || desk->turn_end_ns == UINT64_MAX || clock_now_ns() < desk->turn_end_ns;
+}
+
 /* Whole requests, as long as there is room for their replies. */
 static enum peer_fate
 answer_all(struct switch_desk *desk, struct switch_peer *peer)
 {
 	size_t at = 0;
 
-	while (!is_full(peer) && desk->turn > 0 && peer->in_used - at >= sizeof(struct swm_hdr)) {
+	while (!is_full(peer) && peer->in_used - at >= sizeof(struct swm_hdr) && switch_desk_has_turn(desk)) {
 		const struct swm_hdr *hdr = (const void *)(peer->in + at);
 		size_t size = sizeof(*hdr) + hdr->size, made;
 
@@ -124,7 +131,7 @@ answer_all(struct switch_desk *desk, struct switch_peer *peer)
 		if (peer->in_used - at < size)
 			break;
 		made = answer_request(&desk->config.devices[peer->device], hdr, size, desk->reply);
-		desk->turn--;
+		desk->answered++;
 		desk->counts.requests++;
 		desk->counts.refused += ((const struct swm_hdr *)(const void *)desk->reply)->type == SWM_REFUSED;
 		if (!put_reply(desk, peer, made, desk->now_ns + desk->config.rtt_ns))
@@ -154,7 +161,16 @@ switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer)
 	desk->counts.in_bytes += (uint64_t)got;
 	peer->in_used += (size_t)got;
 	peer->heard_ns = desk->now_ns;
-	return answer_all(desk, peer);
+	return PEER_STAYS;
+}
+
+/* A request is there in full, and there is room for its reply. */
+static bool
+has_request(const struct switch_peer *peer)
+{
+	const struct swm_hdr *hdr = (const void *)peer->in;
+
+	return !is_full(peer) && peer->in_used >= sizeof(*hdr) && peer->in_used >= sizeof(*hdr) + hdr->size;
 }
 
 static bool
@@ -172,12 +188,13 @@ switch_peer_events(const struct switch_desk *desk, const struct switch_peer *pee
 enum peer_fate
 switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer)
 {
-	bool can_ask;
+	bool has_part;
 
-	if (send_due(desk, peer) != PEER_STAYS || answer_all(desk, peer) != PEER_STAYS)
+	if (send_due(desk, peer) != PEER_STAYS || answer_all(desk, peer) != PEER_STAYS ||
+	    send_due(desk, peer) != PEER_STAYS)
 		return PEER_ENDS;
-	can_ask = peer->in_used != 0 && !is_full(peer) && desk->turn > 0;
-	if ((can_ask && desk->now_ns - peer->heard_ns > desk->config.patience_ns) ||
+	has_part = peer->in_used != 0 && !is_full(peer) && !has_request(peer);
+	if ((has_part && desk->now_ns - peer->heard_ns > desk->config.patience_ns) ||
 	    (peer->since_ns != 0 && desk->now_ns - peer->since_ns > desk->config.patience_ns))
 		return give_up(desk);
 	return PEER_STAYS;
@@ -188,8 +205,8 @@ switch_peer_next_ns(const struct switch_desk *desk, const struct switch_peer *pe
 {
 	uint64_t due_ns = peer->nwaiting != 0 ? peer->waiting[0].due_ns : UINT64_MAX;
 
-	if (peer->in_used >= sizeof(struct swm_hdr) && !is_full(peer) && desk->turn == 0)
-		return desk->now_ns; /* whole requests may be left of the last turn */
+	if (has_request(peer))
+		return desk->now_ns; /* there was no room, or no turn */
 	if (peer->since_ns == 0 && due_ns != UINT64_MAX)
 		return due_ns;
 	return peer->in_used != 0 || peer->since_ns != 0 ? desk->now_ns + desk->config.patience_ns : UINT64_MAX;

@@ -28,7 +28,8 @@ struct switch_desk {
 	struct switch_sockets_config config;
 	struct switch_sockets_counts counts;
 	uint64_t now_ns;
-	uint32_t turn; /* requests that may be answered yet */
+	uint64_t turn_end_ns; /* no request but a first is answered later; UINT64_MAX: all are */
+	uint64_t answered;    /* requests in this turn */
 	_Alignas(8) uint8_t reply[ANSWER_MAX_BYTES];
 };
 
@@ -39,9 +40,11 @@ enum peer_fate { PEER_STAYS, PEER_ENDS };
 struct switch_peer *switch_peer_create(struct switch_desk *desk, int fd, uint32_t device);
 void switch_peer_destroy(struct switch_peer *peer);
 
-/* Its socket has something, or has closed. */
+bool switch_desk_has_turn(const struct switch_desk *desk);
+
+/* Its socket has something, or has closed; requests are answered by switch_peer_tend(). */
 enum peer_fate switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer);
-/* Sends what is due, answers what it asked before there was room, and looks whether it takes too long. */
+/* Answers requests, sends what is due, and looks whether the peer takes too long. */
 enum peer_fate switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer);
 /* What to look for at its socket: bits of epoll(7). */
 uint32_t switch_peer_events(const struct switch_desk *desk, const struct switch_peer *peer);

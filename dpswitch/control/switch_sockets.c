@@ -30,6 +30,7 @@ struct switch_sockets {
 	struct door *doors;         /* [ndevices] */
 	struct switch_peer **peers; /* [SWITCH_SOCKETS_MAX_PEERS], npeers of them */
 	uint32_t npeers;
+	uint32_t turn_at; /* whose requests ended the last turn: the peers before it are next */
 	int epoll;
 };
 
@@ -133,8 +134,36 @@ hear(struct switch_sockets *s, const struct epoll_event *event)
 		drop(s, peer);
 }
 
-void
-switch_sockets_serve(struct switch_sockets *s, uint64_t wait_ns)
+/* @param over  whether the turn was over before; set when it is */
+static void
+tend(struct switch_sockets *s, uint32_t i, bool *over)
+{
+	struct switch_peer *peer = s->peers[i];
+
+	if (switch_peer_tend(&s->desk, peer) == PEER_ENDS)
+		drop(s, peer); /* the last one takes its place */
+	else
+		look_for(s, peer);
+	if (!*over && !switch_desk_has_turn(&s->desk)) {
+		*over = true;
+		s->turn_at = i;
+	}
+}
+
+static void
+tend_all(struct switch_sockets *s)
+{
+	uint32_t start = min_u32(s->turn_at, s->npeers);
+	bool over = false;
+
+	for (uint32_t i = start; i-- > 0;)
+		tend(s, i, &over);
+	for (uint32_t i = s->npeers; i-- > start;)
+		tend(s, i, &over);
+}
+
+static void
+serve(struct switch_sockets *s, uint64_t wait_ns, uint64_t turn_ns)
 {
 	struct epoll_event events[MAX_EVENTS];
 	struct timespec timeout;
@@ -145,21 +174,27 @@ switch_sockets_serve(struct switch_sockets *s, uint64_t wait_ns)
 	timeout = (struct timespec){ (time_t)(wait_ns / 1000000000), (long)(wait_ns % 1000000000) };
 	count = epoll_pwait2(s->epoll, events, MAX_EVENTS, &timeout, NULL);
 	s->desk.now_ns = clock_now_ns();
-	s->desk.turn = s->desk.config.requests_a_turn != 0 ? s->desk.config.requests_a_turn : UINT32_MAX;
+	s->desk.turn_end_ns = turn_ns != UINT64_MAX ? s->desk.now_ns + turn_ns : UINT64_MAX;
+	s->desk.answered = 0;
 	for (int i = 0; i < count; i++)
 		if (!is_door(s, &events[i]))
 			hear(s, &events[i]);
 	for (int i = 0; i < count; i++)
 		if (is_door(s, &events[i]))
 			greet(s, (uint32_t)events[i].data.u64);
-	for (uint32_t i = s->npeers; i-- > 0;) { /* the last one takes the place of one that goes */
-		struct switch_peer *peer = s->peers[i];
+	tend_all(s);
+}
 
-		if (switch_peer_tend(&s->desk, peer) == PEER_ENDS)
-			drop(s, peer);
-		else
-			look_for(s, peer);
-	}
+void
+switch_sockets_serve(struct switch_sockets *s, uint64_t wait_ns)
+{
+	serve(s, wait_ns, UINT64_MAX);
+}
+
+void
+switch_sockets_turn(struct switch_sockets *s, uint64_t turn_ns)
+{
+	serve(s, 0, turn_ns);
 }
 
 const struct switch_sockets_counts *

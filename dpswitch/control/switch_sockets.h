@@ -24,8 +24,7 @@ struct switch_sockets_config {
 	uint32_t ndevices;
 	uint64_t rtt_ns;
 	uint32_t greeting_rtts;
-	uint32_t requests_a_turn; /* answered by one call at most; 0: all that are there */
-	uint64_t patience_ns;     /* 0: SWITCH_SOCKETS_PATIENCE_NS */
+	uint64_t patience_ns; /* 0: SWITCH_SOCKETS_PATIENCE_NS */
 };
 
 struct switch_sockets_counts {
@@ -48,5 +47,10 @@ void switch_sockets_destroy(struct switch_sockets *sockets);
  * @param wait_ns  how long to wait for something to do; 0: not at all
  */
 void switch_sockets_serve(struct switch_sockets *sockets, uint64_t wait_ns);
+/*
+ * The same for callers with other work: waits for nothing, and answers requests for turn_ns of the machine's clock, but one at
+ * least. The next turn goes on with the peer behind the last one that was answered, so that none is left waiting.
+ */
+void switch_sockets_turn(struct switch_sockets *sockets, uint64_t turn_ns);
 
 const struct switch_sockets_counts *switch_sockets_counts(const struct switch_sockets *sockets);

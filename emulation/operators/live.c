@@ -7,21 +7,34 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
 #include "dpswitch/control/switch_sockets.h"
 #include "emulation/operators/devices.h"
 
+/* A turn takes a quarter of the time since the last one, so that a fifth of the machine's time at most goes to operators. */
+#define TURN_SHARE 4
+/* More turns than that would find nobody there. */
+#define TURN_GAP_NS 50000
+
 struct live {
 	struct devices devices;
 	struct switch_sockets *sockets;
+	uint64_t served_ns; /* end of the last turn, by the machine's clock */
 	char dir[PATH_MAX];
 };
 
 static void
 serve(void *ctx)
 {
-	switch_sockets_serve(((struct live *)ctx)->sockets, 0);
+	struct live *live = ctx;
+	uint64_t since_ns = clock_now_ns() - live->served_ns;
+
+	if (since_ns < TURN_GAP_NS)
+		return;
+	switch_sockets_turn(live->sockets, since_ns / TURN_SHARE);
+	live->served_ns = clock_now_ns();
 }
 
 /* @return 0 or negative errno with err */
@@ -33,7 +46,6 @@ open_all(struct live *live, const struct emulation *emulation, const char *dir, 
 		.dir = live->dir,
 		.rtt_ns = params->rtt_ps / PS_PER_NS,
 		.greeting_rtts = (uint32_t)params->greeting_rtts,
-		.requests_a_turn = 1, /* the fabric's next window waits */
 	};
 	int ret;
 
@@ -68,6 +80,7 @@ live_begin(struct live *live, struct emulation *emulation)
 {
 	if (live == NULL)
 		return;
+	live->served_ns = clock_now_ns();
 	emulation->serve_ctx = live;
 	emulation->serve = serve;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Management sockets of a run in real time, served between its windows: DIR/management. */
+/*
+ * Management sockets of a run in real time: DIR/management. They are served between its windows, by the machine's clock: a fabric
+ * that is behind answers as one that is not, but for the time that one of its windows takes.
+ */
 #pragma once
 
 #include "emulation/emulation.h"

@@ -6,6 +6,7 @@
 #include "common/interrupt.h"
 #include "common/minmax.h"
 #include "common/units.h"
+#include "emulation/hooks.h"
 #include "emulation/parts/parts_state.h"
 
 #define LOOKAHEAD_WINDOWS 4
@@ -117,6 +118,7 @@ parts_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 
 	for (;;) {
 		parts_take_in(parts);
+		emulation_answer(parts->emulation, earliest_ps); /* however long the others take */
 		if (parts->over || interrupt_asked())
 			return TIME_NEVER;
 		now_ns = clock_now_ns();

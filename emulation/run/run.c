@@ -248,9 +248,9 @@ run(const struct running *r, struct err *err)
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
 	if (r->parts != NULL)
 		parts_stop(r->parts);
+	live_end(r->live, emulation);
 	if (r->attach != NULL)
 		attach_stop(r->attach, emulation->fabric->window.end_ps);
-	live_end(r->live, emulation);
 	emulation_end(emulation);
 	if (outsiders_end(emulation, options->out, &lost) < 0)
 		log_error("%s", lost.text);

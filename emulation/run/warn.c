@@ -122,7 +122,7 @@ warn_late(const struct emulation *emulation)
 
 	if (scale < 1)
 		log_warning("this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
-			    "links' rates by %.2f",
+			    "links' rates by %.2g",
 			    100.0 * (double)pacer->late_windows / (double)pacer->windows,
 			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
 }

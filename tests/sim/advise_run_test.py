@@ -6,10 +6,9 @@ import json
 import pathlib
 import re
 import subprocess
-import time
 
 from devices import traced
-from harness import ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets
+from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets, until
 
 CLOS = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 flowtracer = { enabled = true; rtt = "20us"; processes = 8; };
@@ -76,12 +75,10 @@ def live():
                              'timing = { clock = "real"; }; management = { sockets = true; }; limits = { hold = "10s"; };\n')
     folder = scratch() / "live"
     run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 60
-    while len(list((folder / "management").glob("*.manage"))) < 24 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until("all devices have sockets", lambda: len(list((folder / "management").glob("*.manage"))) == 24, run)
     file = folder.parent / "traced.json"
     found = traced(folder, "--out", file)
-    run.communicate(timeout=60)
+    run.communicate(timeout=PATIENCE_S)
     check(run.returncode == 0 and len(found["flows"]) == 240, "it is traced", len(found["flows"]))
     done = advise(folder, expect=2)
     check("no flow was traced in that run" in done.stderr and "--traced" in done.stderr, "nobody traced it by itself", done.stderr)

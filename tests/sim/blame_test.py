@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import ROCELAB, SCENARIOS, check, command, descendants, rocelab, scenario_file, scratch, told
+from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, descendants, rocelab, scenario_file, scratch, told
 
 CASE = SCENARIOS / "case-study.cfg"
 FABRIC = """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
@@ -120,11 +120,11 @@ def interrupted():
     out = scratch() / "blame"
     big = [ROCELAB, "blame", CASE, "--out", out, "--jobs", "1", "--set", "collectives.[0].step_bytes=200MB"]
     with subprocess.Popen(list(map(str, big)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not descendants(started.pid) and time.monotonic() < deadline:
             time.sleep(0.02)
         started.send_signal(signal.SIGINT)
-        told_then = started.communicate(timeout=60)[1]
+        told_then = started.communicate(timeout=PATIENCE_S)[1]
     check(started.returncode == 130 and "goes on" in told_then, "interrupted: it ends, and says how to go on",
           (started.returncode, told_then))
     command(*big[:-1], "collectives.[0].step_bytes=20MB", expect=2)

@@ -7,14 +7,13 @@ import struct
 import subprocess
 import time
 
-from harness import BUILD, check, command, fail, scenario_file, scratch, told
+from harness import BUILD, PATIENCE_S, check, command, fail, scenario_file, scratch, told
 
 PROGRAM = BUILD / "rxe-hosts" / "pingmesh-controller"
 TOPOLOGY = 'topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; };\n' \
     'collectives = ( { op = "allreduce"; bytes = "1MB"; } );\n'
 MAGIC, VERSION = 0x4d504752, 1
 REGISTER, PINGLISTS, RESOLVE, REGISTERED, ENTRIES, RESOLVED, REFUSED = range(1, 8)
-PATIENCE_S = 20
 
 
 class Agent:

@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
-from harness import BUILD, ROCELAB, check, command, scratch
+from harness import BUILD, PATIENCE_S, ROCELAB, check, command, scratch
 
 # In place of dpswitch: a port that fails with words, one that ends it, and one with which it is never through.
 STAND_IN = """#!/bin/sh
@@ -20,7 +20,7 @@ esac
 
 
 def ask(*kinds, before=(), program=ROCELAB):
-    done = subprocess.run([*before, program, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*before, program, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=PATIENCE_S)
     return done.returncode, {row["kind"]: row for row in json.loads(done.stdout)}
 
 

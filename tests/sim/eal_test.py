@@ -8,9 +8,8 @@ import re
 import socket
 import subprocess
 import tempfile
-import time
 
-from harness import DPSWITCH, SANITIZED, SCENARIOS, check, command, dpswitch, scenario_file, scratch
+from harness import DPSWITCH, PATIENCE_S, SANITIZED, SCENARIOS, check, command, dpswitch, scenario_file, scratch, until
 
 SCENARIO = SCENARIOS / "pfc-storm.cfg"
 REAL = """topology = { kind = "explicit"; rate = "200Mbps"; delay = "50us"; switches = [ "a" ]; hosts = [ "h0", "h1" ];
@@ -85,12 +84,9 @@ with tempfile.TemporaryDirectory(prefix="eal") as folder:
     fabric = subprocess.Popen([DPSWITCH, scenario_file(REAL, "real.cfg"), "--out", scratch(), "--quiet", "--eal",
                                "--telemetry --vdev net_null7"], env={**os.environ, "RUNTIME_DIRECTORY": folder})
     path = pathlib.Path(folder) / "dpdk" / "rte" / "dpdk_telemetry.v2"
-    for _ in range(200):
-        if path.exists() or fabric.poll() is not None:
-            break
-        time.sleep(0.1)
+    until("DPDK listens", path.exists, fabric)
     hello, reply = ask(path, "/ethdev/list")
     check(hello["pid"] == fabric.pid, "the socket is the fabric's", hello)
     check(len(reply["/ethdev/list"]) == 1, "DPDK's devices are told of", reply)
     fabric.terminate()
-    fabric.wait(60)
+    fabric.wait(PATIENCE_S)

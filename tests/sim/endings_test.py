@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from cases import fault, ring, small
-from harness import ROCELAB, SCENARIOS, Run, check, command, fail, page_data, rocelab, scratch, sets, told
+from harness import PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, fail, page_data, rocelab, scratch, sets, told
 
 
 def agrees_with_itself(run, name):
@@ -150,13 +150,13 @@ def interrupted():
     args = [ROCELAB, "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, *telling]
     run = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            start_new_session=True)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > deadline:
             fail(f"the run ended or hangs before it could be interrupted: {run.communicate()}")
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)
-    stdout, stderr = run.communicate(timeout=120)
+    stdout, stderr = run.communicate(timeout=PATIENCE_S)
     check(run.returncode == 1, "interrupt: exit code 1, a collective did not finish", (run.returncode, stderr))
     done = Run(out)
     check(done.run["end_reason"] == "interrupt", "interrupt: run.json says so", done.run["end_reason"])
@@ -172,7 +172,7 @@ def nowhere_to_write():
                  ("diagnose", run.dir), ("diagnose", run.dir, "--json"), ("run", small(), "--out", scratch())):
         with open("/dev/full", "w") as full:
             done = subprocess.run([str(a) for a in (ROCELAB, *args)], stdout=full, stderr=subprocess.PIPE, text=True,
-                                  timeout=120)
+                                  timeout=PATIENCE_S)
         name = f"full: rocelab {args[0]} {str(args[1])[:6] if len(args) > 1 else ''}"
         check(done.returncode == 1, f"{name}: exit code", (done.returncode, done.stderr))
         check("standard output cannot be written" in done.stderr, f"{name}: told", done.stderr)

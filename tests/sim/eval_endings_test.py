@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import ROCELAB, check, command, descendants, scratch, told
+from harness import PATIENCE_S, ROCELAB, check, command, descendants, scratch, told
 
 SCALE = "0.02"
 
@@ -44,7 +44,7 @@ def killed(directory, victims, *args):
     words = [str(word) for word in (ROCELAB, "eval", *args, "--scale", SCALE, "--jobs", 1, "--out", directory)]
     victims = list(victims)
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + PATIENCE_S
         while victims and started.poll() is None and time.monotonic() < deadline:
             name, folder, number = victims[0]
             pid = program_of(started.pid, name, directory / folder)
@@ -52,7 +52,7 @@ def killed(directory, victims, *args):
                 os.kill(pid, number)
                 victims.pop(0)
             time.sleep(0.002)
-        out, err = started.communicate(timeout=300)
+        out, err = started.communicate(timeout=PATIENCE_S)
     check(not victims, "the programs were there to be killed", (victims, err))
     return subprocess.CompletedProcess(words, started.returncode, out, err)
 
@@ -99,14 +99,14 @@ def job_dies():
     args = ("clean", "--cases", 1, "--policy", "vedrfolnir")
     words = [str(word) for word in (ROCELAB, "eval", *args, "--scale", "0.2", "--jobs", 1, "--out", directory)]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        fabric, deadline = None, time.monotonic() + 300
+        fabric, deadline = None, time.monotonic() + PATIENCE_S
         while fabric is None and started.poll() is None and time.monotonic() < deadline:
             fabric = program_of(started.pid, "dpswitch", directory / "clean/000/vedrfolnir")
             time.sleep(0.002)
         check(fabric is not None, "the fabric was there", directory)
         told_of = [word for word in pathlib.Path(f"/proc/{fabric}/cmdline").read_text().split("\0") if word.startswith("/")]
         os.kill(int(pathlib.Path(f"/proc/{fabric}/stat").read_text().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
-        err = started.communicate(timeout=300)[1]
+        err = started.communicate(timeout=PATIENCE_S)[1]
     check(told_of and all(pathlib.Path(word).is_relative_to(directory) for word in told_of),
           "a run has no files but in its folder", told_of)
     check(started.returncode == 1 and "clean/000/vedrfolnir failed: its process broke" in err, "a killed run is named", err)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import ROCELAB, SANITIZED, check, command, cpus, descendants, rocelab, scratch, told
+from harness import PATIENCE_S, ROCELAB, SANITIZED, check, command, cpus, descendants, rocelab, scratch, told
 
 SCALE = "0.02"
 CASES = 2 if SANITIZED else 4
@@ -124,7 +124,7 @@ def interrupted(jobs_have_cpus):
             "--out", str(directory)]
     together = apart = 0
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + PATIENCE_S
         scores = []
         while len(scores) < 2 and time.monotonic() < deadline and started.poll() is None:
             sets = list(fabrics(started.pid).values())
@@ -134,7 +134,7 @@ def interrupted(jobs_have_cpus):
             scores = list(directory.glob("*/*/vedrfolnir/score.json"))
             time.sleep(0.01)
         started.send_signal(signal.SIGINT)
-        started.communicate(timeout=120)
+        started.communicate(timeout=PATIENCE_S)
     check(together > 0 or not jobs_have_cpus, "two jobs ran side by side", together)
     # One that is looked at while it starts or ends may not have, or may have lost, its place.
     check(apart >= 0.95 * together, "two jobs have two CPUs", (apart, together))

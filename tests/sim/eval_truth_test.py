@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import ROCELAB, SANITIZED, check, command, dpswitch, scratch, sets
+from harness import PATIENCE_S, ROCELAB, SANITIZED, check, command, dpswitch, scratch, sets
 
 FAMILIES = ("contention", "incast", "pfc-storm", "backpressure", "deadlock", "loop", "imbalance", "mixed", "clean", "slow-host")
 SEEDS = ((1, "0.02"),) if SANITIZED else ((1, "0.05"), (2, "0.02")) # and scales
@@ -75,11 +75,11 @@ def interrupted_before_its_diagnosis():
                                     "vedrfolnir,full-polling", "--jobs", 1, "--out", directory)]
     case = directory / "contention/000"
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + PATIENCE_S
         while not (case / "vedrfolnir").exists() and started.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
         started.send_signal(signal.SIGTERM)
-        started.communicate(timeout=120)
+        started.communicate(timeout=PATIENCE_S)
     check(started.returncode == 130 and (case / "truth/records.bin").exists(), "interrupted between truth and diagnosis", case)
     made = (case / "truth/run.json").stat().st_mtime_ns
     command(*words, timeout=900)

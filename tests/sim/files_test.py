@@ -9,7 +9,8 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import ROCELAB, SCENARIOS, Run, check, command, descendants, fail, file_limit, rocelab, scratch, sets
+from harness import (PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, descendants, fail, file_limit, rocelab,
+                     scratch, sets)
 
 RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
            "steps.csv", "effective.cfg")
@@ -40,14 +41,14 @@ def second_run():
     (out / "guests" / "h9.log").write_text("of a run with external hosts")
     later = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, start_new_session=True)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not records_anew(out, before["records.bin"]):
         if later.poll() is not None or time.monotonic() > end:
             fail(f"the second run ended or hangs before it could be seen: {later.communicate()}")
         time.sleep(0.01)
     seen = set(contents(out))
     later.terminate()
-    later.communicate(timeout=120)
+    later.communicate(timeout=PATIENCE_S)
     check(seen == {"records.bin", "effective.cfg", "notes.txt"}, "second run: nothing of the first is beside its recording",
           sorted(seen))
     after = contents(out)
@@ -131,7 +132,7 @@ def full_disk():
         copy, name = scratch(), f"a disk of {kib} KiB"
         done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", f"{kib}k", str(scratch()),
                                str(copy), str(ROCELAB), "run", str(SCENARIOS / "incast.cfg")], capture_output=True,
-                              text=True, timeout=120)
+                              text=True, timeout=PATIENCE_S)
         if done.returncode == 77 or "unshare:" in done.stderr:
             print(f"SKIPPED: {name}: no file system can be mounted here, even in a user namespace: {done.stderr}", flush=True)
             return
@@ -197,7 +198,7 @@ def left_by_a_kill():
     out = scratch()
     run = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > end:
             fail(f"the run ended or hangs before it could be killed: {run.communicate()}")
@@ -205,7 +206,7 @@ def left_by_a_kill():
     words = [(pathlib.Path("/proc") / str(pid) / "cmdline").read_bytes().decode().split("\0") for pid in descendants(run.pid)]
     private = next(pathlib.Path(w[w.index("--analyzer") + 1]).parent for w in words if "--analyzer" in w)
     run.kill()
-    stdout = run.communicate(timeout=120)[0]  # to the end of the last program
+    stdout = run.communicate(timeout=PATIENCE_S)[0]  # to the end of the last program
     check("did not finish" in stdout, "killed: its programs end in order", stdout)
     check(private.exists(), "killed: it leaves its folder of sockets", private)
     rocelab(small())

@@ -9,11 +9,10 @@ import termios
 import time
 
 from cases import ring, small
-from harness import DPSWITCH, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, scratch, sets
+from harness import (DPSWITCH, PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, descendants, fail,
+                     scratch, sets)
 from records import STEP, record_layout
 
-GONE_S = 180 if SANITIZED else 60  # 10 s of patience twice, and a machine that has other things to do
-SOON_S = 90 if SANITIZED else 30  # after Ctrl-C
 MANY_TIMES = {"collectives__[0]__iterations": 50}  # more than half a minute of any machine
 BUSY = sets(detection__policy="full-polling", telemetry__epoch="10us")  # some 4 MB of records a second
 
@@ -28,7 +27,7 @@ class Live:
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.stopped = []
 
-    def until(self, what, condition, timeout=60):
+    def until(self, what, condition, timeout=PATIENCE_S):
         end = time.monotonic() + timeout
         while not condition():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -59,7 +58,7 @@ class Live:
     def interrupt(self):
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def end(self, timeout=GONE_S):
+    def end(self, timeout=PATIENCE_S):
         try:
             self.stdout, self.stderr = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -111,7 +110,7 @@ def analyzer_and_an_interrupt():
     live.stop("analyzer")
     time.sleep(1)
     live.interrupt()
-    run = live.end(SOON_S)
+    run = live.end(PATIENCE_S)
     check(run.code == 0, "a stopped analyzer, Ctrl-C: exit code 0", (run.code, run.stderr))
     check(run.run["end_reason"] == "interrupt", "a stopped analyzer, Ctrl-C: run.json says so", run.run["end_reason"])
     check("did not finish" in run.report, "a stopped analyzer, Ctrl-C: the verdict is on what there is", run.report)
@@ -164,7 +163,7 @@ def fabric_and_an_interrupt():
     live.recorded(1000)
     live.stop("dpswitch")
     live.interrupt()
-    run = live.end(SOON_S)
+    run = live.end(PATIENCE_S)
     check(run.code == 1 and "dpswitch was killed" in run.stderr, "a stopped fabric, Ctrl-C: told", (run.code, run.stderr))
 
 
@@ -234,7 +233,7 @@ def a_terminal_that_is_held():
     words = [str(w) for w in (DPSWITCH, long_run(600), *BUSY, "--out", out)]
     run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave)
     try:
-        run.wait(GONE_S)
+        run.wait(PATIENCE_S)
     except subprocess.TimeoutExpired:
         run.kill()
         fail("a terminal that is held: the run waits for it")
@@ -253,7 +252,7 @@ def killed_fabric():
     time.sleep(1)
     check(live.pid("dpswitch") is not None, "a killed fabric: its steps were recorded while it ran", before)
     os.kill(live.pid("dpswitch"), signal.SIGKILL)
-    run = live.end(SOON_S)
+    run = live.end(PATIENCE_S)
     after = steps_of((run.dir / "records.bin").read_bytes())
     check(after >= before > 0, "a killed fabric: what was recorded stays", (before, after))
     done = command(ROCELAB, "diagnose", run.dir, expect=None)

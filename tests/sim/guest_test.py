@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from guests import Rig, find_kernel, management
-from harness import ROCELAB, SOURCE, check, scratch
+from harness import PATIENCE_S, ROCELAB, SOURCE, check, scratch, within
 
 POWER_OFF = 0x4321fedc  # reboot(2); a machine need not have the command
 
@@ -54,13 +54,13 @@ def streams(rig):
     slow.kill()
     slow.wait()
     slow.stdout.close()
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while rig.shell("h1", "sh", "-c", "grep -qx yes /proc/[0-9]*/comm").returncode == 0 and time.monotonic() < end:
         time.sleep(0.1)
     check(time.monotonic() < end, "a command ends with the shell that ran it")
     many = [subprocess.Popen([ROCELAB, "shell", "h2", "--run", rig.dir, "--", "sh", "-c", f"sleep 0.3; exit {i}"],
                              stdin=subprocess.DEVNULL) for i in range(12)]
-    check([p.wait(60) for p in many] == list(range(12)), "twelve commands at once")
+    check([p.wait(PATIENCE_S) for p in many] == list(range(12)), "twelve commands at once")
     done = rig.shell("h2", "sh", "-c", "sleep 100 & echo started")
     check(done.stdout == b"started\n" and done.returncode == 0, "what a command leaves running does not hold it")
 
@@ -70,7 +70,7 @@ def terminal(rig):
     if pid == 0:
         os.environ["TERM"] = "vt100"
         os.execv(ROCELAB, ["rocelab", "shell", "h1", "--run", str(rig.dir)])
-    said, end = b"", time.monotonic() + 30
+    said, end = b"", time.monotonic() + PATIENCE_S
     sent = False
     while time.monotonic() < end:
         if not select.select([master], [], [], 1)[0]:
@@ -106,7 +106,7 @@ def endings(kernel):
     os.kill(rig.kernel_pid("h3"), signal.SIGSTOP)
     start = time.monotonic()
     rig.stop("killed, off and frozen guests")
-    check(time.monotonic() - start < 10, "a frozen guest does not hold the end up")
+    check(within(start, 10), "a frozen guest does not hold the end up")
 
     rig = Rig(kernel, ["h1", "h2"])
     rig.up()
@@ -116,7 +116,7 @@ def endings(kernel):
     check("keeper" in words[-1], "a killed keeper is noticed", words)
     rig.process.kill()
     rig.process.wait()
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while (rig.dir / "guests" / "h2").exists() and time.monotonic() < end:
         time.sleep(0.05)
     # of the keeper that was killed, and so of its kernel, whose caller was killed too; what comes next there replaces it
@@ -149,7 +149,7 @@ def sixteen(kernel):
     rig = Rig(kernel, [f"h{i}" for i in range(16)])
     rig.up()
     took = time.monotonic() - start
-    check(took < 60, "sixteen guests are up in less than a minute", took)
+    check(within(start, 60), "sixteen guests are up in less than a minute", took)
     most = max(rig.memory_kib(name) for name in rig.names)
     check(4096 < most < 64 * 1024, "each in less than 64 MiB", f"{most} KiB")
     print(f"16 guests: {took:.1f} s, {most} KiB each at most")
@@ -158,7 +158,7 @@ def sixteen(kernel):
 
 def doctor():
     def ask(**env):
-        done = subprocess.run([ROCELAB, "doctor", "guest", "--json"], capture_output=True, text=True, timeout=120,
+        done = subprocess.run([ROCELAB, "doctor", "guest", "--json"], capture_output=True, text=True, timeout=PATIENCE_S,
                               env=dict(os.environ, **env))
         return done.returncode, json.loads(done.stdout)
     code, kinds = ask()

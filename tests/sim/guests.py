@@ -7,12 +7,11 @@ import subprocess
 import tempfile
 import time
 
-from harness import BUILD, ROCELAB, SOURCE, check, fail, skip
+from harness import BUILD, PATIENCE_S, ROCELAB, SOURCE, check, fail, skip
 
 RIG = BUILD / "tests" / "sim" / "guest_rig"
 INIT = BUILD / "rxe-hosts" / "guest" / "rxe-guest-init"
 PATTERN = 256 * 1024  # what guest_rig sends to each program's management channel
-UP_S = 120  # a busy machine; alone user-mode Linux takes half a second
 
 
 def find_kernel():
@@ -34,7 +33,7 @@ class Rig:
         self.names = names
         self.process = subprocess.Popen(list(map(str, args)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def event(self, name, state, timeout=UP_S):
+    def event(self, name, state, timeout=PATIENCE_S):
         """The words behind NAME STATE in the line that says so, what other guests say meanwhile left aside."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
@@ -51,7 +50,7 @@ class Rig:
 
     def up(self):
         ups = set()
-        end = time.monotonic() + UP_S
+        end = time.monotonic() + PATIENCE_S
         while len(ups) < len(self.names):
             line = self.process.stdout.readline()
             words = line.split()
@@ -66,7 +65,7 @@ class Rig:
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         if "input" in kwargs:
             del kwargs["stdin"]
-        return subprocess.run([ROCELAB, "shell", name, "--run", self.dir, "--", *words], capture_output=True, timeout=120,
+        return subprocess.run([ROCELAB, "shell", name, "--run", self.dir, "--", *words], capture_output=True, timeout=PATIENCE_S,
                               **kwargs)
 
     def pids(self):
@@ -101,7 +100,7 @@ class Rig:
 
     def gone(self, what, logs):
         """No process and no file but the logs is left, soon."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and self.pids():
             time.sleep(0.05)
         check(not self.pids(), f"{what}: no process is left", self.pids())
@@ -116,7 +115,7 @@ class Rig:
         """Ends all guests. What the rig says last: a line a guest of what its management channel received."""
         self.process.stdin.close()
         said = self.process.stdout.read().splitlines()[-len(self.names):]
-        check(self.process.wait(30) == 0, f"{what}: stops")
+        check(self.process.wait(PATIENCE_S) == 0, f"{what}: stops")
         self.gone(what, [f"{name}.log" for name in self.names])
         return said
 

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 # Whoever runs tests under nohup still tries what hangups do.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -25,6 +26,8 @@ ROCELAB = BUILD / "cli" / "rocelab"
 DPSWITCH = BUILD / "dpswitch" / "dpswitch"
 ANALYZER = BUILD / "diag" / "analyzer"
 SKIP = 77
+# For what must happen at some time: long enough that only what hangs exceeds it, however busy the machine is.
+PATIENCE_S = 600
 # What a program says of itself when it broke rather than ended.
 BROKEN = ("Sanitizer", "runtime error:", "Assertion", "Traceback", "core dumped", "Segmentation", "stack smashing")
 
@@ -47,6 +50,40 @@ def skip(reason):
 
 def cpus():
     return len(os.sched_getaffinity(0))
+
+
+def until(what, condition, process=None, timeout=PATIENCE_S):
+    """Waits for a condition; fails when the process that is to bring it about has ended without it."""
+    end = time.monotonic() + timeout
+    while not condition():
+        ended = process is not None and process.poll() is not None
+        if ended and condition():
+            return
+        if ended or time.monotonic() > end:
+            fail(f"waiting until {what}: {f'exit code {process.returncode}' if ended else f'not after {timeout} s'}")
+        time.sleep(0.02)
+
+
+LOOPS_A_SECOND = 40_000_000  # of SPIN, by a processor of 2020 that does nothing else
+SPIN = """import time
+end, loops = time.monotonic() + 0.4, 0
+while time.monotonic() < end:
+    for _ in range(1000): pass
+    loops += 1000
+print(loops)"""
+
+
+def slowness():
+    """How many times less the machine carries, now or in the last minute, than one at rest: 1 or more. All processors are measured."""
+    spins = [subprocess.Popen([sys.executable, "-S", "-c", SPIN], stdout=subprocess.PIPE, text=True) for _ in range(cpus())]
+    loops = sum(int(spin.communicate()[0]) for spin in spins)
+    return max(1, 0.4 * LOOPS_A_SECOND * cpus() / loops, os.getloadavg()[0] / os.cpu_count())
+
+
+def within(start_s, limit_s):
+    """Whether less than this has passed since time.monotonic() was start_s, or would have on a machine at rest."""
+    took_s = time.monotonic() - start_s
+    return took_s < limit_s or took_s < limit_s * slowness() * (8 if SANITIZED else 1)
 
 
 def file_limit(size_bytes):
@@ -76,7 +113,7 @@ def told(done):
     return (done.stdout + done.stderr).lower()
 
 
-def command(*args, expect=0, timeout=600, **kwargs):
+def command(*args, expect=0, timeout=PATIENCE_S, **kwargs):
     """Runs a program to its end; fails unless it exits with the expected code (None: any that is no crash)."""
     line = " ".join(map(str, args))
     try:

@@ -5,14 +5,13 @@ import os
 import random
 
 from cases import TOPOLOGY, fault, ring, small
-from harness import DPSWITCH, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, told
+from harness import DPSWITCH, PATIENCE_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, told
 
-TIMEOUT_S = 60
 
 
 def refused(name, *args, says=(), program=ROCELAB, code=2):
     """Runs a program that must refuse. @param says  texts that its message holds (case does not matter)"""
-    done = command(program, *args, expect=code, timeout=TIMEOUT_S)
+    done = command(program, *args, expect=code, timeout=PATIENCE_S)
     message = told(done)
     check(message.strip(), f"{name}: it says something")
     for text in says:
@@ -196,13 +195,13 @@ telemetry = { epochs_kept = 1024; };
 collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 """, "limits.memory", "telemetry.epochs_kept")
     many = scenario_file(one(iterations=1_000_000))
-    done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=TIMEOUT_S)
+    done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=PATIENCE_S)
     check("sound" in told(done), "whoever raises the limit may run it", told(done))
     large = scenario_file('''topology = { kind = "fat-tree"; k = 32; };
 collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 ''')
     # a gigabyte and more of routes: slow where malloc fills what it gives
-    check("sound" in told(command(ROCELAB, "topo", "check", large, timeout=3 * TIMEOUT_S)),
+    check("sound" in told(command(ROCELAB, "topo", "check", large, timeout=PATIENCE_S)),
           "8192 hosts are looked at in seconds", "")
 
 
@@ -301,7 +300,7 @@ def recordings():
         out = scratch()
         (out / "records.bin").write_bytes(records[:size])
         # what is cut off may cost the verdict, not the program; a recording that ends early is a fact to be told
-        done = command(ROCELAB, "diagnose", out, expect=None, timeout=TIMEOUT_S)
+        done = command(ROCELAB, "diagnose", out, expect=None, timeout=PATIENCE_S)
         check(done.returncode in (0, 1, 2), f"a recording cut to {size} B: exit code {done.returncode}")
         check(done.returncode != 0 or "incomplete" in told(done) or "cut" in told(done) or "truncated" in told(done),
               f"a recording cut to {size} B: it says that something is missing", told(done))
@@ -311,7 +310,7 @@ def recordings():
             broken[rng.randrange(len(broken))] = rng.randrange(256)
         out = scratch()
         (out / "records.bin").write_bytes(broken)
-        done = command(ROCELAB, "diagnose", out, expect=None, timeout=TIMEOUT_S)
+        done = command(ROCELAB, "diagnose", out, expect=None, timeout=PATIENCE_S)
         check(done.returncode in (0, 1, 2), f"a recording with flipped bytes, {attempt}: exit code {done.returncode}")
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from devices import traced
-from harness import check
+from harness import PATIENCE_S, check
 from pingmesh_rxe_test import rxe_sport
 from rxe import HOSTS, Live, invariants, need_guests, ring, scenario, whole
 
@@ -31,7 +31,6 @@ while True:
 """
 PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; hold = "15s"; };
 """
-FOUND_S = 60
 
 
 def address(live, host):
@@ -45,7 +44,7 @@ def sampled(live):
     client = live.start("h0", sys.executable, "-c", CLIENT, address(live, "h2"), address(live, "h3"))
     sport = int(client.stdout.readline())
     there, back = ("h0", "h2", sport, TCP_PORT, 6), ("h2", "h0", TCP_PORT, sport, 6)
-    found, deadline = {}, time.monotonic() + FOUND_S
+    found, deadline = {}, time.monotonic() + PATIENCE_S
     while not (there in found and back in found and any(f[3] == UDP_PORT for f in found)) and time.monotonic() < deadline and \
             live.process.poll() is None:
         time.sleep(0.3)
@@ -67,7 +66,7 @@ def main():
     live = Live(scenario(ring("allgather", size="8MB", iterations=2, sport=SPORT), extra=SOCKETS, limits=PATIENT))
     live.begun()
     ring_of = {(HOSTS[i], HOSTS[(i + 1) % 4], SPORT) for i in range(4)}
-    found, deadline = set(), time.monotonic() + FOUND_S
+    found, deadline = set(), time.monotonic() + PATIENCE_S
     while found != ring_of and time.monotonic() < deadline and live.process.poll() is None:
         trace = traced(live.out, expect=None)
         found = {(flow["source"], flow["end"], flow["sport"]) for flow in trace["flows"]}
@@ -80,7 +79,7 @@ def main():
           "by the ways that there are", ways)
     by_samples = sampled(live)
     check({(h, e, SPORT, 4791, 17) for h, e, _ in ring_of} <= by_samples.keys(), "and of the ring's connections", sorted(by_samples))
-    run = live.end(timeout=240)
+    run = live.end(timeout=PATIENCE_S)
     invariants(run, "management")
     whole(run, "management", 2)
     check(not (run.dir / "management").exists(), "sockets go with the run")

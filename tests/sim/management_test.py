@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Management sockets: devices that are silent or lie, peers that freeze, times of the management network, runs that go on."""
+import json
 import os
 import pathlib
 import re
@@ -13,7 +14,7 @@ import time
 
 from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOW_LIST, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, SAMPLE_LIST,
                      SAMPLES, VERSION, Served, answers_zero, hello, impostor, message, paths, query, request, trace, traced)
-from harness import ROCELAB, SCENARIOS, check, command, fail, scenario_file
+from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, fail, scenario_file, until, within
 
 MOE = SCENARIOS / "moe-alltoall.cfg"
 
@@ -103,11 +104,11 @@ def silent():
         lying_host(served)
         lying_leaf(served)
         (served.path / "s1.manage").unlink()
-        check(time.monotonic() - begun < 60, "none of it takes long", time.monotonic() - begun)
+        check(within(begun, 60), "none of it takes long", time.monotonic() - begun)
         served.process.send_signal(signal.SIGSTOP)
         begun = time.monotonic()
         found = traced(MOE, "--sockets", served.path, "--timeout", "500ms", expect=1)
-        check(found["flows"] == [] and len(found["silent"]) == 16 and time.monotonic() - begun < 10,
+        check(found["flows"] == [] and len(found["silent"]) == 16 and within(begun, 10),
               "hosts that are frozen are waited for once", (len(found["silent"]), time.monotonic() - begun))
 
 
@@ -128,9 +129,9 @@ def freeze(served, leaf, flow):
         frozen.append(sock)
     begun = time.monotonic()
     found = traced(MOE, "--sockets", served.path)
-    check(len(found["flows"]) == 480 and found["silent"] == [] and time.monotonic() - begun < 10,
+    check(len(found["flows"]) == 480 and found["silent"] == [] and within(begun, 10),
           "300 peers that froze are in nobody's way", time.monotonic() - begun)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     ended = set()
     while len(ended) < 150 and time.monotonic() < deadline:
         for i, sock in enumerate(frozen):
@@ -189,10 +190,12 @@ def times():
         sock = served.connect("l0")
         message(sock)
         greeted = time.monotonic()
-        check(0.1 <= greeted - begun < 1, "a greeting takes two round trips", greeted - begun)
+        check(0.1 <= greeted - begun and within(begun, 1), "a greeting takes two round trips", greeted - begun)
+        asked = time.monotonic()
         sock.sendall(request(COUNTERS) * 3)
         [message(sock) for _ in range(3)]
-        check(0.05 <= time.monotonic() - greeted < 0.5, "three questions at once take one", time.monotonic() - greeted)
+        took_s = time.monotonic() - asked
+        check(0.05 <= took_s and within(asked, 0.5), "three questions at once take one", took_s)
     quick = traced(MOE, "--hosts", "h0", "--rtt", "5ms", "--threads", "1")["work"]["wall_s"]
     slow = traced(MOE, "--hosts", "h0", "--rtt", "5ms", "--connections", "ad-hoc")["work"]["wall_s"]
     check(slow > 1.5 * quick, "connections of one flow each cost more", (quick, slow))
@@ -207,16 +210,14 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "5s"; } );
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         sockets = pathlib.Path(folder) / "management"
-        deadline = time.monotonic() + 30
-        while len(list(sockets.glob("*.manage"))) < 24 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until("all devices have sockets", lambda: len(list(sockets.glob("*.manage"))) == 24, run)
         frozen = [socket.socket(socket.AF_UNIX) for _ in range(20)]
         for sock in frozen:
             sock.connect(str(sockets / "l0.manage"))
             sock.sendall(request(COUNTERS) * 60 + request(COUNTERS)[:9])
         before, still = paths(traced(folder, "--timeout", "20s")), paths(traced(scenario, "--set", "management.rtt=\"0s\""))
         check(before == still, "a run tells what its scenario's control plane does, standing still")
-        after, deadline = before, time.monotonic() + 30
+        after, deadline = before, time.monotonic() + PATIENCE_S
         while not any(state == "arrived" and path != before[t][2] for t, (state, _, path) in after.items()) and \
                 time.monotonic() < deadline:
             time.sleep(0.3)
@@ -227,12 +228,34 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "5s"; } );
         check(gone and gone <= moved and not any({"s1:2", "l1:6"} & set(path) for _, _, path in after.values()),
               "and where flows go once a cable is cut", (len(gone), len(moved)))
         [sock.close() for sock in frozen]
-        stderr = run.communicate(timeout=60)[1].decode()
+        stderr = run.communicate(timeout=PATIENCE_S)[1].decode()
         check(run.returncode == 0 and not sockets.exists(), "sockets go with the run", (run.returncode, stderr))
     done = command(ROCELAB, "run", scenario, "--set", "timing.clock=\"virtual\"", "--out", "/nonexistent", expect=2)
     check("management.sockets" in done.stderr or "sockets" in done.stderr, "in virtual time nobody could ask", done.stderr)
 
 
+def behind():
+    """Devices of a fabric that no machine could keep up with, in real time: all of them answer, and the run says how late it was."""
+    scenario = scenario_file("""topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "20us"; };
+jobs = ( { name = "train"; ranks = [ "h[0-15]" ]; iterations = 1000;
+           collectives = ( { name = "a2a"; op = "alltoall"; algorithm = "linear"; bytes = "64MB"; } ); } );
+timing = { clock = "real"; }; management = { sockets = true; };
+""")
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        sockets = pathlib.Path(folder) / "management"
+        until("all devices have sockets", lambda: len(list(sockets.glob("*.manage"))) == 24, run)
+        found = traced(folder)
+        check(len(found["flows"]) == 240 and found["silent"] == [], "devices of a fabric that is behind answer", found["silent"])
+        run.send_signal(signal.SIGINT)
+        stderr = run.communicate()[1].decode()
+        late = json.loads((pathlib.Path(folder) / "run.json").read_text())["realtime"]
+        check("did not keep up" in stderr and 0 < late["scale_rates_by"] < 0.5 and late["worst_late_us"] > 0,
+              "and it says by how much it was behind", (late, stderr))
+        scale = float(re.search(r"scale the links' rates by (\S+)", stderr).group(1))
+        check(abs(scale / late["scale_rates_by"] - 1) < 0.1, "in words as in numbers", (late, stderr))
+
+
 os.environ.pop("ROCELAB_LOG", None)
-for part in (silent, peers, times, live):
+for part in (silent, peers, times, live, behind):
     part()

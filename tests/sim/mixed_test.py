@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Embedded hosts and kernel rxe talk to each other: our RoCEv2 and ICRC against the kernel's, both ways, verified."""
 from guests import find_kernel
-from harness import SANITIZED, check, rocelab, scenario_file, skip
+from harness import PATIENCE_S, SANITIZED, check, rocelab, scenario_file, skip
 
 SCENARIO = """
 topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [ "a", "b" ]; rate = "40Mbps";
@@ -21,7 +21,7 @@ LOSSY = """faults = ( { kind = "%s"; port = "a:3"; rate = 0.02; }, { kind = "%s"
 
 def run(name, kernel_hosts, fault):
     text = SCENARIO % (", ".join(f'"{h}"' for h in kernel_hosts), LOSSY % (fault, fault) if fault else "")
-    done = rocelab(scenario_file(text, "interop.cfg"), timeout=300)
+    done = rocelab(scenario_file(text, "interop.cfg"), timeout=PATIENCE_S)
     rows = [line.split() for line in done.stdout.splitlines() if line.split()[2:4] == ["int32", "sum"]]
     check(done.run["end_reason"] == "complete", f"{name}: complete", done.stderr)
     check(len(rows) == 2 and all(row[WRONG] == "0" for row in rows), f"{name}: no wrong element", done.stdout)

@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from harness import DPSWITCH, ROCELAB, Run, descendants, fail, scratch
+from harness import DPSWITCH, PATIENCE_S, ROCELAB, Run, descendants, fail, scratch
 
 HEADER = struct.Struct("<IHHII")
 MAGIC = 0x54504352
@@ -32,14 +32,14 @@ class Parts:
                                                 stderr=subprocess.PIPE, text=True)
         return self.programs[which]
 
-    def listening(self, which, timeout=30):
+    def listening(self, which, timeout=PATIENCE_S):
         end = time.monotonic() + timeout
         while not os.path.exists(self.addresses[which]):
             if time.monotonic() > end or self.programs[which].poll() is not None:
                 fail(f"part {which} does not listen: {self.end(which)}")
             time.sleep(0.005)
 
-    def end(self, which, timeout=60):
+    def end(self, which, timeout=PATIENCE_S):
         program = self.programs[which]
         try:
             stdout, stderr = program.communicate(timeout=timeout)
@@ -56,7 +56,7 @@ class Machines:
     def __init__(self, delay):
         self.holders = [subprocess.Popen(["unshare", "--net", "sleep", "300"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                          stderr=subprocess.DEVNULL) for _ in range(2)]
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_S
         while self.alive() and time.monotonic() < end and not self.apart():
             time.sleep(0.01)
         self.there = self.alive() and self.within(0, "ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1", "netns",
@@ -143,7 +143,7 @@ class Live:
         self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
 
-    def part(self, which, timeout=60):
+    def part(self, which, timeout=PATIENCE_S):
         """The program of a part, once its run goes on."""
         end, grown, before = time.monotonic() + timeout, 0, 0
         while grown < 3 and time.monotonic() < end and self.process.poll() is None:
@@ -165,7 +165,7 @@ class Live:
         file = self.out / "records.bin"
         return file.stat().st_size if file.exists() else 0
 
-    def end(self, timeout=90):
+    def end(self, timeout=PATIENCE_S):
         try:
             stdout, stderr = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

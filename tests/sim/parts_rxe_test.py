@@ -5,7 +5,7 @@ import os
 import signal
 
 import rxe
-from harness import Run, check
+from harness import PATIENCE_S, Run, check
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, processes, ring, scenario, whole
 from rxe_endings_test import begun, killed_guest
@@ -30,7 +30,7 @@ def of_their_own():
     check(waiting.stdout.readline().strip() == "listening", "TCP: h2 listens")
     done = live.shell("h0", "python3", "-c", CLIENT)
     check(done.stdout.split() == ["300000"], "TCP: all bytes are there", done)
-    waiting.communicate(timeout=60)
+    waiting.communicate(timeout=PATIENCE_S)
     live.interrupt()
     run = live.end()
     invariants(run, "TCP")

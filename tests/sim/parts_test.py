@@ -8,7 +8,8 @@ import signal
 import struct
 import time
 
-from harness import Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, told, DPSWITCH, ROCELAB
+from harness import (DPSWITCH, ROCELAB, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, told,
+                     within)
 from parts import COUNTERS, FRAME, PROMISE, RECORDS, REPORT, STEP, Between, Live, Machines, Parts
 
 # Frames, pauses, polls and their replies, notifications and faults cross the cables of a; a cable of it is cut for a while.
@@ -337,7 +338,7 @@ def cannot_begin():
     begun_s = time.monotonic()
     done = command(tree / "cli" / "rocelab", "run", scenario_file(RING % ("", "synthetic", 1, "60s")), "--parts", "2",
                    "--set", "limits.connect=60s", "--out", scratch() / "out", expect=2)
-    check(time.monotonic() - begun_s < 30 and "no memory is left" in done.stderr, "one that cannot begin ends all at once", done.stderr)
+    check(within(begun_s, 30) and "no memory is left" in done.stderr, "one that cannot begin ends all at once", done.stderr)
 
 
 def led_astray():

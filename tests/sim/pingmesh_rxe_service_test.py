@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Service tracing on guests: what their kernels tell of a job's connections, and probes by the connections' own 5-tuples."""
 import records
-from harness import check
+from harness import PATIENCE_S, check
 from pingmesh_rxe_test import rxe_sport
 from rxe import HOSTS, PATIENT, Live, invariants, need_guests, ring, scenario, whole
 
@@ -15,7 +15,7 @@ def main():
     need_guests()
     live = Live(scenario(ring("allgather", iterations=3, sport=SPORT), extra=PINGMESH, limits=PATIENT))
     live.begun()
-    run = live.end(timeout=240)
+    run = live.end(timeout=PATIENCE_S)
     check(run.run["end_reason"] == "complete", "it runs for its time", run.run["end_reason"])
     invariants(run, "service")
     whole(run, "service", 3)

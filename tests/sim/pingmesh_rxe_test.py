@@ -5,7 +5,7 @@ the planned source ports, and paths are traced. How long round trips take is the
 import re
 
 import records
-from harness import SCENARIOS, check
+from harness import PATIENCE_S, SCENARIOS, check
 from pcapng import Capture, icrc_is_right, is_roce
 from rxe import HOSTS, Live, invariants, need_guests
 
@@ -47,7 +47,7 @@ def main():
     need_guests()
     live = Live(SCENARIOS / "pingmesh-rxe.cfg", "--set", "limits.connect=180s", "--capture", "t0:1")
     live.begun()
-    run = live.end(timeout=240)
+    run = live.end(timeout=PATIENCE_S)
     check(run.run["end_reason"] == "complete", "it runs for its time", run.run["end_reason"])
     invariants(run, "pingmesh-rxe")
     found = records.read(run.dir / "records.bin")

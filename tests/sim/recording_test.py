@@ -9,7 +9,7 @@ import struct
 
 import records
 from cases import fault, small
-from harness import ANALYZER, check, command, dpswitch, fail, scratch
+from harness import ANALYZER, PATIENCE_S, check, command, dpswitch, fail, scratch
 
 HEADER = struct.Struct("<HHIQII")
 COLLECTIVE, PORT = 4, 3
@@ -31,7 +31,7 @@ def diagnose(data, expect=None):
     """@return (what was said, directory), of exit code 0 or 2"""
     out = scratch()
     (out / "records.bin").write_bytes(data)
-    done = command(ANALYZER, "--read", out / "records.bin", "--out", out, "--print", expect=expect, timeout=60)
+    done = command(ANALYZER, "--read", out / "records.bin", "--out", out, "--print", expect=expect, timeout=PATIENCE_S)
     if done.returncode not in (0, 2):
         fail(f"exit code {done.returncode}: {done.stderr}")
     return done, out

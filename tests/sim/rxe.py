@@ -11,15 +11,13 @@ import subprocess
 import time
 
 from guests import Rig, find_kernel
-from harness import ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_file, scratch, skip
+from harness import PATIENCE_S, ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_file, scratch, skip
 
 HOSTS = ["h0", "h1", "h2", "h3"]
 # Where this machine has them.
 TWO_LCORES = ["--lcores", "2"] if len(os.sched_getaffinity(0)) > 1 else []
 # What every run of these tests is given besides: "--parts 2" runs them on a fabric in two parts.
 BESIDES = os.environ.get("ROCELAB_RUN_ARGS", "").split()
-UP_S = 180        # until guests are up and connected, on a machine that has other things to do
-GONE_S = 30       # until nothing is left of a run that has ended
 PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; };
 """
 # Ports: a:1 h0, a:2 h1, a:3 the trunk to b; b:1 h2, b:2 h3, b:3 the trunk.
@@ -89,7 +87,7 @@ class Live:
         """A test that fails leaves nothing running either."""
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.communicate(timeout=60)
+            self.process.communicate(timeout=PATIENCE_S)
 
     def pid(self, program):
         """Of dpswitch or the analyzer."""
@@ -121,7 +119,7 @@ class Live:
             except ProcessLookupError:
                 continue
 
-    def until(self, what, condition, timeout=UP_S):
+    def until(self, what, condition, timeout=PATIENCE_S):
         end = time.monotonic() + timeout
         while not condition():
             if self.process.poll() is not None:
@@ -145,7 +143,7 @@ class Live:
         if "--hosts" in words:
             self.sockets = pathlib.Path(words[words.index("--hosts") + 1])
 
-    def shell(self, host, *words, timeout=120):
+    def shell(self, host, *words, timeout=PATIENCE_S):
         return subprocess.run([str(w) for w in (ROCELAB, "shell", host, "--run", self.out, "--", *words)],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
 
@@ -157,7 +155,7 @@ class Live:
         """Ctrl-C, or another signal to all of the process group."""
         os.killpg(self.process.pid, number)
 
-    def end(self, expect=0, timeout=120):
+    def end(self, expect=0, timeout=PATIENCE_S):
         """Waits for the end, whatever brings it; nothing may be left behind."""
         self.note_sockets()
         start = time.monotonic()
@@ -177,7 +175,7 @@ class Live:
         return run
 
     def gone(self):
-        end = time.monotonic() + GONE_S
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end and processes(self.out):
             time.sleep(0.1)
         check(not processes(self.out), "no process is left", processes(self.out))

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults on the traffic of external hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
 verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
-from harness import check
+from harness import PATIENCE_S, check
 from rxe import HOSTS, TWO_LCORES, Live, counters, invariants, need_guests, of_host, ring, scenario, settled, whole
 
-END_S = 300
 # A loop whose buffers fill halts its own links, and they wait for each other for ever: a PFC deadlock that stays when the
 # loop is gone. Whether they fill depends on how busy this machine is; this threshold is beyond what 300 ms can bring.
 ROOMY = 'switch = { buffer = "64MB"; pfc = { model = "static"; xoff = "8MiB"; }; };\n'
@@ -16,10 +15,10 @@ def run_with(name, reason, *faults, iterations=1, size="1MB", hold=None, extra="
     path = scenario(ring(size=size, iterations=iterations), faults=faults, extra=extra)
     live = Live(path, *TWO_LCORES, *(["--hold", hold] if hold else []))
     live.begun()
-    kernels = settled(live, END_S) if hold else None
+    kernels = settled(live, PATIENCE_S) if hold else None
     if hold:
         live.interrupt()
-    run = live.end(timeout=END_S)
+    run = live.end(timeout=PATIENCE_S)
     whole(run, name, iterations)
     invariants(run, name)
     drops = run.run["drops"]

@@ -6,7 +6,7 @@ import struct
 import threading
 
 from cases import TOPOLOGY, ring
-from harness import BUILD, check, command, scenario_file, scratch, told
+from harness import BUILD, PATIENCE_S, check, command, scenario_file, scratch, told
 
 RXE_HOST = BUILD / "rxe-hosts" / "rxe-host"
 MAGIC = 0x474D4352
@@ -15,7 +15,7 @@ RING = ring(step_bytes=2000, sport=50000)
 
 
 def refused(name, *args, says, code=2):
-    message = told(command(RXE_HOST, *args, expect=code, timeout=30))
+    message = told(command(RXE_HOST, *args, expect=code, timeout=PATIENCE_S))
     for text in says:
         check(text.lower() in message, f"{name}: \"{text}\"", message)
 
@@ -61,18 +61,18 @@ def no_device():
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen(1)
-    server.settimeout(30)
+    server.settimeout(PATIENCE_S)
     texts = []
 
     def serve():
         connection, _ = server.accept()
-        connection.settimeout(30)
+        connection.settimeout(PATIENCE_S)
         texts.append(failed_text(connection))
 
     thread = threading.Thread(target=serve)
     thread.start()
     done = command(RXE_HOST, scenario_file(TOPOLOGY + RING, "good.cfg"), "--host", "a1", "--manage", path, expect=1,
-                   timeout=30)
+                   timeout=PATIENCE_S)
     thread.join()
     server.close()
     check("rdma" in texts[0].lower(), "the fabric learns why", texts)

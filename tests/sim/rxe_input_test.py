@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a run with external hosts must refuse, before any host boots: where, what, and what would be right."""
 from guests import find_kernel
-from harness import ROCELAB, check, command, scenario_file, scratch, told
+from harness import PATIENCE_S, ROCELAB, check, command, scenario_file, scratch, told
 from rxe import PATIENT, TOPOLOGY, TWO_LCORES, ring
 
 NAMES = 'hosts = ( { kind = "guest"; } );'
@@ -15,7 +15,7 @@ def refused(name, text, *says, args=(), place=True):
     path = scenario_file(text, "bad.cfg")
     lines = [f"bad.cfg:{n}:" for n, line in enumerate(text.split("\n"), 1) if "// here" in line]
     out = scratch() / "run"
-    done = command(ROCELAB, "run", path, "--out", out, *args, expect=2, timeout=60)
+    done = command(ROCELAB, "run", path, "--out", out, *args, expect=2, timeout=PATIENCE_S)
     message = told(done)
     for word in (*(lines if place else ()), *says):
         check(word.lower() in message, f"{name}: \"{word}\"", message)
@@ -64,7 +64,7 @@ def options():
                              ("a hold without a unit", ["--hold", "5"], ["limits.hold", "5", "us"]),
                              ("no such way to poll", ["--poll", "often"], ["timing.idle", "often", "sleep", "busy"])):
         path = scenario_file(good, "good.cfg")
-        done = command(ROCELAB, "run", path, "--out", scratch() / "run", *args, expect=2, timeout=60)
+        done = command(ROCELAB, "run", path, "--out", scratch() / "run", *args, expect=2, timeout=PATIENCE_S)
         for word in says:
             check(word.lower() in told(done), f"{name}: \"{word}\"", told(done))
 

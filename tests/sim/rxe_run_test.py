@@ -8,21 +8,20 @@ import os
 import shutil
 import sys
 
-from harness import SCENARIOS, check, command
+from harness import PATIENCE_S, SCENARIOS, check, command
 from pairs import PAIRS, more
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, whole
 
 LONG = os.environ.get("ROCELAB_LONG") == "1" or "--long" in sys.argv
 LOOP_S = 60 if LONG else 10
-END_S = 600
 
 
 def ready_made():
     """The scenario that comes with rocelab: a storm, later a background flow that leaves h0 and crosses the trunk."""
     live = Live(SCENARIOS / "rxe-ring.cfg", "--set", "limits.connect=180s")
     live.begun()
-    run = live.end(timeout=END_S)
+    run = live.end(timeout=PATIENCE_S)
     check(run.run["end_reason"] == "complete", "ring: completes", run.run["end_reason"])
     whole(run, "ring", 2)
     rates = [line.split()[6:8] for line in run.stdout.splitlines() if " int32 " in line]
@@ -53,7 +52,7 @@ def loop():
     path = scenario(ring(iterations=iterations), flows=flows, faults=[storm])
     live = Live(path, *TWO_LCORES, "--set", "limits.hold=600s")
     live.begun()
-    at_rest = settled(live, END_S)
+    at_rest = settled(live, PATIENCE_S)
     live.interrupt()
     run = live.end()
     check(run.run["virtual_ns"] > LOOP_S * 1e9, f"loop: lasts {LOOP_S} s and more", run.run["virtual_ns"])
@@ -86,7 +85,7 @@ def every_algorithm():
                             for i, (op, algorithm) in enumerate(pairs))
     live = Live(scenario(jobs=[f'{{ name = "all"; iterations = 2; collectives = ( {collectives} ); }}']))
     live.begun()
-    run = live.end(timeout=END_S)
+    run = live.end(timeout=PATIENCE_S)
     check(run.run["end_reason"] == "complete", "algorithms: complete", run.run["end_reason"])
     whole(run, "algorithms", 2 * len(pairs))
     no_drop(run, "algorithms")
@@ -100,7 +99,7 @@ def captured():
     storm = '{ kind = "pfc-storm"; port = "b:1"; start = "200ms"; duration = "200ms"; }'
     live = Live(scenario(ring(), faults=[storm]), "--capture", "a:3,b:1")
     live.begun()
-    run = live.end(timeout=END_S)
+    run = live.end(timeout=PATIENCE_S)
     whole(run, "capture")
     seen = Capture(run.dir / "capture.pcapng")
     told = {port["port"]: port for port in run.run["capture"]["ports"]}

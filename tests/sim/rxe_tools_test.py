@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 
-from harness import check, command, skip
+from harness import PATIENCE_S, check, command, skip
 from rxe import Live, invariants, need_guests, no_drop, of_host, scenario
 
 LINK_MBPS = 40 / 8  # MB/s of the slowest link
@@ -35,7 +35,7 @@ def bandwidth(live, tool, server, client, *more):
     waiting = live.start(server, *words, "-x", gid_index(live, server))
     time.sleep(2)
     done = live.shell(client, *words, "-x", gid_index(live, client), address(live, server))
-    said, _ = waiting.communicate(timeout=120)
+    said, _ = waiting.communicate(timeout=PATIENCE_S)
     check(done.returncode == 0 and waiting.returncode == 0, f"{tool}: both ends are done", (done, said))
     row = [line.split() for line in done.stdout.splitlines() if re.match(r"\s*16384\s", line)][0]
     check(row[1] == "200", f"{tool}: 200 messages", row)
@@ -47,7 +47,7 @@ def rping(live, server, client):
     waiting = live.start(server, "rping", "-s", "-C", "10", "-S", "1000", "-a", address(live, server))
     time.sleep(2)
     done = live.shell(client, "rping", "-c", "-V", "-v", "-C", "10", "-S", "1000", "-a", address(live, server))
-    said, _ = waiting.communicate(timeout=120)
+    said, _ = waiting.communicate(timeout=PATIENCE_S)
     check(done.returncode == 0, "rping: ten exchanges, verified", (done, said))
     check(done.stdout.count("ping data:") == 10, "rping: shows them", done)
 

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 
 from devices import CLOS, paths, trace, traced
-from harness import ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, sets
+from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, sets, until
 
 BASE = """
 name = "sampled";
@@ -78,11 +78,9 @@ management = { sockets = true; }; limits = { hold = "15s"; }; switch = { samplin
 """)
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        sockets, deadline = pathlib.Path(folder) / "management", time.monotonic() + 60
-        while len(list(sockets.glob("*.manage"))) < 24 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        found = []
-        while len(found) < 240 and time.monotonic() < deadline and run.poll() is None:
+        sockets, found = pathlib.Path(folder) / "management", []
+        until("all devices have sockets", lambda: len(list(sockets.glob("*.manage"))) == 24, run)
+        while len(found) < 240 and run.poll() is None:
             by_samples = traced(folder, "--first-hop", "sflow", "--dport", "4791", expect=None)
             found = by_samples["flows"]
             time.sleep(0.1)
@@ -91,7 +89,7 @@ management = { sockets = true; }; limits = { hold = "15s"; }; switch = { samplin
         few = traced(folder, "--first-hop", "sflow", "--hosts", "h1", "--connections", "ad-hoc")
         text = trace(folder, "--first-hop", "sflow").stdout
         none = traced(folder, "--first-hop", "sflow", "--dport", "22")["flows"]
-        run.communicate(timeout=60)
+        run.communicate(timeout=PATIENCE_S)
         check(run.returncode == 0, "the run ends")
     check(paths(by_samples) == told and len(told) == 240, "samples tell what hosts do", (len(found), len(told)))
     check(others and all(flow["state"] == "arrived" for flow in others), "and, unasked, what else hosts send: notifications here")

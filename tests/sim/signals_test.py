@@ -10,12 +10,12 @@ import sys
 import time
 
 import records
-from harness import ANALYZER, DPSWITCH, ROCELAB, SCENARIOS, Run, check, descendants, fail, scratch, sets
+from harness import (ANALYZER, DPSWITCH, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
+                     scratch, sets, slowness)
 
 # Enough that it does not end by itself, and that the recording grows while it goes on.
 LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "2GB"}))
 EARLY_S = tuple(0.06 * i for i in range(16))
-END_S = 120  # of a machine that has other things to do
 AGAIN_S = 1.3  # what comes sooner is the same wish
 
 
@@ -27,7 +27,7 @@ def start(out, before=(), hangup=signal.SIG_DFL, program=ROCELAB):
 
 
 def begun(run, out):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > end:
             fail(f"the run ended or hangs before it could be ended: {run.communicate()}")
@@ -36,12 +36,12 @@ def begun(run, out):
 
 def ended(run, name):
     try:
-        return run.communicate(timeout=END_S)
+        return run.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         left = descendants(run.pid)
         for pid in [run.pid, *left]:
             os.kill(pid, signal.SIGKILL)
-        fail(f"{name}: it has not ended after {END_S} s: {left}")
+        fail(f"{name}: it has not ended after {PATIENCE_S} s: {left}")
 
 
 def in_order(run, out, name, code):
@@ -69,7 +69,7 @@ def one_signal():
 def by_timeout():
     """timeout(1) signals its child and then the group: the same wish twice."""
     out = scratch()
-    run = start(out, before=("timeout", "4"))
+    run = start(out, before=("timeout", str(4 * slowness() * (8 if SANITIZED else 1))))
     in_order(run, out, "timeout", 124)
 
 
@@ -109,7 +109,7 @@ def a_second_signal():
     stdout, stderr = ended(run, "second signal")
     check(run.returncode == 1, "second signal: exit code 1", (run.returncode, stderr))
     check(f"rocelab diagnose {out}" in stderr, "second signal: told what is left", stderr)
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE_S
     while [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()] and time.monotonic() < end:
         time.sleep(0.05)
     check(not [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()],
