@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""size.py ROOT: no file has more than 400 lines, and no function more than 60: between its braces in C, of its body in Python."""
+"""size.py ROOT: no file has more than 1,000 lines, and no function more than 60: between its braces in C, of its body in Python."""
 import ast
 import re
 import sys
 
 import source
 
-MOST_FUNCTION, MOST_FILE = 60, 400
+MOST_FUNCTION, MOST_FILE = 60, 1000
 
 
 def c_functions(text):
