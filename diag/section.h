@@ -28,8 +28,12 @@ struct claim {
 	uint32_t kind;                  /* enum claim_kind */
 	bool innocent;                  /* it is known that nothing in the network cost time */
 	double lost_ps, unexplained_ps; /* on the critical paths of all collectives, and what of it nobody explains */
-	double confidence; /* 0 to 1: of the time lost, how much findings explain that can be trusted, of all steps */
-	uint32_t slow;     /* steps */
+	/*
+	 * 0 to 1, of the word: guilty, as far as the finding that is borne out best is; innocent, the share of the steps that
+	 * were reported. 0 where neither is said: unknown is no word that one can be sure of.
+	 */
+	double confidence;
+	uint32_t slow; /* steps */
 	uint32_t unwatched;
 	double ack_share; /* CLAIM_ACKS: of a step's time, what ACKs may add */
 };

@@ -94,8 +94,8 @@ facts_reason(const struct verdict *v, char *buf)
 		say_fault(v, claim, buf);
 	else if (claim->kind == CLAIM_NO_EFFECT)
 		fmt_append(buf, FACTS_REASON,
-			   "%u of %u %s were slow; what was found had no effect on the time, and nothing "
-			   "explains what was lost.",
+			   "%u of %u %s were slow; leaving out any one of the findings would regain nothing, and too "
+			   "much is left that none of them explains.",
 			   claim->slow, v->run.nsteps, things(v));
 	else if (claim->kind == CLAIM_DOUBTED)
 		say_doubt(v, claim, buf);

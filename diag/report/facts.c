@@ -68,18 +68,12 @@ badness(const struct verdict *v, uint32_t index)
 {
 	const struct run_collective *collective = &v->run.collectives[index];
 	const struct vedrfolnir *own = vedrfolnir_of(v);
-	const struct waiting_graph *w;
-	uint64_t lost_ps = 0;
+	uint64_t exec_ps;
 
 	if (facts_alone(v, collective) || own == NULL)
 		return facts_excess(facts_took_ps(v, collective), collective->expect_ps);
-	w = &own->waiting[collective->in];
-	for (uint32_t i = 0; i < w->npath; i++) {
-		const struct run_step *step = &v->run.steps[w->path[i]];
-
-		lost_ps += step->collective == index ? (uint64_t)run_lost_ps(step) : 0;
-	}
-	return w->exec_ps != 0 ? (double)lost_ps / (double)w->exec_ps : 0;
+	exec_ps = own->waiting[collective->in].exec_ps;
+	return exec_ps != 0 ? own->budgets[index].lost_ps / (double)exec_ps : 0;
 }
 
 struct facts
@@ -279,71 +273,6 @@ facts_budget(const struct verdict *v, uint32_t collective)
 	return own != NULL && collective < v->run.ncollectives ? &own->budgets[collective] : NULL;
 }
 
-char *
-facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap)
-{
-	double lost_ps = 0;
-
-	for (uint32_t i = 0; i < finding->nparts; i++) {
-		const struct time_budget *budget = facts_budget(facts->v, finding->parts[i].collective);
-
-		lost_ps += budget != NULL ? budget->lost_ps : 0;
-	}
-	snprintf(buf, cap, "%s", fmt_time(facts->unit, (uint64_t)finding->critical_ps).text);
-	if (lost_ps > 0)
-		fmt_append(buf, cap, ", %.1f %% of what %s lost", 100 * finding->critical_ps / lost_ps,
-			   facts->v->run.ncollectives <= 1 ? "was"
-			   : finding->nparts == 1          ? "its collective"
-							   : "its collectives");
-	return buf;
-}
-
-#define PARTS_SHOWN 8 /* the page's data has all */
-
-static int
-cmp_part(const void *pa, const void *pb, void *arg)
-{
-	const struct finding *finding = arg;
-	const uint32_t *a = pa, *b = pb;
-	double x = finding->parts[*a].critical_ps, y = finding->parts[*b].critical_ps;
-
-	if (x != y)
-		return x > y ? -1 : 1;
-	return *a < *b ? -1 : 1;
-}
-
-char *
-facts_parts(const struct facts *facts, const struct finding *finding, char *buf, size_t cap)
-{
-	const struct run *run = &facts->v->run;
-	uint32_t *order = calloc((size_t)finding->nparts + 1, sizeof(*order)), named = RUN_NONE;
-
-	buf[0] = '\0';
-	for (uint32_t i = 0; i < finding->nparts && order != NULL; i++)
-		order[i] = i;
-	if (finding->nparts > 1 && order != NULL)
-		qsort_r(order, finding->nparts, sizeof(*order), cmp_part, (void *)finding);
-	for (uint32_t i = 0; i < finding->nparts && finding->nparts > 1 && order != NULL; i++) {
-		const struct finding_part *part = &finding->parts[order[i]];
-		const struct run_collective *c = &run->collectives[part->collective];
-
-		if (part->critical_ps <= 0)
-			break;
-		if (i == PARTS_SHOWN) {
-			fmt_append(buf, cap, " and more");
-			break;
-		}
-		fmt_append(buf, cap, "%s%s", i != 0 ? ", " : "", fmt_time(facts->unit, (uint64_t)part->critical_ps).text);
-		if (c->id != named)
-			fmt_append(buf, cap, " in %s", c->name);
-		if (!run_is_flows(c))
-			fmt_append(buf, cap, " iteration %u", c->iteration);
-		named = c->id;
-	}
-	free(order);
-	return buf;
-}
-
 bool
 facts_innocent(const struct verdict *v)
 {
@@ -352,29 +281,41 @@ facts_innocent(const struct verdict *v)
 	return claim != NULL && claim->innocent;
 }
 
-/* The list begins with what weighs most on the critical path. */
+/* The list begins with what weighs most. @param of  FINDING_OF_HOST: about hosts; 0: about the network */
 static const struct finding *
-first_finding(const struct verdict *v, bool host)
+first_of(const struct verdict *v, uint32_t of, bool any)
 {
-	for (uint32_t i = 0; i < v->nfindings; i++) {
-		uint32_t traits = v->findings[i].type->traits;
+	const struct finding *folded = NULL;
 
-		if ((traits & FINDING_UNTIMED) == 0 && ((traits & FINDING_OF_HOST) != 0) == host)
-			return &v->findings[i];
+	for (uint32_t i = 0; i < v->nfindings; i++) {
+		const struct finding *finding = &v->findings[i];
+
+		if ((finding->type->traits & FINDING_UNTIMED) != 0 ||
+		    (!any && (finding->type->traits & FINDING_OF_HOST) != of))
+			continue;
+		if (!facts_folded(finding))
+			return finding;
+		folded = folded != NULL ? folded : finding;
 	}
-	return NULL;
+	return folded;
+}
+
+const struct finding *
+facts_first(const struct verdict *v)
+{
+	return first_of(v, 0, true);
 }
 
 const struct finding *
 facts_root(const struct verdict *v)
 {
-	return first_finding(v, false);
+	return first_of(v, 0, false);
 }
 
 const struct finding *
 facts_host(const struct verdict *v)
 {
-	return first_finding(v, true);
+	return first_of(v, FINDING_OF_HOST, false);
 }
 
 double

@@ -84,15 +84,32 @@ bool facts_innocent(const struct verdict *v);
 uint32_t facts_costly(const struct verdict *v);
 /* How many of which it is known whether they do: those that come first. */
 uint32_t facts_timed(const struct verdict *v);
-/* "1.913 ms, 92.0 % of what was lost". @return buf */
+/* "1.913 ms, 92.0 % of what was lost": of the whole of facts_loss(), so that shares add up. @return buf */
 char *facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
 /* Its costliest parts: "1.056 ms in gradients iteration 1, 0.652 ms iteration 0"; those that cost nothing are left out; "": it has one only. @return buf */
 char *facts_parts(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
+/* Of what was lost: its parts, which add up to it. */
+struct facts_loss {
+	double lost_ps;                   /* what jobs would have taken less if no step had lost time */
+	double causes_ps, alone_ps;       /* explained by findings with an effect; by those without any */
+	double little_ps, unexplained_ps; /* by hosts late by too little to be named; by nothing */
+	uint32_t causes, alone;           /* how many findings have the first two */
+};
+struct facts_loss facts_loss(const struct verdict *v);
+/* " Of the 7.930 ms lost in all, ... is unexplained. Confidence that the network is guilty: 0.87.", behind what buf holds. */
+void facts_append_trust(const struct facts *facts, char *buf, size_t cap);
+/* How sure the verdict's word is. @return false: it is "unknown", of which nobody can be sure */
+bool facts_confidence(const struct verdict *v, double *confidence);
+/* A finding of less confidence is folded: counted and summed up, not told. */
+#define FACTS_FOLDED 0.3
+bool facts_folded(const struct finding *finding);
 /* What a collective lost, and what nobody explains of it; NULL: nobody was asked. */
 const struct time_budget *facts_budget(const struct verdict *v, uint32_t collective);
-/* The strongest finding about the network; NULL: none. */
+/* The strongest finding that is not folded, else the strongest; NULL: none. */
+const struct finding *facts_first(const struct verdict *v);
+/* The same of those about the network. */
 const struct finding *facts_root(const struct verdict *v);
-/* The strongest finding about a host; NULL: none. */
+/* The same of those about hosts. */
 const struct finding *facts_host(const struct verdict *v);
 bool facts_finding_has_step(const struct finding *finding, uint32_t step);
 /* Share of a contributor in the sum of all scores, 0..1. */

@@ -69,7 +69,6 @@ add_path(const struct run *run, const struct waiting_graph *w, struct job_facts 
 		uint64_t exec_ps = facts_exec_ps(step);
 
 		facts->path_ps += exec_ps;
-		facts->lost_ps += (uint64_t)run_lost_ps(step);
 		if (run_is_local(step))
 			facts->compute_ps += exec_ps;
 		else
@@ -85,6 +84,9 @@ job_facts(const struct verdict *v, uint32_t job, struct job_facts *facts)
 
 	*facts = (struct job_facts){ .iterations = of->niterations };
 	rc = list_parts(&v->run, of, facts);
+	for (uint32_t c = 0; c < v->run.ncollectives; c++)
+		if (run_job_of(&v->run, c) == of)
+			facts->lost_ps += (uint64_t)facts_budget(v, c)->lost_ps;
 	for (uint32_t i = of->first_iteration; rc == 0 && i < of->first_iteration + of->niterations; i++) {
 		const struct run_iteration *iteration = &v->run.iterations[i];
 

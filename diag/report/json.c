@@ -59,14 +59,17 @@ json_write(const struct verdict *v, FILE *to)
 static json_t *
 network(const struct verdict *v)
 {
-	const struct claim *claim = verdict_claim(v);
+	const struct facts_loss loss = facts_loss(v);
 	char reason[FACTS_REASON];
+	double confidence;
+	bool sure = facts_confidence(v, &confidence);
 
-	return json_pack("{s:b, s:s, s:o, s:o, s:o, s:o}", "innocent", claim != NULL && claim->innocent, "word",
-			 facts_word(v), "confidence", value_real(claim != NULL ? claim->confidence : 0), "lost_ns",
-			 value_ns(claim != NULL ? (uint64_t)claim->lost_ps : 0), "unexplained_ns",
-			 value_ns(claim != NULL ? (uint64_t)claim->unexplained_ps : 0), "reason",
-			 value_text(facts_reason(v, reason)));
+	return json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "innocent", facts_innocent(v), "word",
+			 facts_word(v), "confidence", sure ? value_real(confidence) : json_null(), "lost_ns",
+			 value_ns((uint64_t)loss.lost_ps), "explained_ns", value_ns((uint64_t)loss.causes_ps),
+			 "without_effect_ns", value_ns((uint64_t)loss.alone_ps), "late_little_ns",
+			 value_ns((uint64_t)loss.little_ps), "unexplained_ns", value_ns((uint64_t)loss.unexplained_ps),
+			 "reason", value_text(facts_reason(v, reason)));
 }
 
 static json_t *

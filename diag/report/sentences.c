@@ -248,23 +248,22 @@ say_late_start(const struct facts *facts, char *buf, size_t cap)
 			   fmt_time(facts->unit, late_ps).text);
 }
 
-/* "Iteration 0 of job train, 4 collectives over 16 ranks, took 85.497 ms; its critical path lost 10.224 ms, most in sum." */
+/* "Iteration 0 of job train, 4 collectives over 16 ranks, took 85.497 ms; it lost 10.224 ms of that, most in sum." */
 static char *
 job_headline(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
 	const struct run_collective *worst = &v->run.collectives[facts->worst];
 	const struct run_iteration *iteration = &v->run.iterations[worst->in];
-	const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[worst->in];
-	uint64_t lost_ps = 0;
+	double lost_ps = 0;
 
-	for (uint32_t i = 0; i < w->npath; i++)
-		lost_ps += (uint64_t)run_lost_ps(&v->run.steps[w->path[i]]);
+	for (uint32_t i = 0; i < iteration->ncollectives; i++)
+		lost_ps += facts_budget(v, iteration->first_collective + i)->lost_ps;
 	snprintf(buf, cap, "Iteration %u of job %s, %u collectives over %u ranks, took %s", iteration->iteration,
 		 v->run.jobs[iteration->job].name, iteration->ncollectives, worst->ranks,
 		 fmt_time(facts->unit, iteration->end_ps - iteration->start_ps).text);
-	if (lost_ps != 0)
-		fmt_append(buf, cap, "; its critical path lost %s, most in %s", fmt_time(facts->unit, lost_ps).text,
+	if (lost_ps > 0)
+		fmt_append(buf, cap, "; it lost %s of that, most in %s", fmt_time(facts->unit, (uint64_t)lost_ps).text,
 			   worst->name);
 	fmt_append(buf, cap, ".");
 	return buf;
@@ -309,32 +308,23 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	return buf;
 }
 
-static void
-append_trust(const struct facts *facts, char *buf, size_t cap)
-{
-	const struct claim *claim = verdict_claim(facts->v);
-	double lost_ps = claim != NULL ? claim->lost_ps : 0;
-
-	if (lost_ps > 0 && !claim->innocent)
-		fmt_append(buf, cap, " Of the %s lost%s, %s (%.1f %%) is unexplained.",
-			   fmt_time(facts->unit, (uint64_t)lost_ps).text, facts->v->run.ncollectives > 1 ? " in all" : "",
-			   fmt_time(facts->unit, (uint64_t)claim->unexplained_ps).text,
-			   100 * claim->unexplained_ps / lost_ps);
-	if (claim != NULL)
-		fmt_append(buf, cap, " Confidence: %.2f.", claim->confidence);
-}
-
 /* Faults of which nobody knows what they cost. */
 static void
 append_untimed(const struct verdict *v, char *buf, size_t cap)
 {
-	uint32_t timed = facts_timed(v);
+	const struct finding *first = NULL;
 	char sentence[FACTS_TEXT];
+	uint32_t count = 0;
 
-	if (timed < v->nfindings)
-		fmt_append(buf, cap, " Whatever it cost: %s%s.",
-			   facts_finding(v, &v->findings[timed], sentence, sizeof(sentence)),
-			   v->nfindings > timed + 1 ? ", and more" : "");
+	for (uint32_t i = facts_timed(v); i < v->nfindings; i++) {
+		if (facts_folded(&v->findings[i]))
+			continue;
+		first = first != NULL ? first : &v->findings[i];
+		count++;
+	}
+	if (first != NULL)
+		fmt_append(buf, cap, " Whatever it cost: %s%s.", facts_finding(v, first, sentence, sizeof(sentence)),
+			   count > 1 ? ", and more" : "");
 }
 
 char *
@@ -347,20 +337,20 @@ facts_conclusion(const struct facts *facts, char *buf, size_t cap)
 		snprintf(buf, cap, "%s%s",
 			 facts_innocent(v) ? "The network is innocent. " : "Whether the network is to blame is unknown. ",
 			 facts_reason(v, reason));
-		append_trust(facts, buf, cap);
+		facts_append_trust(facts, buf, cap);
 		append_untimed(v, buf, cap);
 		return buf;
 	}
-	facts_finding(v, &v->findings[0], buf, cap);
+	facts_finding(v, facts_first(v), buf, cap);
 	fmt_append(buf, cap, facts_costly(v) != 0 ? ": %s." : ", without effect on the time.",
-		   facts_cost(facts, &v->findings[0], reason, sizeof(reason)));
-	if (facts_root(v) != &v->findings[0]) { /* a slow host cost the critical path more */
+		   facts_cost(facts, facts_first(v), reason, sizeof(reason)));
+	if (facts_root(v) != facts_first(v)) { /* a slow host cost the critical path more */
 		char network[512];
 
 		fmt_append(buf, cap, " In the network: %s: %s.", facts_finding(v, facts_root(v), network, sizeof(network)),
 			   facts_cost(facts, facts_root(v), reason, sizeof(reason)));
 	}
-	append_trust(facts, buf, cap);
+	facts_append_trust(facts, buf, cap);
 	append_untimed(v, buf, cap);
 	return buf;
 }

@@ -116,35 +116,76 @@ write_finding(const struct text *text, uint32_t i)
 	set_style(text, STYLE_NONE);
 }
 
-static void
-write_costless(const struct text *text, uint32_t costly)
-{
-	const struct verdict *v = text->facts.v;
-	uint32_t timed = facts_timed(v);
-	char sentence[FACTS_TEXT];
+/* Findings of one group: those with an effect, or those without. */
+struct group {
+	uint32_t first, end; /* in verdict->findings */
+	bool costless;
+};
 
-	text_title(text, "Seen as well; leaving any one of these out alone would regain nothing");
-	for (uint32_t i = costly; i < timed && i < costly + TEXT_MAX_FINDINGS; i++) {
-		fprintf(text->to, "  %u. ", i + 1);
-		text_wrap(text, facts_finding(v, &v->findings[i], sentence, sizeof(sentence)), 5);
+static void
+write_one(const struct text *text, const struct group *group, uint32_t i)
+{
+	const struct finding *finding = &text->facts.v->findings[i];
+	char sentence[FACTS_TEXT], cost[64];
+
+	if (!group->costless) {
+		write_finding(text, i);
+		return;
 	}
-	if (timed > costly + TEXT_MAX_FINDINGS)
-		fprintf(text->to, "  ... and %u more, in report.html\n", timed - costly - TEXT_MAX_FINDINGS);
+	fprintf(text->to, "  %u. ", i + 1);
+	facts_finding(text->facts.v, finding, sentence, sizeof(sentence));
+	if (finding->critical_ps > 0)
+		fmt_append(sentence, sizeof(sentence), ": %s", facts_cost(&text->facts, finding, cost, sizeof(cost)));
+	text_wrap(text, sentence, 5);
+}
+
+/* "... and 65 more: 3.113 ms, in report.html" */
+static void
+write_rest(const struct text *text, const char *what, uint32_t count, double ps)
+{
+	if (count != 0)
+		fprintf(text->to, "  ... and %u %s: %s, in report.html\n", count, what,
+			fmt_time(text->facts.unit, (uint64_t)(ps + 0.5)).text);
+}
+
+static void
+write_group(const struct text *text, const struct group *group)
+{
+	uint32_t shown = 0, more = 0, folded = 0;
+	double more_ps = 0, folded_ps = 0;
+
+	for (uint32_t i = group->first; i < group->end; i++) {
+		const struct finding *finding = &text->facts.v->findings[i];
+
+		if (facts_folded(finding)) {
+			folded++;
+			folded_ps += finding->critical_ps;
+		} else if (shown == TEXT_MAX_FINDINGS) {
+			more++;
+			more_ps += finding->critical_ps;
+		} else {
+			write_one(text, group, i);
+			shown++;
+		}
+	}
+	write_rest(text, "more", more, more_ps);
+	write_rest(text, folded == 1 ? "of less than 0.3 confidence" : "of less than 0.3 confidence each", folded,
+		   folded_ps);
 }
 
 static void
 write_findings(const struct text *text)
 {
-	uint32_t costly = facts_costly(text->facts.v);
+	uint32_t costly = facts_costly(text->facts.v), timed = facts_timed(text->facts.v);
 
-	if (costly != 0)
+	if (costly != 0) {
 		text_title(text, "Root causes, by the time that they cost");
-	for (uint32_t i = 0; i < costly && i < TEXT_MAX_FINDINGS; i++)
-		write_finding(text, i);
-	if (costly > TEXT_MAX_FINDINGS)
-		fprintf(text->to, "  ... and %u more, in report.html\n", costly - TEXT_MAX_FINDINGS);
-	if (facts_timed(text->facts.v) > costly)
-		write_costless(text, costly);
+		write_group(text, &(struct group){ 0, costly, false });
+	}
+	if (timed > costly) {
+		text_title(text, "Seen as well; leaving any one of these out alone would regain nothing");
+		write_group(text, &(struct group){ costly, timed, true });
+	}
 }
 
 static void

@@ -96,7 +96,8 @@ put_finding(struct sharing *s, uint32_t index)
 					       .ps = ps,
 					       .owner = index,
 					       .part = claim->flow,
-					       .host = is_host(finding) };
+					       .host = is_host(finding),
+					       .found = true };
 	}
 }
 
@@ -152,7 +153,7 @@ static int
 share(struct sharing *s, struct err *err)
 {
 	struct vedrfolnir *own = s->section->own;
-	double hosts_ps = 0;
+	struct replay_together together = { 0 };
 	int ret = 0;
 
 	if (s->nclaims > 1)
@@ -162,9 +163,13 @@ share(struct sharing *s, struct err *err)
 
 		while (end < s->nclaims && job_of(s->run, s->run->steps[s->claims[end].step].collective) == job)
 			end++;
-		ret = replay_share(s->run, job, s->claims + i, end - i, &hosts_ps, err);
-		for (uint32_t c = i; c < end; c++)
-			own->budgets[s->run->steps[s->claims[c].step].collective].hosts_ps = hosts_ps;
+		ret = replay_share(s->run, job, s->claims + i, end - i, &together, err);
+		for (uint32_t c = i; c < end; c++) {
+			struct time_budget *budget = &own->budgets[s->run->steps[s->claims[c].step].collective];
+
+			budget->hosts_ps = together.hosts_ps;
+			budget->found_ps = together.found_ps;
+		}
 	}
 	return ret;
 }
@@ -208,8 +213,8 @@ struct judged {
 };
 
 /*
- * Where none regains anything alone, since each hides what another costs, it is all of them that do; unless it is what
- * nobody explains. So it is with hosts that are late: one step after the other a chain may wait for any of them.
+ * Where none regains anything alone, since each hides what another costs, it is all of them that do; unless what nobody
+ * explains regains more than they do together. So it is with hosts that are late: one step after the other a chain may wait for any of them.
  */
 static double
 effect_ps(const struct finding *finding, const struct time_budget *budget, const struct judged *judged)
@@ -224,6 +229,7 @@ static void
 judge(const struct run *run, struct section *section, struct judged *judged)
 {
 	struct vedrfolnir *own = section->own;
+	double together_ps;
 
 	for (uint32_t i = 0; i < run->nsteps; i++) {
 		struct time_budget *budget = &own->budgets[run->steps[i].collective];
@@ -232,7 +238,8 @@ judge(const struct run *run, struct section *section, struct judged *judged)
 	}
 	for (uint32_t i = 0; i < run->ncollectives; i++) {
 		own->budgets[i].least_ps = least_ps(run, &run->collectives[i], own->budgets[i].least_ps);
-		judged[i].any_alone = own->budgets[i].hidden_ps > own->budgets[i].least_ps;
+		together_ps = fmin(own->budgets[i].found_ps, own->budgets[i].explained_ps);
+		judged[i].any_alone = own->budgets[i].hidden_ps > fmax(own->budgets[i].least_ps, together_ps);
 	}
 	for (uint32_t i = 0; i < section->nfindings; i++) {
 		const struct finding *finding = &section->findings[i];

@@ -139,13 +139,18 @@ is_nothing(const struct run *run, const struct finding *finding)
 void
 conclude_findings(const struct run *run, struct section *section)
 {
+	struct vedrfolnir *own = section->own;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < section->nfindings; i++) {
-		if (is_nothing(run, &section->findings[i]))
-			finding_fini(&section->findings[i]);
-		else
-			section->findings[kept++] = section->findings[i];
+		struct finding *finding = &section->findings[i];
+
+		if (!is_nothing(run, finding)) {
+			section->findings[kept++] = *finding;
+			continue;
+		}
+		own->budgets[finding->collective].little_ps += finding->critical_ps;
+		finding_fini(finding);
 	}
 	section->nfindings = kept;
 	for (uint32_t i = 0; i < section->nfindings; i++) {
@@ -158,29 +163,15 @@ conclude_findings(const struct run *run, struct section *section)
 }
 
 /*
- * Of the time lost, what findings explain, as far as they are borne out, whichever of them has it; all of it where nothing
- * of weight was lost. What was not reported may have been anything.
- */
-static double
-confidence(const struct run *run, const struct section *section, const struct claim *claim, double rtt_ps)
-{
-	double borne_ps = 0;
-
-	for (uint32_t i = 0; i < section->nfindings; i++)
-		borne_ps += section->findings[i].critical_ps * section->findings[i].borne_out;
-	if (claim->innocent || claim->lost_ps <= rtt_ps)
-		return reported_share(run, 0, run->nsteps);
-	return fmin(1, borne_ps / claim->lost_ps) * reported_share(run, 0, run->nsteps);
-}
-
-/*
  * Does a finding say more likely than not that the network is at fault? Where some have an effect, one of these; where none
  * has, they do not if time is left that they do not explain.
+ * @param sure  set: how far that finding is borne out which is best
  */
 static enum claim_kind
-blame(const struct section *section, bool left)
+blame(const struct section *section, bool left, double *sure)
 {
-	bool effect = false, trusted[2] = { false, false };
+	bool effect = false;
+	double most[2] = { 0, 0 };
 
 	for (uint32_t i = 0; i < section->nfindings; i++) {
 		const struct finding *finding = &section->findings[i];
@@ -188,11 +179,12 @@ blame(const struct section *section, bool left)
 		if ((finding->type->traits & FINDING_OF_HOST) != 0)
 			continue;
 		effect |= !finding->costless;
-		trusted[!finding->costless] |= finding->borne_out > CONCLUDE_LIKELY;
+		most[!finding->costless] = fmax(most[!finding->costless], finding->borne_out);
 	}
+	*sure = most[effect];
 	if (!effect && left)
 		return CLAIM_NO_EFFECT;
-	return trusted[effect] ? CLAIM_FAULT : CLAIM_DOUBTED;
+	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_DOUBTED;
 }
 
 struct claim
@@ -202,6 +194,7 @@ conclude(const struct run *run, const struct section *section)
 	double rtt_ps = base_rtt_ps(run);
 	struct claim claim = { .ack_share = ack_share(run) };
 	uint32_t done = 0, unexplained = 0;
+	double sure = 0;
 
 	for (uint32_t i = 0; i < run->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
@@ -215,9 +208,8 @@ conclude(const struct run *run, const struct section *section)
 	}
 	too_much = sum_up(run, section->own, &claim, rtt_ps);
 	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
-	claim.confidence = confidence(run, section, &claim, rtt_ps);
 	if (network)
-		claim.kind = blame(section, claim.unexplained_ps > rtt_ps);
+		claim.kind = blame(section, claim.unexplained_ps > rtt_ps, &sure);
 	else if (done == 0)
 		claim.kind = CLAIM_NOTHING_DONE;
 	else if (claim.slow == 0 && too_much)
@@ -232,5 +224,9 @@ conclude(const struct run *run, const struct section *section)
 		claim.kind = CLAIM_UNWATCHED;
 	else
 		claim.kind = unexplained == 0 ? CLAIM_ACKS : CLAIM_NO_SIGN;
+	if (claim.innocent)
+		claim.confidence = reported_share(run, 0, run->nsteps);
+	else
+		claim.confidence = claim.kind == CLAIM_FAULT ? sure : 0;
 	return claim;
 }

@@ -126,7 +126,9 @@ struct vedrfolnir_step {
 struct time_budget {
 	double lost_ps, explained_ps;
 	double hidden_ps; /* without what nobody explains alone it would have lost so much less */
+	double little_ps; /* of explained_ps, that of hosts which were late by too little to be a finding */
 	double hosts_ps;  /* without the lateness of all hosts the job would take so much less */
+	double found_ps;  /* without what all findings explain the job would take so much less */
 	double least_ps;  /* what explains less than that is without effect */
 };
 

@@ -218,40 +218,49 @@ share_by_orders(struct replay *r)
 	}
 }
 
-static void
-move_hosts(struct replay *r, double sign)
+/* Leaves out what findings explain, or of it the lateness of hosts alone. @return what the job regains */
+static double
+without_ps(struct replay *r, bool hosts, double all_ps)
 {
-	for (uint32_t i = 0; i < r->first[r->nslots]; i++) {
-		const struct replay_claim *claim = &r->claims[r->by_slot[i]];
+	double regained_ps = 0;
+	uint32_t last;
 
-		r->graph.nodes[node_of(r, claim)].less_ps += claim->host ? sign * claim->ps : 0;
+	for (int sign = 1; sign >= -1; sign -= 2) {
+		for (uint32_t i = 0; i < r->first[r->nslots]; i++) {
+			const struct replay_claim *claim = &r->claims[r->by_slot[i]];
+
+			r->graph.nodes[node_of(r, claim)].less_ps +=
+				(hosts ? claim->host : claim->found) ? sign * claim->ps : 0;
+		}
+		if (sign > 0)
+			regained_ps = all_ps - replay_graph_end_ps(&r->graph, &last);
 	}
+	return fmax(0, regained_ps);
 }
 
 /* What the job regains without each alone, if it is as it was; of a slot of many players, without all of these. */
 static void
-regain(struct replay *r, double *without_ps, double *hosts_ps)
+regain(struct replay *r, double *end_ps, struct replay_together *together)
 {
 	double all_ps;
 	uint32_t last;
 
 	for (uint32_t slot = 0; slot < r->nslots; slot++) {
 		move(r, slot, 1);
-		without_ps[slot] = replay_graph_end_ps(&r->graph, &last);
+		end_ps[slot] = replay_graph_end_ps(&r->graph, &last);
 		move(r, slot, -1);
 	}
-	move_hosts(r, 1);
-	*hosts_ps = -replay_graph_end_ps(&r->graph, &last);
-	move_hosts(r, -1);
 	all_ps = replay_graph_end_ps(&r->graph, &last);
-	*hosts_ps = fmax(0, *hosts_ps + all_ps);
+	together->hosts_ps = without_ps(r, true, all_ps);
+	together->found_ps = without_ps(r, false, all_ps);
+	all_ps = replay_graph_end_ps(&r->graph, &last);
 	for (uint32_t slot = 0; slot < r->nslots; slot++)
-		give(r, slot, last, 0, all_ps - without_ps[slot]);
+		give(r, slot, last, 0, all_ps - end_ps[slot]);
 }
 
 /* All claims are left out at first, and back at last. @return 0 or -ENOMEM */
 static int
-share(struct replay *r, uint32_t nplayers, double *hosts_ps, struct err *err)
+share(struct replay *r, uint32_t nplayers, struct replay_together *together, struct err *err)
 {
 	struct total *totals = run_alloc(nplayers, sizeof(*totals), err);
 	double *end_ps = run_alloc((size_t)1 << EXACT_PLAYERS, sizeof(*end_ps), err);
@@ -269,7 +278,7 @@ share(struct replay *r, uint32_t nplayers, double *hosts_ps, struct err *err)
 			share_exactly(r, end_ps);
 		else
 			share_by_orders(r);
-		regain(r, end_ps, hosts_ps);
+		regain(r, end_ps, together);
 	}
 	free(totals);
 	free(end_ps);
@@ -293,8 +302,8 @@ number_players(struct replay_claim *claims, uint32_t count)
 }
 
 int
-replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count, double *hosts_ps,
-	     struct err *err)
+replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count,
+	     struct replay_together *together, struct err *err)
 {
 	uint32_t nplayers;
 	struct replay r = { .run = run, .claims = claims, .count = count };
@@ -306,7 +315,7 @@ replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, u
 	for (uint32_t i = 0; i < count; i++)
 		claims[i].share_ps = claims[i].regained_ps = is_alone(&r, &claims[i]) ? claims[i].ps : 0;
 	if (ret == 0)
-		ret = share(&r, nplayers, hosts_ps, err);
+		ret = share(&r, nplayers, together, err);
 	for (uint32_t i = 0; i < count; i++)
 		claims[i].share_ps = rint(claims[i].share_ps); /* sums of parts are not exact */
 	for (uint32_t i = 0; ret == 0 && i < count; i++)

@@ -17,9 +17,16 @@ struct replay_claim {
 	uint32_t player;      /* which cause: any number that is its own; the call numbers them anew */
 	uint32_t owner, part; /* the caller's */
 	bool host;            /* a host's lateness: hosts wait for each other, and may cost only together */
+	bool found;           /* a finding's, not what nobody explains */
 	double ps;            /* of its lost time (run_lost_ps()); of all causes together at most that */
 	double share_ps;      /* result */
 	double regained_ps; /* result: without its player alone the job would take so much less, of which this claim's part */
+};
+
+/* What the job would regain without several causes at once. */
+struct replay_together {
+	double hosts_ps; /* without the lateness of all hosts */
+	double found_ps; /* without all that findings explain */
 };
 
 /*
@@ -28,8 +35,8 @@ struct replay_claim {
  * @param job       index into run.jobs: every claim is of one of its steps
  * @param claims    [count] sorted by the call; results are set. The sum of share_ps is the job's time as it was less the
  *                  time without all of them
- * @param hosts_ps  set: without the lateness of all hosts together the job would take so much less
+ * @param together  set
  * @return 0, or -ENOMEM with err
  */
-int replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count, double *hosts_ps,
-		 struct err *err);
+int replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count,
+		 struct replay_together *together, struct err *err);

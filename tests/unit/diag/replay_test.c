@@ -23,7 +23,7 @@ static struct {
 	uint32_t depends[MAX_STEPS];
 } rig;
 
-static double hosts_ps; /* of the latest share() */
+static struct replay_together together; /* of the latest share() */
 
 static void
 begin(void)
@@ -76,7 +76,7 @@ share(struct replay_claim *claims, uint32_t count)
 {
 	struct err err = { 0 };
 
-	assert_int_equal(replay_share(&rig.run, 0, claims, count, &hosts_ps, &err), 0);
+	assert_int_equal(replay_share(&rig.run, 0, claims, count, &together, &err), 0);
 }
 
 /* One after the other: each cost what it claims. */
@@ -107,7 +107,7 @@ test_side_by_side(void **state)
 	share(claims, 2);
 	assert_true(claims[0].share_ps == 550 && claims[0].regained_ps == 100);
 	assert_true(claims[1].share_ps == 450 && claims[1].regained_ps == 0);
-	assert_true(hosts_ps == 1000);
+	assert_true(together.hosts_ps == 1000);
 }
 
 /* What is off the way that takes longest, whatever is left out, costs nothing. */

@@ -247,6 +247,7 @@ add_finding(struct verdict *v, const struct finding_type *type, const char *root
 	uint32_t steps[2] = { first, first + 1 };
 
 	f->type = type;
+	f->confidence = f->borne_out = 1;
 	snprintf(f->root, sizeof(f->root), "%s", root);
 	f->root_port = ports[1];
 	f->ports = halted != NULL ? list(&f->nports, 2, ports) : list(&f->nports, 1, &ports[1]);
@@ -358,6 +359,6 @@ fixture_case(void)
 	add_findings(v);
 	add_contributors(v);
 	add_events(v);
-	v->sections[0].claim = (struct claim){ .kind = CLAIM_FAULT, .slow = 6 };
+	v->sections[0].claim = (struct claim){ .kind = CLAIM_FAULT, .slow = 6, .confidence = 1 };
 	return v;
 }
