@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/blame_job.h"
 #include "cli/blame_report.h"
 #include "cli/command.h"
 #include "cli/eval_args.h"
@@ -30,7 +31,8 @@ struct blame {
 	char config[PATH_MAX + 16];
 	const char *without[SUSPECT_MAX], *with[SUSPECT_MAX];
 	size_t nwithout, nwith;
-	const char *of; /* name of the job whose time counts */
+	const char *of;  /* name of the job whose time counts, "all" */
+	json_t *results; /* of --json: one of each job */
 	uint32_t jobs;
 	const char *out;
 	bool json;
@@ -43,7 +45,11 @@ static const struct argp_option options[] = {
 	{ "with", 'W', "PATH=VALUE", 0,
 	  "Try a remedy as well: what would be regained if this key had this value, as --set takes it; may be given again",
 	  0 },
-	{ "of", 'O', "JOB", 0, "Whose time is to be regained (default: the first job's)", 0 },
+	{ "of", 'O', "JOB", 0,
+	  "Whose time is to be regained; \"all\": every job's, one after the other (default: of a run's folder the job "
+	  "that its "
+	  "verdict's headline speaks of, else the first)",
+	  0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
 	{ "out", 'o', "DIR", 0, "Where results are kept (default out/blame/NAME); goes on with what is there", 0 },
 	{ "json", 'J', NULL, 0, "Print blame.json instead of a table", 0 },
@@ -102,7 +108,7 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO|DIR",
-	.doc = "Runs a scenario, or that of an earlier run's folder, again without each suspect, and tells how much time "
+	.doc = "Runs a scenario, or that of an earlier run's folder, again without each suspect, and reports how much time "
 	       "each "
 	       "cost, beside what the diagnosis claimed.\v"
 	       "Of up to 6 suspects every set is left out once, which gives each its Shapley share; of more, each alone. "
@@ -125,24 +131,6 @@ default_out(const char *path, char *buf, size_t cap)
 	if (len > 4 && strncmp(base + len - 4, ".cfg", 4) == 0)
 		len -= 4;
 	snprintf(buf, cap, "out/blame/%.*s", (int)len, base);
-}
-
-/* The job whose time counts. @return 0 or -EINVAL with err */
-static int
-choose_job(const struct blame *blame, const struct scenario *scenario, uint32_t *job, struct err *err)
-{
-	const struct workload *workload = scenario->workload;
-
-	for (*job = 0; *job < workload->njobs; ++*job)
-		if (blame->of != NULL ? strcmp(workload->jobs[*job].name, blame->of) == 0 : workload->jobs[*job].enabled)
-			break;
-	if (*job == workload->njobs && blame->of != NULL)
-		return err_set(err, -EINVAL, "--of %s: no job of %s is called so", blame->of, blame->options.path);
-	if (*job == workload->njobs)
-		return err_set(err, -EINVAL, "%s has no job: there is no time to be regained", blame->options.path);
-	return workload->jobs[*job].enabled
-		       ? 0
-		       : err_set(err, -EINVAL, "--of %s: it is not enabled, and takes no time", blame->of);
 }
 
 static int
@@ -228,8 +216,7 @@ check_same(const char *was, const char *is, struct err *err)
 }
 
 static int
-tell(const struct blame *blame, const struct rerun_case *c, const struct rerun_truth *truth, const char *job,
-     struct err *err)
+tell(struct blame *blame, const struct rerun_case *c, const struct rerun_truth *truth, const char *job, struct err *err)
 {
 	struct claims claims;
 	struct blame_report report = { c, truth, &claims, job };
@@ -245,8 +232,8 @@ tell(const struct blame *blame, const struct rerun_case *c, const struct rerun_t
 	claims_read(verdict, &c->suspects, c->job, &claims);
 	json_decref(verdict);
 	root = blame_json(&report);
-	if (blame->json && root != NULL)
-		json_dumpf(root, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	if (blame->results != NULL && root != NULL)
+		json_array_append(blame->results, root);
 	ret = output_json(root, c->dir, "blame.json", err);
 	if (ret == 0 && !blame->json)
 		blame_print(&report, stdout);
@@ -255,7 +242,7 @@ tell(const struct blame *blame, const struct rerun_case *c, const struct rerun_t
 
 /* @return how many runs broke, or negative errno with err */
 static int
-rerun(const struct blame *blame, const struct rerun_case *c, uint64_t seed, const char *job, struct err *err)
+rerun(struct blame *blame, const struct rerun_case *c, uint64_t seed, const char *job, struct err *err)
 {
 	struct store *store = open_store(c->dir, c, seed, err);
 	struct reruns reruns = { store, c, 1, blame->jobs };
@@ -272,35 +259,67 @@ rerun(const struct blame *blame, const struct rerun_case *c, uint64_t seed, cons
 	return ret;
 }
 
+/* @param dir  where the job's results go  @return how many runs broke, or negative errno with err */
 static int
-blame_in(const char *dir, const struct blame *blame, struct err *err)
+blame_job(const char *dir, struct blame *blame, const struct scenario *scenario, uint32_t job, struct err *err)
+{
+	struct rerun_case c = {
+		.family = "blame", .scenario = blame->config, .dir = dir, .loaded = scenario, .job = job, .diagnose = true
+	};
+	int ret = find_suspects(blame, scenario, &c, err);
+
+	if (ret == 0)
+		ret = rerun_case_init(&c, err);
+	if (ret == 0)
+		ret = rerun(blame, &c, (uint64_t)scenario->root.seed, scenario->workload->jobs[job].name, err);
+	rerun_case_fini(&c);
+	return ret;
+}
+
+/* Each job in a folder of its own. @return how many runs broke, or negative errno with err */
+static int
+blame_all(const char *dir, struct blame *blame, const struct scenario *scenario, struct err *err)
+{
+	const struct workload *workload = scenario->workload;
+	int broken = 0, ret = 0;
+
+	for (uint32_t j = 0; ret >= 0 && j < workload->njobs; j++) {
+		char own[PATH_MAX + 32];
+
+		if (!workload->jobs[j].enabled)
+			continue;
+		snprintf(own, sizeof(own), "%s/job-%u", dir, j);
+		if (!blame->json && j != 0)
+			putchar('\n');
+		ret = run_dir_make(own, err);
+		ret = ret < 0 ? ret : blame_job(own, blame, scenario, j, err);
+		broken += ret > 0 ? ret : 0;
+	}
+	return ret < 0 ? ret : broken;
+}
+
+static int
+blame_in(const char *dir, struct blame *blame, struct err *err)
 {
 	struct scenario *scenario = scenario_load(&blame->options, err);
-	struct rerun_case c = {
-		.family = "blame", .scenario = blame->config, .dir = dir, .loaded = scenario, .diagnose = true
-	};
-	char job[64] = "";
-	uint64_t seed;
+	uint32_t job = 0;
+	bool all;
 	int ret;
 
 	if (scenario == NULL)
 		return -EINVAL;
-	seed = (uint64_t)scenario->root.seed;
-	ret = choose_job(blame, scenario, &c.job, err);
-	if (ret == 0)
-		ret = find_suspects(blame, scenario, &c, err);
+	all = blame_job_is_all(blame->of, scenario);
+	ret = all ? 0 : blame_job_choose(blame->run, blame->of, scenario, &job, err);
 	if (ret == 0)
 		ret = check_remedies(blame, err);
 	if (ret == 0)
-		ret = rerun_case_init(&c, err);
-	if (ret == 0) {
-		snprintf(job, sizeof(job), "%s", scenario->workload->jobs[c.job].name);
 		ret = output_config(scenario, dir, err);
-	}
-	scenario_destroy(scenario);
 	if (ret == 0)
-		ret = rerun(blame, &c, seed, job, err);
-	rerun_case_fini(&c);
+		ret = all ? blame_all(dir, blame, scenario, err) : blame_job(dir, blame, scenario, job, err);
+	scenario_destroy(scenario);
+	if (blame->results != NULL && ret >= 0)
+		json_dumpf(all ? blame->results : json_array_get(blame->results, 0), stdout,
+			   JSON_INDENT(1) | JSON_PRESERVE_ORDER);
 	return ret;
 }
 
@@ -345,7 +364,9 @@ command_blame(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	snprintf(blame.config, sizeof(blame.config), "%s/" RUN_CONFIG, dir.path);
+	blame.results = blame.json ? json_array() : NULL;
 	ret = blame_in(dir.path, &blame, &err);
+	json_decref(blame.results);
 	run_dir_close(&dir);
 	return eval_args_exit(ret, &err);
 }

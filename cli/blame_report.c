@@ -63,7 +63,7 @@ blame_print(const struct blame_report *report, FILE *to)
 	const struct rerun_truth *truth = report->truth;
 	struct libscols_table *table = scols_new_table();
 
-	fprintf(to, "%s ", report->job);
+	fprintf(to, "Job %s ", report->job);
 	print_time("took", truth->base_ns, truth->base_complete, to);
 	print_time("; without any suspect", truth->all_ns, truth->all_complete, to);
 	fprintf(to, ". %llu runs.\n\n", (unsigned long long)rerun_sets(report->c));

@@ -6,7 +6,7 @@
 #include "diag/finding.h"
 #include "diag/run/run.h"
 
-#define VERDICT_SCHEMA_VERSION 3
+#define VERDICT_SCHEMA_VERSION 4
 
 struct verdict {
 	struct run run;

@@ -8,6 +8,7 @@
 #include "diag/report/flows.h"
 #include "diag/report/value.h"
 
+static json_t *headline(const struct verdict *v);
 static json_t *network(const struct verdict *v);
 static json_t *collectives(const struct verdict *v);
 static json_t *findings(const struct verdict *v);
@@ -25,8 +26,9 @@ json_document(const struct verdict *v)
 		json_pack("{s:i, s:[], s:o, s:o, s:[], s:o, s:[], s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
 			  "jobs", "collectives", collectives(v), "network", network(v), "critical_path", "findings",
 			  findings(v), "contributors", "overhead", overhead(v), "evidence", evidence(v));
-	int rc = root != NULL ? 0 : -ENOMEM;
+	int rc = root != NULL ? json_object_set_new(root, "headline", headline(v)) : -ENOMEM;
 
+	rc = rc == 0 ? 0 : -ENOMEM;
 	if (rc == 0 && flows_alone(v))
 		rc = json_object_set_new(root, "flows", flows_json(v)) == 0 ? 0 : -ENOMEM;
 	if (rc == 0 && v->prefixes != 0)
@@ -54,6 +56,18 @@ json_write(const struct verdict *v, FILE *to)
 	rc = json_dumpf(root, to, JSON_INDENT(2));
 	json_decref(root);
 	return rc == 0 && fputc('\n', to) != EOF ? 0 : -EIO;
+}
+
+/* The report's first sentences, and the collective that they speak of; null: of none. */
+static json_t *
+headline(const struct verdict *v)
+{
+	struct facts facts = facts_of(v);
+	char text[FACTS_TEXT], conclusion[FACTS_TEXT];
+
+	return json_pack("{s:o, s:o, s:o}", "of", facts.worst != RUN_NONE ? value_collective(v, facts.worst) : json_null(),
+			 "text", value_text(facts_headline(&facts, text, sizeof(text))), "conclusion",
+			 value_text(facts_conclusion(&facts, conclusion, sizeof(conclusion))));
 }
 
 static json_t *

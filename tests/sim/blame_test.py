@@ -89,6 +89,23 @@ faults = ( { kind = "loss"; port = "l0:4"; rate = 0.1; }, { kind = "slow-host"; 
     check(list(suspects(other)) == ["job@train"] and other["job"] == "shuffle", "kinds: another job's time", other)
 
 
+def whose():
+    """Of a run's folder the job that its headline speaks of, not the first; --of all takes every job."""
+    text = FABRIC + """
+jobs = ( { name = "quiet"; ranks = [ "h2", "h3" ]; collectives = ( { op = "allgather"; bytes = "1MB"; } ); },
+         { name = "hit"; ranks = [ "h0", "h4" ]; collectives = ( { op = "allgather"; bytes = "8MB"; } ); } );
+flows = ( { src = "h1"; dst = "h4"; sport = 1; bytes = "9MB"; } );
+"""
+    run = rocelab(scenario_file(text))
+    spoken = run.verdict["headline"]
+    check(spoken["of"]["job"] == 1 and spoken["text"] in " ".join(run.report.split()), "whose: the headline is of the second job", spoken)
+    done, result = blame(run.dir)
+    check(result["job"] == "hit" and "Job hit took" in done.stdout, "whose: and blame speaks of the same", result)
+    check(blame(run.dir, "--of", "quiet")[1]["job"] == "quiet", "whose: unless another one is asked for")
+    done, _ = blame(run.dir, "--of", "all", "--json")
+    check([one["job"] for one in json.loads(done.stdout)] == ["quiet", "hit"], "whose: all are every job", done.stdout)
+
+
 def unfinished():
     """A job that is never done counts to the run's end, and that is told."""
     text = FABRIC + RING + """
@@ -140,6 +157,7 @@ def interrupted():
 
 case_study()
 kinds()
+whose()
 unfinished()
 bad_input()
 interrupted()
