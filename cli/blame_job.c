@@ -44,9 +44,8 @@ blame_job_choose(const char *run, const char *of, const struct scenario *scenari
 		return err_set(err, -EINVAL, "--of %s: no job of the scenario has this name", of);
 	if (*job == workload->njobs)
 		return err_set(err, -EINVAL, "the scenario has no job: there is no time to be regained");
-	return workload->jobs[*job].enabled
-		       ? 0
-		       : err_set(err, -EINVAL, "--of %s: it is not enabled, and takes no time", of);
+	return workload->jobs[*job].enabled ? 0
+					    : err_set(err, -EINVAL, "--of %s: it is not enabled, and takes no time", of);
 }
 
 bool
