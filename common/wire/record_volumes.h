@@ -86,6 +86,9 @@ struct rec_volume_alarm {
 	uint32_t drop_ppm;          /* share of packets that the link lost, */
 	uint32_t low_ppm, high_ppm; /* and its interval at 95 % */
 	uint32_t dispersion_ppm;    /* variance over mean of counts, as the other ports have it */
+	uint32_t noise;             /* enum rec_noise, of the senders concerned: the least known */
+	uint32_t reserved;
+	uint64_t reference_packets; /* counted at the other ports, from which `expected` is derived */
 };
 
 #define REC_VOLUME_ALARM_FIELDS(F, T)                                                                                      \
@@ -102,20 +105,26 @@ struct rec_volume_alarm {
 	F(T, 80, drop_ppm, RANGE(0, REC_PPM))                                                                              \
 	F(T, 84, low_ppm, RANGE(0, REC_PPM))                                                                               \
 	F(T, 88, high_ppm, RANGE(0, REC_PPM))                                                                              \
-	F(T, 92, dispersion_ppm, ANY)
+	F(T, 92, dispersion_ppm, ANY)                                                                                      \
+	F(T, 96, noise, ENUM(REC_NOISES))                                                                                  \
+	F(T, 100, reserved, ZERO)                                                                                          \
+	F(T, 104, reference_packets, COUNT)
 #define REC_VOLUME_ALARM_KEY(K, T)
 
 REC_VOLUME_ALARM_FIELDS(WIRE_AT, rec_volume_alarm)
-WIRE_SIZE(rec_volume_alarm, 96)
+WIRE_SIZE(rec_volume_alarm, 112)
 
-/* An iteration, or one sender's part of it, that was not compared. */
+/*
+ * An iteration, or one sender's part of it, that was not compared. REC_FLAW_SHARED: it was; but what this switch sent up
+ * meanwhile had others' data in its class, so that other switches cannot trust how it was spread.
+ */
 struct rec_volume_flaw {
 	struct rec_hdr hdr;
-	uint32_t sender; /* REC_NONE: all of it */
-	uint32_t iteration;
-	uint32_t flaw; /* enum rec_flaw */
+	uint32_t sender;    /* REC_NONE: all of it */
+	uint32_t iteration; /* of REC_FLAW_SHARED REC_NONE: no iteration was ever counted here */
+	uint32_t flaw;      /* enum rec_flaw */
 	uint32_t reserved;
-	uint64_t predicted, seen; /* bytes of the sender, by all ports */
+	uint64_t predicted, seen; /* bytes of the sender, by all ports; of REC_FLAW_SHARED: sent up, measured and others' */
 };
 
 #define REC_VOLUME_FLAW_FIELDS(F, T)                                                                                       \

@@ -31,16 +31,26 @@ enum rec_detector { REC_DETECTORS(ENUM_VALUE) };
 
 enum rec_loss_place { REC_LOSS_PLACES(ENUM_VALUE) };
 
+/* How well the noise of spraying is known at a port. Value, name, meaning. */
+#define REC_NOISES(ROW)                                                                                                    \
+	ROW(REC_NOISE_UNKNOWN, 0, "unknown") /* too few ports to learn it from */                                          \
+	ROW(REC_NOISE_LEARNED, 1, "learned") /* from the other ports */                                                    \
+	ROW(REC_NOISE_RANDOM, 2, "random")   /* packets choose by themselves: binomial */
+
+enum rec_noise { REC_NOISES(ENUM_VALUE) };
+
 /* Why volumes were not compared with a prediction: an assumption did not hold. Value, name, in a sentence. */
 #define REC_VOLUME_FLAWS(ROW)                                                                                              \
-	ROW(REC_FLAW_TAGS, 0, "tags", "tags of several iterations came at a time: is more than one collective measured?")  \
+	ROW(REC_FLAW_TAGS, 0, "tags",                                                                                      \
+	    "tags of several iterations arrived at a time: is more than one collective measured?")                         \
 	ROW(REC_FLAW_SENDERS, 1, "senders", "more leaves sent than the monitor has room for (flowpulse.senders)")          \
 	ROW(REC_FLAW_ROUTES, 2, "routes", "routes changed meanwhile")                                                      \
-	ROW(REC_FLAW_OVERLAP, 3, "overlap", "iterations followed each other faster than they could be told apart")         \
+	ROW(REC_FLAW_OVERLAP, 3, "overlap", "iterations followed each other too fast to be counted apart")                 \
 	ROW(REC_FLAW_UNKNOWN, 4, "unknown", "nothing was predicted of the sender")                                         \
-	ROW(REC_FLAW_DEMAND, 5, "demand", "all ports together saw another volume of the sender than was to come")          \
-	ROW(REC_FLAW_UNEVEN, 6, "uneven",                                                                                  \
-	    "its packets were spread so unevenly that a fault cannot be told: does its leaf send to others at a time?")    \
-	ROW(REC_FLAW_FEW, 7, "few", "it comes by too few ports to tell what is missing at one by the others")
+	ROW(REC_FLAW_DEMAND, 5, "demand", "all ports together received another volume of the sender than predicted")       \
+	ROW(REC_FLAW_UNEVEN, 6, "uneven", "packets of a sender were spread too unevenly for a fault to stand out")         \
+	ROW(REC_FLAW_FEW, 7, "few", "a sender arrives by too few ports to compare one with the others")                    \
+	ROW(REC_FLAW_SHARED, 8, "shared",                                                                                  \
+	    "other data of the measured class leaves the switch by the same ports, and spraying evens out the sum")
 
 enum rec_flaw { REC_VOLUME_FLAWS(ENUM_VALUE) };

@@ -11,6 +11,7 @@
 #include "common/tail.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
+#include "diag/flowpulse/judged.h"
 #include "diag/flowpulse/links.h"
 #include "diag/flowpulse/rates.h"
 #include "diag/run/fill.h"
@@ -18,6 +19,7 @@
 #define LEANING 1.0      /* variance over mean of counts: of packets that choose by themselves it is no more */
 #define LEANING_STRAYS 2 /* standard deviations of its estimate, by which that may be more by chance */
 #define FEWEST_PORTS 4   /* of which noise is learned */
+#define BY_CHANCE 1e-5   /* faults that chance alone may make in a run */
 #define RECURS 3         /* iterations with alarms of packets that lean, which one cause may have in two */
 
 enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE, SAYS_WAY };
@@ -48,19 +50,26 @@ static const struct finding_type silent_fault = {
 
 /* ---- findings ---- */
 
-/* That it is no noise: of all that was compared, something would be as far off by chance as rarely. */
+/*
+ * @return at how many places something as far off is expected by chance (Bonferroni): of all that was compared, unless hosts sent
+ *         packets again, which they did because some were lost
+ */
+static double
+chance(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
+{
+	double compared = 0;
+
+	for (uint32_t i = 0; i < own->nmonitors && lost->is_unbounded; i++)
+		compared += (double)own->monitors[i].compared * own->monitors[i].ports * (own->monitors[i].senders + 1.0);
+	return fmax(1, compared) * tail_normal(fault->drop * lost->expected / sqrt(fmax(1, lost->dispersion)));
+}
+
+/* That it is no noise. */
 static double
 confidence(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost,
 	   const struct run *run)
 {
-	double compared = 0, rarely;
-
-	if (lost->expected <= 0)
-		return 0;
-	for (uint32_t i = 0; i < own->nmonitors; i++)
-		compared += (double)own->monitors[i].compared * own->monitors[i].ports;
-	rarely = tail_normal(fault->drop * lost->expected / sqrt(fmax(1, lost->dispersion)));
-	return fmax(0, 1 - fmax(1, compared) * rarely) * run->overhead.completeness;
+	return lost->expected > 0 ? fmax(0, 1 - chance(own, fault, lost)) * run->overhead.completeness : 0;
 }
 
 static const char *
@@ -149,11 +158,12 @@ is_scattered(const struct flowpulse *own, const struct flowpulse_fault *fault, c
 	       (fault->iterations < RECURS || 2 * fault->iterations <= span);
 }
 
-/* At 95 %, by all its alarms together. */
+/* At 95 % and over all that the run compared, by all its alarms together. */
 static bool
 is_doubtful(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
 {
-	return lost->expected > 0 && (fault->low <= 0 || is_scattered(own, fault, lost));
+	return lost->expected > 0 &&
+	       (fault->low <= 0 || fault->is_scattered || (lost->is_unbounded && chance(own, fault, lost) > BY_CHANCE));
 }
 
 /* Puts doubtful ones behind the others, each in their order. @param[in,out] lost, fault_of  go with them @return 0 or -ENOMEM */
@@ -165,6 +175,8 @@ put_doubtful_last(struct flowpulse *own, struct flowpulse_lost *lost, uint32_t *
 	uint32_t *now = run_alloc(own->nfaults, sizeof(*now), err), count = 0, sure = 0;
 	int rc = faults != NULL && losses != NULL && now != NULL ? 0 : -ENOMEM;
 
+	for (uint32_t i = 0; i < own->nfaults; i++)
+		own->faults[i].is_scattered = lost[i].expected > 0 && is_scattered(own, &own->faults[i], &lost[i]);
 	for (int doubtful = 0; doubtful <= 1 && rc == 0; doubtful++) {
 		for (uint32_t i = 0; i < own->nfaults; i++) {
 			if (is_doubtful(own, &own->faults[i], &lost[i]) != doubtful)
@@ -177,7 +189,7 @@ put_doubtful_last(struct flowpulse *own, struct flowpulse_lost *lost, uint32_t *
 	}
 	if (rc == 0) {
 		for (uint32_t i = 0; i < own->nalarms; i++)
-			fault_of[i] = now[fault_of[i]];
+			fault_of[i] = fault_of[i] != RUN_NONE ? now[fault_of[i]] : RUN_NONE;
 		for (uint32_t i = 0; i < count; i++) {
 			own->faults[i] = faults[i];
 			lost[i] = losses[i];
@@ -204,10 +216,11 @@ find(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct se
 		section->nfindings++;
 	}
 	for (uint32_t i = 0; i < own->nalarms && section->nfindings == own->nfaults; i++) {
-		struct finding *finding = &section->findings[fault_of[i]];
+		struct finding *finding;
 
-		if (fault_of[i] >= own->nfaults)
+		if (fault_of[i] >= own->nfaults) /* RUN_NONE among them */
 			continue;
+		finding = &section->findings[fault_of[i]];
 		finding->start_ps = min_u64(finding->start_ps, own->alarms[i].hdr.time_ps);
 		finding->end_ps = max_u64(finding->end_ps, own->alarms[i].hdr.time_ps);
 	}
@@ -272,6 +285,27 @@ copy(const struct ev_vec *records, size_t size_bytes, uint32_t *count, struct er
 	return all;
 }
 
+/* Judges alarms, and joins those that can be. @param fault_of  as flowpulse_join() @return 0 or -ENOMEM with err */
+static int
+judge(struct flowpulse *own, const struct evidence *ev, const struct run *run, uint32_t *fault_of, struct err *err)
+{
+	struct resent resent = { 0 };
+	struct ways ways;
+	int rc = ways_init(&ways, own, run, err);
+
+	own->held = run_alloc(own->nalarms, sizeof(*own->held), err);
+	own->resent = run_alloc(own->nalarms, sizeof(*own->resent), err);
+	if (rc == 0)
+		rc = own->held != NULL && own->resent != NULL ? resent_init(&resent, &ways, ev, err) : -ENOMEM;
+	if (rc == 0) {
+		flowpulse_judge(own, &ways, &resent);
+		rc = flowpulse_join(own, &ways, fault_of, err);
+	}
+	resent_fini(&resent);
+	ways_fini(&ways);
+	return rc;
+}
+
 int
 flowpulse_diagnose(const struct evidence *ev, const struct run *run, const void *options, struct section *section,
 		   struct err *err)
@@ -299,7 +333,7 @@ flowpulse_diagnose(const struct evidence *ev, const struct run *run, const void 
 		mark_alarmed(own);
 	}
 	if (rc == 0)
-		rc = flowpulse_join(own, run, fault_of, err);
+		rc = judge(own, ev, run, fault_of, err);
 	if (rc == 0)
 		rc = find(own, run, fault_of, section, err);
 	free(fault_of);
@@ -315,6 +349,8 @@ flowpulse_destroy(void *section)
 	free(own->volumes);
 	free(own->ports);
 	free(own->alarms);
+	free(own->held);
+	free(own->resent);
 	free(own->is_below);
 	free(own->flaws);
 	free(own->faults);

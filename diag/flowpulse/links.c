@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/flowpulse/ways.h"
 #include "diag/run/fill.h"
 
 /* A link that alarms point to, for sure or as one of two. */
@@ -25,7 +24,7 @@ struct joining {
 	const struct run *run;
 	struct suspect *suspects;
 	uint32_t nsuspects;
-	struct ways ways;
+	const struct ways *ways;
 	uint32_t *above;   /* [nalarms] the alarm that accounts for this one; RUN_NONE: none */
 	uint32_t (*of)[2]; /* [nalarms] suspects of each alarm; the second of pairs alone, else RUN_NONE */
 };
@@ -99,10 +98,13 @@ collect(struct joining *j)
 	for (uint32_t i = 0; i < j->own->nalarms; i++) {
 		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
 
+		j->above[i] = RUN_NONE;
+		j->of[i][0] = j->of[i][1] = RUN_NONE;
+		if (j->own->held[i] != FLOWPULSE_JUDGED)
+			continue;
 		j->of[i][0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
-									     : ways_remote(&j->ways, alarm));
-		j->of[i][1] = RUN_NONE;
-		j->above[i] = ways_above(&j->ways, alarm);
+									     : ways_remote(j->ways, alarm));
+		j->above[i] = ways_above(j->ways, alarm);
 		if (j->above[i] == RUN_NONE && alarm->place != REC_LOSS_PAIR)
 			name_alone(j, &j->suspects[j->of[i][0]], i);
 	}
@@ -110,7 +112,7 @@ collect(struct joining *j)
 		const struct rec_volume_alarm *alarm = &j->own->alarms[i];
 		uint32_t *of = j->of[i];
 
-		if (j->above[i] != RUN_NONE)
+		if (j->above[i] != RUN_NONE || j->own->held[i] != FLOWPULSE_JUDGED)
 			continue;
 		if (!is_of_two(j, i)) {
 			j->suspects[of[0]].sure++;
@@ -133,11 +135,13 @@ resolve(struct joining *j)
 {
 	for (uint32_t i = 0; i < j->own->nalarms; i++) {
 		uint32_t *of = j->of[i];
-		const struct suspect *remote = &j->suspects[of[0]], *local = of[1] != RUN_NONE ? &j->suspects[of[1]] : NULL;
+		const struct suspect *remote, *local;
 		bool sure;
 
-		if (local == NULL)
+		if (of[1] == RUN_NONE)
 			continue;
+		remote = &j->suspects[of[0]];
+		local = &j->suspects[of[1]];
 		sure = local->sure != 0 || remote->sure != 0;
 		if (local->sure > remote->sure || (!sure && !remote->by_others && local->by_senders))
 			of[0] = of[1];
@@ -204,10 +208,13 @@ missing_share(const struct rec_volume_alarm *alarm)
 static void
 count_alarms(struct flowpulse *own, const uint32_t *fault_of, struct ranked *ranked)
 {
+	uint32_t count = 0;
+
 	for (uint32_t i = 0; i < own->nalarms; i++)
-		ranked[i] = (struct ranked){ fault_of[i], own->alarms[i].iteration, i };
-	sort_ranked(ranked, own->nalarms);
-	for (uint32_t i = 0; i < own->nalarms; i++) {
+		if (fault_of[i] != RUN_NONE)
+			ranked[count++] = (struct ranked){ fault_of[i], own->alarms[i].iteration, i };
+	sort_ranked(ranked, count);
+	for (uint32_t i = 0; i < count; i++) {
 		struct flowpulse_fault *fault = &own->faults[ranked[i].fault];
 
 		if (fault->alarms++ == 0) {
@@ -220,34 +227,34 @@ count_alarms(struct flowpulse *own, const uint32_t *fault_of, struct ranked *ran
 		fault->iterations += fault->alarms == 1 || fault->last_iteration != ranked[i].by;
 		fault->last_iteration = ranked[i].by;
 	}
-	for (uint32_t i = 0; i < own->nalarms; i++)
-		ranked[i] = (struct ranked){ fault_of[i], own->alarms[i].hdr.node, i };
-	sort_ranked(ranked, own->nalarms);
-	for (uint32_t i = 0; i < own->nalarms; i++)
+	for (uint32_t i = 0; i < count; i++)
+		ranked[i].by = own->alarms[ranked[i].alarm].hdr.node;
+	sort_ranked(ranked, count);
+	for (uint32_t i = 0; i < count; i++)
 		own->faults[ranked[i].fault].switches +=
 			i == 0 || ranked[i].fault != ranked[i - 1].fault || ranked[i].by != ranked[i - 1].by;
 }
 
 int
-flowpulse_join(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct err *err)
+flowpulse_join(struct flowpulse *own, const struct ways *ways, uint32_t *fault_of, struct err *err)
 {
-	struct joining j = { .own = own, .run = run };
+	struct joining j = { .own = own, .run = ways->run, .ways = ways };
 	uint32_t(*keys)[2] = run_alloc(own->nalarms, sizeof(*keys), err);
 	struct ranked *ranked = run_alloc(own->nalarms, sizeof(*ranked), err);
-	bool whole = ways_init(&j.ways, own, run, err) == 0;
+	bool whole;
 
 	own->is_below = run_alloc(own->nalarms, sizeof(*own->is_below), err);
 	j.above = run_alloc(own->nalarms, sizeof(*j.above), err);
 	j.suspects = run_alloc(2 * (size_t)own->nalarms, sizeof(*j.suspects), err);
 	j.of = run_alloc(own->nalarms, sizeof(*j.of), err);
 	own->faults = run_alloc(own->nalarms, sizeof(*own->faults), err);
-	whole = whole && own->is_below != NULL && j.above != NULL && keys != NULL && ranked != NULL && j.suspects != NULL &&
+	whole = own->is_below != NULL && j.above != NULL && keys != NULL && ranked != NULL && j.suspects != NULL &&
 		j.of != NULL && own->faults != NULL;
 	if (whole) {
 		collect(&j);
 		resolve(&j);
 		for (uint32_t i = 0; i < own->nalarms; i++) {
-			fault_of[i] = find_fault(own, &j, j.of[i], keys);
+			fault_of[i] = j.of[i][0] != RUN_NONE ? find_fault(own, &j, j.of[i], keys) : RUN_NONE;
 			own->is_below[i] = j.above[i] != RUN_NONE;
 		}
 		count_alarms(own, fault_of, ranked);
@@ -257,6 +264,5 @@ flowpulse_join(struct flowpulse *own, const struct run *run, uint32_t *fault_of,
 	free(j.suspects);
 	free(j.of);
 	free(j.above);
-	ways_fini(&j.ways);
 	return whole ? 0 : -ENOMEM;
 }

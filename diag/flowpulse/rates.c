@@ -5,17 +5,26 @@
 #include <stdlib.h>
 
 #include "common/wire/record.h"
+#include "diag/flowpulse/resent.h"
 #include "diag/run/fill.h"
 
 #define Z95 1.959964 /* 95 % of a normal distribution is within so many standard deviations */
 
 static struct flowpulse_lost
-lost_of(const struct rec_volume_alarm *alarm, const struct run *run)
+lost_of(const struct flowpulse *own, uint32_t index, const struct run *run)
 {
+	const struct rec_volume_alarm *alarm = &own->alarms[index];
+	uint64_t resent = own->resent[index];
 	double size = alarm->packets != 0 ? (double)alarm->got / (double)alarm->packets : (double)run->config.frame_bytes;
-	double expected = size > 0 ? (double)alarm->expected / size : 0;
+	double expected = size > 0 ? (double)alarm->expected / size : 0, got = (double)alarm->packets;
+	double dispersion = (double)alarm->dispersion_ppm / REC_PPM, reference = (double)alarm->reference_packets;
 
-	return (struct flowpulse_lost){ expected, (double)alarm->packets, expected * alarm->dispersion_ppm / REC_PPM };
+	if (resent != RESENT_UNKNOWN)
+		got = fmax(got, expected - (double)resent);
+	/* Where packets choose by themselves, what is expected is as uncertain as the ports are that it is derived from. */
+	if (alarm->noise == REC_NOISE_RANDOM && reference > 0)
+		dispersion *= 1 + expected / reference;
+	return (struct flowpulse_lost){ expected, got, expected * dispersion, resent == RESENT_UNKNOWN };
 }
 
 static void
@@ -24,6 +33,7 @@ add(struct flowpulse_lost *sum, const struct flowpulse_lost *lost)
 	sum->expected += lost->expected;
 	sum->got += lost->got;
 	sum->dispersion += lost->dispersion;
+	sum->is_unbounded |= lost->is_unbounded;
 }
 
 static double
@@ -78,17 +88,18 @@ sum_up(const struct flowpulse *own, const struct run *run, const uint32_t *fault
        struct flowpulse_lost *all)
 {
 	for (uint32_t i = 0; i < own->nalarms; i++) {
-		struct flowpulse_lost lost = lost_of(&own->alarms[i], run);
+		struct flowpulse_lost lost = lost_of(own, i, run);
 
-		if (own->is_below[i] || is_edge(own, i, fault_of))
+		if (own->held[i] != FLOWPULSE_JUDGED || own->is_below[i] || is_edge(own, i, fault_of))
 			continue; /* below: it has the rates of several links in one */
 		add(&inner[fault_of[i]], &lost);
 		add(&all[fault_of[i]], &lost);
 	}
 	for (uint32_t i = 0; i < own->nalarms; i++) {
-		struct flowpulse_lost lost = lost_of(&own->alarms[i], run);
+		struct flowpulse_lost lost = lost_of(own, i, run);
 
-		if (!own->is_below[i] && is_edge(own, i, fault_of) && !lacks_less(&lost, &inner[fault_of[i]]))
+		if (own->held[i] == FLOWPULSE_JUDGED && !own->is_below[i] && is_edge(own, i, fault_of) &&
+		    !lacks_less(&lost, &inner[fault_of[i]]))
 			add(&all[fault_of[i]], &lost);
 	}
 }

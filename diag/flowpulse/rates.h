@@ -2,6 +2,8 @@
 /* How much faulty links lose. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/err.h"
 #include "diag/flowpulse/section.h"
 #include "diag/run/run.h"
@@ -9,13 +11,14 @@
 /* What the alarms of a fault expected and got, in packets, and the variance of what they expected. */
 struct flowpulse_lost {
 	double expected, got, dispersion;
+	bool is_unbounded; /* of an alarm at least hosts did not report what they sent again */
 };
 
 /*
  * Estimates each fault's drop rate and its interval at 95 %: the alarms of all switches and iterations are samples of one rate.
  * The first and last iteration of a fault may have had it for a part of their time: alarms of these that lack less than those
- * between them do are left out.
- * @param fault_of  [own->nalarms] fault of each alarm
+ * between them do are left out, and none lost more than hosts sent again (resent.h).
+ * @param fault_of  [own->nalarms] fault of each alarm that is judged
  * @return [own->nfaults] what the rates are of, to free(); NULL: no memory
  */
 struct flowpulse_lost *flowpulse_rates(struct flowpulse *own, const struct run *run, const uint32_t *fault_of,

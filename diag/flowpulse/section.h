@@ -7,6 +7,16 @@
 
 #define FLOWPULSE_NAME "flowpulse"
 
+/* Why an alarm is part of no fault: a precondition of the diagnosis does not hold (judged.h). */
+enum flowpulse_hold {
+	FLOWPULSE_JUDGED, /* all hold */
+	FLOWPULSE_NOT_LOST,
+	FLOWPULSE_EXCESS,
+	FLOWPULSE_SHARED,
+	FLOWPULSE_NO_NOISE,
+	FLOWPULSE_HOLDS
+};
+
 /* A link, in one direction; or, where switches are not neighbours, the way between them. */
 struct flowpulse_link {
 	uint32_t from, to; /* nodes; RUN_NONE: not known */
@@ -21,6 +31,7 @@ struct flowpulse_fault {
 	double drop, low, high;                               /* share of packets lost, and its interval at 95 % */
 	uint32_t first_iteration, last_iteration, iterations; /* so many with an alarm, of any switch */
 	uint32_t alarms, switches;                            /* so many alarms, of so many switches */
+	bool is_scattered; /* doubtful because its alarms are few, of counts that vary more than independent packets make them */
 	uint32_t first; /* of those of its first iteration, where most is missing: index into alarms */
 };
 
@@ -45,7 +56,9 @@ struct flowpulse {
 	uint32_t nports;
 	struct rec_volume_alarm *alarms; /* [nalarms] in order of time */
 	uint32_t nalarms;
-	bool *is_below; /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
+	uint8_t *held;    /* [nalarms] enum flowpulse_hold */
+	uint64_t *resent; /* [nalarms] resent_of() */
+	bool *is_below;   /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
 	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
 	uint32_t nflaws;
 	struct flowpulse_fault *faults; /* [nfaults + ndoubtful] those that are findings first */

@@ -155,6 +155,12 @@ ways_fini(struct ways *ways)
 	free(ways->is_all_there);
 }
 
+bool
+ways_is_of_pods(const struct ways *ways, uint32_t node)
+{
+	return ways->tier[node] != TIER_EDGE;
+}
+
 /* ---- links ---- */
 
 /* All of a node's ports that lead to another. @return how many; port is set to the first */
@@ -249,6 +255,8 @@ ways_above(const struct ways *ways, const struct rec_volume_alarm *alarm)
 	for (uint32_t i = ways->alarms[above]; i != RUN_NONE; i = ways->further[i]) {
 		const struct rec_volume_alarm *other = &ways->own->alarms[i];
 
+		if (ways->own->held[i] != FLOWPULSE_JUDGED)
+			continue;
 		/* One of several links cannot make all of them lack more than it lacks itself. */
 		if (other->iteration != alarm->iteration || alarm->low_ppm > other->high_ppm)
 			continue;
@@ -267,7 +275,8 @@ static bool
 misses_nothing(const struct ways *ways, uint32_t node, uint32_t iteration, uint32_t sender)
 {
 	for (uint32_t i = ways->flaws[node]; i != RUN_NONE; i = ways->flawed[i])
-		if (ways->own->flaws[i].iteration == iteration && is_of_sender(ways, ways->own->flaws[i].sender, sender))
+		if (ways->own->flaws[i].flaw != REC_FLAW_SHARED && ways->own->flaws[i].iteration == iteration &&
+		    is_of_sender(ways, ways->own->flaws[i].sender, sender))
 			return false;
 	for (uint32_t i = ways->alarms[node]; i != RUN_NONE; i = ways->further[i])
 		if (ways->own->alarms[i].iteration == iteration && is_of_sender(ways, ways->own->alarms[i].sender, sender))

@@ -29,6 +29,9 @@ struct ways {
 int ways_init(struct ways *ways, const struct flowpulse *own, const struct run *run, struct err *err);
 void ways_fini(struct ways *ways);
 
+/* Does the monitor of a switch count senders by pods? Else by leaves. */
+bool ways_is_of_pods(const struct ways *ways, uint32_t node);
+
 /*
  * The links from an alarm's sender to the peer of its port, as few as the aggregation there leaves: one, or with port RUN_NONE
  * the way between two switches.

@@ -10,11 +10,12 @@
 #include "common/array.h"
 #include "common/run_files.h"
 #include "diag/flowpulse/section.h"
+#include "diag/report/flowpulse_unjudged.h"
 #include "diag/report/table.h"
 #include "diag/report/text.h"
 #include "diag/report/value.h"
 
-#define FLAWS_SHOWN 6
+#define DOUBTFUL_SHOWN 6
 
 static int write_volumes(const struct verdict *v, FILE *to);
 
@@ -196,10 +197,11 @@ int
 flowpulse_json(const struct verdict *v, const struct section *section, json_t *root)
 {
 	const struct flowpulse *own = section->own;
-	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "monitor", monitor_json(own), "switches",
 				switches_json(v, own), "faults", faults_json(v, own, 0, own->nfaults), "doubtful",
 				faults_json(v, own, own->nfaults, own->nfaults + own->ndoubtful), "volumes",
-				volumes_json(v, own), "unmeasured", unmeasured_json(v, own), "reasons", reasons_json(own));
+				volumes_json(v, own), "unmeasured", unmeasured_json(v, own), "reasons", reasons_json(own),
+				"not_judged", flowpulse_unjudged_json(v, own));
 
 	return json_object_set_new(root, FLOWPULSE_NAME, all) == 0 ? 0 : -ENOMEM;
 }
@@ -303,30 +305,6 @@ show_ports(const struct text *text, const struct flowpulse *own, const struct re
 }
 
 static void
-say_flaws(const struct text *text, const struct flowpulse *own)
-{
-	const struct verdict *v = text->facts.v;
-
-	for (uint32_t i = 0; i < own->nflaws && i < FLAWS_SHOWN; i++) {
-		const struct rec_volume_flaw *flaw = &own->flaws[i];
-		char line[FACTS_TEXT] = "";
-
-		fmt_append(line, sizeof(line), "Not compared at %s, iteration %u", node_name(v, flaw->hdr.node),
-			   flaw->iteration);
-		if (flaw->sender != REC_NONE)
-			fmt_append(line, sizeof(line), ", what came from %s", node_name(v, flaw->sender));
-		fmt_append(line, sizeof(line), ": %s", flaw_sentences[flaw->flaw]);
-		if (flaw->sender != REC_NONE)
-			fmt_append(line, sizeof(line), " (%s B predicted, %s B seen)", fmt_count(flaw->predicted).text,
-				   fmt_count(flaw->seen).text);
-		fprintf(text->to, "  ");
-		text_wrap(text, line, 2);
-	}
-	if (own->nflaws > FLAWS_SHOWN)
-		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->nflaws - FLAWS_SHOWN);
-}
-
-static void
 say_monitors(const struct text *text, const struct flowpulse *own)
 {
 	uint32_t ports = 0, compared = 0, learned = 0, bytes = 0;
@@ -349,8 +327,8 @@ say_monitors(const struct text *text, const struct flowpulse *own)
 			   fmt_time(fmt_unit_for(own->config.virtual_ps), own->config.virtual_ps).text);
 	fmt_append(line, sizeof(line), ". What a fault costs in time is not FlowPulse's to say.");
 	if (own->nfaults + own->ndoubtful == 0 && compared != 0)
-		fmt_append(line, sizeof(line), " Nothing %swas missing.",
-			   own->nflaws != 0 ? "that could be compared " : "");
+		fmt_append(line, sizeof(line), " Nothing %swas lost.",
+			   own->nflaws + own->nalarms != 0 ? "that could be judged " : "");
 	fprintf(text->to, "  ");
 	text_wrap(text, line, 2);
 }
@@ -361,7 +339,7 @@ say_doubtful(const struct text *text, const struct flowpulse *own)
 {
 	const struct verdict *v = text->facts.v;
 
-	for (uint32_t i = own->nfaults; i < own->nfaults + own->ndoubtful && i < own->nfaults + FLAWS_SHOWN; i++) {
+	for (uint32_t i = own->nfaults; i < own->nfaults + own->ndoubtful && i < own->nfaults + DOUBTFUL_SHOWN; i++) {
 		const struct flowpulse_fault *fault = &own->faults[i];
 		const struct rec_volume_alarm *first = &own->alarms[fault->first];
 		char line[FACTS_TEXT] = "";
@@ -372,13 +350,14 @@ say_doubtful(const struct text *text, const struct flowpulse *own)
 			   port_name(v, first->hdr.node, first->port));
 		say_link(v, &fault->links[0], line, sizeof(line));
 		fmt_append(line, sizeof(line), ": %.2f %%, which %s as well (%.2f to %.2f at 95 %%).", 100 * fault->drop,
-			   fault->low > 0 ? "packets that lean on each other make" : "chance makes", 100 * fault->low,
-			   100 * fault->high);
+			   fault->is_scattered && fault->low > 0 ? "packets that depend on each other make"
+								 : "chance makes",
+			   100 * fault->low, 100 * fault->high);
 		fprintf(text->to, "  ");
 		text_wrap(text, line, 2);
 	}
-	if (own->ndoubtful > FLAWS_SHOWN)
-		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->ndoubtful - FLAWS_SHOWN);
+	if (own->ndoubtful > DOUBTFUL_SHOWN)
+		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->ndoubtful - DOUBTFUL_SHOWN);
 }
 
 int
@@ -395,6 +374,6 @@ flowpulse_text(const struct text *text, const struct section *section)
 		rc = show_ports(text, own, &own->alarms[own->faults[i].first]);
 	}
 	say_doubtful(text, own);
-	say_flaws(text, own);
+	flowpulse_unjudged_text(text, own);
 	return rc;
 }

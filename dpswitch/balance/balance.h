@@ -114,5 +114,12 @@ balance_spreads(const struct balance_params *params)
 	return balance_is_on(params) && !params->ops->per_flow;
 }
 
+/* @return whether it evens out the sum of all flows of a class, so that one flow's share depends on the others */
+static inline bool
+balance_evens_out(const struct balance_params *params)
+{
+	return balance_spreads(params) && params->ops->in_order;
+}
+
 /* A member by chance, for a packet: again for every time that it is sent. @return index */
 uint32_t balance_draw(const struct balance *balance, const struct pkt *p, uint32_t count);

@@ -53,6 +53,7 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 	if (judge_init(&volumes->judge, &judge) < 0)
 		return -ENOMEM;
 	volumes->judge.scores.mean_of = volumes->setup->told_of;
+	volumes->sent.is_counted = balance_evens_out(&config->balance);
 	if (!volumes_predict(volumes, config, node->id))
 		return cfg_fail(&params->where, "senders", err,
 				"%lld are not enough: at switch %s more switches' hosts send", (long long)params->senders,
@@ -117,14 +118,51 @@ find_sender(struct sw *sw, const struct flow *flow)
 	return sender;
 }
 
+/* Does a flow go up from here, to the tier above? */
+static bool
+goes_up(const struct sw *sw, const struct flow *flow)
+{
+	const struct switch_volumes *volumes = sw->volumes;
+	const struct topo *topo = sw->config->topo;
+	const struct tiers *tiers = volumes->setup->tiers;
+	uint32_t nic = topo->nodes[flow->dst_node].first_port + flow->dst_nic;
+
+	return tiers_group_of(tiers, topo, volumes->tier, nic) != tiers->group[volumes->tier - 1][sw->node.id];
+}
+
+/* Counts what arrives from below and shares the ports to the tier above with measured data. */
+static void
+count_sent(struct sw *sw, const struct pkt *pkts, uint32_t count)
+{
+	struct volumes_sent *sent = &sw->volumes->sent;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct pkt *p = &pkts[i];
+		bool is_measured = tag_is(p->tag);
+
+		if (p->type != PKT_DATA || (!is_measured && (sent->classes & 1u << p->prio) == 0) ||
+		    !goes_up(sw, &sw->config->flows->flows[p->flow]))
+			continue;
+		if (is_measured) {
+			sent->classes |= (uint8_t)(1u << p->prio);
+			sent->measured_bytes += p->wire_bytes;
+		} else {
+			sent->other_bytes += p->wire_bytes;
+		}
+	}
+}
+
 void
 switch_volumes_count(struct sw *sw, uint16_t in_port, const struct pkt *pkts, uint32_t count)
 {
 	struct switch_volumes *volumes = sw->volumes;
 	uint16_t port = volumes->monitored[in_port];
 
-	if (port == VOLUMES_NO_PORT)
+	if (port == VOLUMES_NO_PORT) {
+		if (volumes->sent.is_counted)
+			count_sent(sw, pkts, count);
 		return;
+	}
 	for (uint32_t i = 0; i < count; i++) {
 		const struct pkt *p = &pkts[i];
 		const struct flow *flow;
@@ -193,6 +231,8 @@ put_alarm(struct sw *sw, const struct volumes_slot *slot, const struct judge_ala
 		.low_ppm = ppm(place->drop_low),
 		.high_ppm = ppm(place->drop_high),
 		.dispersion_ppm = ppm(place->dispersion),
+		.noise = alarm->noise,
+		.reference_packets = (uint64_t)place->reference_packets,
 	};
 
 	recbuf_put(&sw->node.records, &rec, REC_VOLUME_ALARM, sizeof(rec), at_ps);
@@ -226,6 +266,22 @@ put_flaws(struct sw *sw, const struct volumes_slot *slot, uint64_t at_ps)
 	}
 }
 
+/* Others' data since the last iteration. @param iteration  REC_NONE: none was ever counted here */
+static void
+put_shared(struct sw *sw, uint32_t iteration, uint64_t at_ps)
+{
+	struct volumes_sent *sent = &sw->volumes->sent;
+	struct rec_volume_flaw rec = { .sender = REC_NONE,
+				       .iteration = iteration,
+				       .flaw = REC_FLAW_SHARED,
+				       .predicted = sent->measured_bytes,
+				       .seen = sent->other_bytes };
+
+	if (sent->other_bytes != 0 && sent->measured_bytes != 0)
+		recbuf_put(&sw->node.records, &rec, REC_VOLUME_FLAW, sizeof(rec), at_ps);
+	sent->measured_bytes = sent->other_bytes = 0;
+}
+
 static void
 judge_slot(struct sw *sw, struct volumes_slot *slot, uint64_t at_ps)
 {
@@ -240,6 +296,7 @@ judge_slot(struct sw *sw, struct volumes_slot *slot, uint64_t at_ps)
 	sum->compared += outcome == JUDGE_COMPARED;
 	sum->alarms += j->nalarms != 0;
 	put_flaws(sw, slot, at_ps);
+	put_shared(sw, slot->iteration, at_ps);
 	for (uint32_t i = 0; i < j->nalarms; i++)
 		put_alarm(sw, slot, &j->alarms[i], at_ps);
 	if (j->nalarms != 0 || volumes->setup->params->export == VOLUMES_EXPORT_COUNTS)
@@ -269,6 +326,8 @@ switch_volumes_end(struct sw *sw, uint64_t now_ps)
 	volumes_window(v, now_ps);
 	while ((slot = volumes_last(v)) != NULL)
 		judge_slot(sw, slot, now_ps);
+	if (sum->compared + sum->learned + sum->relearned + sum->flawed == 0)
+		put_shared(sw, REC_NONE, now_ps);
 	sum->senders = v->nsenders;
 	sum->late_packets = v->late_packets;
 	sum->lost_packets = v->lost_packets;

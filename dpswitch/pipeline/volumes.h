@@ -13,12 +13,21 @@
 
 struct sw;
 
+/* Data that a switch sends up, by what it adds to the class that measured data has. */
+struct volumes_sent {
+	bool is_counted;
+	uint8_t classes; /* bit p: measured data of class p was seen */
+	uint64_t measured_bytes, other_bytes;
+};
+
 struct switch_volumes {
 	const struct volumes_setup *setup;
 	struct judge judge;
 	uint8_t tier;
 	uint16_t *monitored; /* [ports of the switch] which of the monitored ones each is; VOLUMES_NO_PORT: none */
 	uint16_t *port_of;   /* [monitored ports] and back */
+	/* What leaves by ports to the tier above since the last iteration was judged, where balance_evens_out(); else 0. */
+	struct volumes_sent sent;
 	uint16_t *sender_of; /* [nnodes] of hosts: the sender of what they send, VOLUMES_NO_SENDER: not known yet */
 	struct rec_monitored sum;
 };

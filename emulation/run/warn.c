@@ -104,7 +104,7 @@ warn_of_shared_class(const struct scenario *sc)
 {
 	const struct balance_ops *balance = sc->balance.ops;
 
-	if (sc->volumes.enabled && balance_spreads(&sc->balance) && balance != &balance_random && shares_class(sc))
+	if (sc->volumes.enabled && balance_evens_out(&sc->balance) && shares_class(sc))
 		log_warning("%s:%d: flowpulse: load_balancing.kind = \"%s\" evens out all flows together, and others have "
 			    "data that "
 			    "switches do not let wait for the measured collective's: what they take of a port may look "

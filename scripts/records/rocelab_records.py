@@ -89,9 +89,10 @@ KINDS = {
         "84 out_of_sequence u32, 88 most_missing u32, 92 naks u32"),
     40: ("VOLUME", 64, "24 port u16, 26 flaws u16, 28 sender u32, 32 iteration u32, 36 learned u32, "
         "40 predicted u64 count, 48 seen u64 count, 56 packets u64 count"),
-    41: ("VOLUME_ALARM", 96, "24 port u16, 26 place u16, 28 sender u32, 32 iteration u32, 36 pooled u32, "
+    41: ("VOLUME_ALARM", 112, "24 port u16, 26 place u16, 28 sender u32, 32 iteration u32, 36 pooled u32, "
         "40 predicted u64 count, 48 seen u64 count, 56 expected u64 count, 64 got u64 count, 72 packets u64 count, "
-        "80 drop_ppm u32, 84 low_ppm u32, 88 high_ppm u32, 92 dispersion_ppm u32"),
+        "80 drop_ppm u32, 84 low_ppm u32, 88 high_ppm u32, 92 dispersion_ppm u32, 96 noise u32, 100 reserved u32, "
+        "104 reference_packets u64 count"),
     42: ("VOLUME_FLAW", 56, "24 sender u32, 28 iteration u32, 32 flaw u32, 36 reserved u32, 40 predicted u64 count, "
         "48 seen u64 count"),
     43: ("MONITORED", 72, "24 ports u32, 28 senders u32, 32 compared u32, 36 learned u32, 40 relearned u32, "
@@ -119,7 +120,8 @@ VALUES = {
     "MONITOR.prediction": "analytical, measured, learned, simulated".split(", "),
     "MONITOR.detector": "threshold, noise, pooled".split(", "),
     "VOLUME_ALARM.place": "local, remote, pair".split(", "),
-    "VOLUME_FLAW.flaw": "tags, senders, routes, overlap, unknown, demand, uneven, few".split(", "),
+    "VOLUME_ALARM.noise": "unknown, learned, random".split(", "),
+    "VOLUME_FLAW.flaw": "tags, senders, routes, overlap, unknown, demand, uneven, few, shared".split(", "),
     "PROBE.kind": "tor-mesh, inter-tor, service, rail".split(", "),
     "PROBE.result": "ok, timeout, second-lost, first-lost".split(", "),
     "END.reason": "complete, qp_error, stall, limit, invariant, interrupt, host_lost, part_lost".split(", "),

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "telemetry/volumes/preconditions.h"
+
 #define LEAST_PACKET_BYTES 64 /* on any wire */
 
 size_t
@@ -115,13 +117,17 @@ is_rounding(const struct volume_sample *sum)
 }
 
 /*
- * A sender that comes by one port brings all again by it that is lost there; the tests of noise need more of them.
- * @param ports  that something is to come by
+ * Can the detector judge no sender of this kind?
+ * @param ports  that something of it is predicted at
  */
 static bool
 is_few(const struct judge *j, uint32_t ports)
 {
-	return ports != 0 && ports < (j->config.scores.detector == REC_DETECTOR_THRESHOLD ? 2 : DETECT_MIN_PORTS);
+	const struct volumes_basis basis = { ports, j->config.scores.is_random };
+
+	if (j->config.scores.detector == REC_DETECTOR_THRESHOLD)
+		return ports != 0 && !volumes_can_judge(VOLUMES_TEST_THRESHOLD, &basis);
+	return ports != 0 && !volumes_knows_noise(&basis);
 }
 
 /* Which senders' volumes can be compared: those that sent what was to come, by whatever ports. */
@@ -236,6 +242,21 @@ locate(struct judge *j, const struct volumes_slot *slot, uint16_t port, uint32_t
 	return locate_port(&j->locate, &grid, port);
 }
 
+/* The least that is known of the noise of the senders that an alarm is about. */
+static enum rec_noise
+noise_known(const struct judge *j, uint16_t port, const struct locate_place *place)
+{
+	enum rec_noise known = j->config.scores.is_random ? REC_NOISE_RANDOM : REC_NOISE_LEARNED;
+
+	for (uint16_t s = 0; s < j->volumes.nsenders; s++) {
+		bool is_concerned = place->sender == VOLUMES_NO_SENDER ? j->is_sound[s] : place->sender == s;
+
+		if (is_concerned && j->expected[volumes_cell(&j->volumes, port, s)] != 0 && !j->is_scored[s])
+			known = REC_NOISE_UNKNOWN;
+	}
+	return known;
+}
+
 static void
 compare(struct judge *j, const struct volumes_slot *slot)
 {
@@ -258,6 +279,7 @@ compare(struct judge *j, const struct volumes_slot *slot)
 				.sample = judge_port(j, slot, port),
 				.pooled = pooled,
 				.place = j->locate.places[i],
+				.noise = noise_known(j, port, &j->locate.places[i]),
 			};
 	}
 }

@@ -25,6 +25,7 @@ struct judge_alarm {
 	struct volume_sample sample; /* of the whole port, of senders that can be compared */
 	struct locate_place place;
 	uint32_t pooled; /* found in so many of the latest iterations together, this one included */
+	enum rec_noise noise;
 };
 
 enum judge_outcome {

@@ -236,6 +236,7 @@ make_place(enum rec_loss_place where, const struct locate_part *parts, uint32_t 
 		place.got_bytes += parts[i].got * parts[i].size;
 	}
 	place.dispersion = l->dispersion;
+	place.reference_packets = l->packets;
 	share = place.got_packets / place.expected_packets;
 	place.drop = share < 1 ? 1 - share : 0;
 	for (uint32_t i = 0; i < count; i++)

@@ -44,6 +44,7 @@ struct locate_place {
 	double expected_packets, got_packets;
 	double expected_bytes, got_bytes;
 	double dispersion;                /* of counts, as other ports have it */
+	double reference_packets;         /* counted at other ports */
 	double drop, drop_low, drop_high; /* share of packets lost, and its interval at 95 % */
 };
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "telemetry/volumes/preconditions.h"
+
 static bool
 has_room(const struct scores *scores)
 {
@@ -182,7 +184,8 @@ score_by_half(struct scores *scores, const struct volumes *v, const struct detec
 	struct detect_learned *learned = &scores->half_learned[sender];
 	uint32_t at = 0;
 
-	if (scores->config.detector != REC_DETECTOR_THRESHOLD || scores->config.is_random || count > DETECT_MAX_HALVED)
+	if (scores->config.detector != REC_DETECTOR_THRESHOLD ||
+	    !volumes_can_judge(VOLUMES_TEST_HALF, &(struct volumes_basis){ count, scores->config.is_random }))
 		return;
 	detect_learn(learned, &ports, scores->missing);
 	for (uint16_t port = 0; port < v->config.ports; port++) {
@@ -197,6 +200,16 @@ score_by_half(struct scores *scores, const struct volumes *v, const struct detec
 	}
 }
 
+/* The noise that a port's count is scored by. @param at  which of the sender's ports it is */
+static struct detect_noise
+noise_of(struct scores *scores, const struct detect_ports *ports, uint16_t sender, const struct detect_losses *losses,
+	 uint32_t at, double packets)
+{
+	if (volumes_can_judge(VOLUMES_TEST_LEARNED, &(struct volumes_basis){ ports->count, false }))
+		return detect_noise_learned(&scores->learned[sender], ports, at);
+	return detect_noise_random(packets, packets / losses->packets);
+}
+
 bool
 scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
 	      uint16_t sender)
@@ -204,7 +217,7 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 	double size = packet_bytes(v, slot, sender);
 	struct detect_learned *learned = &scores->learned[sender];
 	struct detect_ports ports = { .lost = scores->losses, .trims = scores->trims };
-	bool first = learned->iterations <= 0;
+	bool first = learned->iterations <= 0, learns;
 	struct detect_losses losses;
 	uint32_t at = 0;
 
@@ -214,9 +227,10 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 	}
 	ports.count = gather(scores, v, slot, predicted, sender, size, &losses);
 	scores->dof[sender] = 0;
-	if (ports.count < DETECT_MIN_PORTS || ports.count > DETECT_MAX_PORTS)
+	if (!volumes_knows_noise(&(struct volumes_basis){ ports.count, scores->config.is_random }))
 		return false;
-	if (first) /* its noise is its own */
+	learns = volumes_can_judge(VOLUMES_TEST_LEARNED, &(struct volumes_basis){ ports.count, false });
+	if (first && learns) /* its noise is its own */
 		detect_learn(learned, &ports, scores->missing);
 	for (uint16_t port = 0; port < v->config.ports; port++) {
 		uint32_t cell = volumes_cell(v, port, sender);
@@ -226,11 +240,11 @@ scores_sender(struct scores *scores, const struct volumes *v, const struct volum
 			continue;
 		if (scores->config.detector == REC_DETECTOR_POOLED)
 			scores->history[history_at(v, scores->nscored[sender], cell)] = (float)(scores->missing[at] * size);
-		noise = detect_noise_learned(learned, &ports, at);
+		noise = noise_of(scores, &ports, sender, &losses, at, (double)predicted[cell] / size);
 		scores->dof[sender] = noise.dof;
 		score(scores, &losses, &noise, cell, at++, (double)predicted[cell] / size, size);
 	}
-	if (!first)
+	if (!first && learns)
 		detect_learn(learned, &ports, scores->missing);
 	score_by_half(scores, v, &losses, sender, ports.count, predicted, size);
 	scores->nscored[sender]++;

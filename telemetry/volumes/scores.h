@@ -59,7 +59,7 @@ size_t scores_bytes(const struct scores_config *config, const struct volumes_con
 /*
  * Scores an iteration of one sender, and learns from it: of the very first, the noise is its own.
  * @param predicted  [ports * senders] scores->pooled of the sender is set
- * @return false: it comes by too few ports to tell its noise, and scores nothing
+ * @return false: its noise is not known (preconditions.h), and nothing is scored
  */
 bool scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
 		   const uint64_t *predicted, uint16_t sender);

@@ -70,21 +70,13 @@ export function unmeasuredOf(model) {
 export const unmeasuredText = (model, name, reasons) => [...reasons].map(
     ([why, times]) => `${name} did not compare volumes ${many(times, "time")}: ${model.flowpulse.reasons[why]}`);
 
-/* By reason: how often, and at which switches. */
-function unmeasuredItems(model) {
-  const by = new Map();
-  for (const [name, reasons] of unmeasuredOf(model)) {
-    for (const [why, times] of reasons) {
-      const of = by.get(why) || {times: 0, names: []};
-      of.times += times;
-      of.names.push(name);
-      by.set(why, of);
-    }
-  }
-  return [...by].map(
-      ([why, {times, names}]) =>
-          el("li", null, el("strong", null, `${names.join(", ")}: not compared ${many(times, "time")}`),
-             ` (${why}): ${model.flowpulse.reasons[why]}`));
+/* Each reason once: how often, and at which switches. */
+function notJudgedItems(notJudged) {
+  return notJudged.map(
+      (reason) => el(
+          "li", null,
+          el("strong", null, `${reason.nothing_lost ? "Nothing was lost" : "Cannot tell"} at ${reason.switches.join(", ")}`),
+          `, because ${reason.because}: ${many(reason.count, reason.of)}${reason.nothing_lost ? "" : " not judged"}.`));
 }
 
 /* Switches and iterations with an alarm, each with its ports, in order of time. */
@@ -116,12 +108,12 @@ const COUNTED = "By volumes of a measured collective at ingress ports from the t
 
 export function drawFlowpulse(root, store) {
   const told = store.model.flowpulse;
-  if (!told || told.faults.length + told.unmeasured.length === 0)
+  if (!told || told.faults.length + told.not_judged.length === 0)
     return;
   section(
       root, "flowpulse", "Silent faults", el("p", {class: "legend"}, `${COUNTED} What they cost in time is not known.`),
       told.faults.length > 0 && el("ol", {class: "findings"}, ...told.faults.map((fault) => faultItem(store.model, fault))),
-      told.unmeasured.length > 0 && el("ul", {class: "unmeasured"}, ...unmeasuredItems(store.model)));
+      told.not_judged.length > 0 && el("ul", {class: "unmeasured"}, ...notJudgedItems(told.not_judged)));
 }
 
 export function drawVolumes(root, store) {

@@ -19,7 +19,8 @@ put_faint_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t itera
 					  .packets = 392,
 					  .drop_ppm = 20000,
 					  .high_ppm = 120000,
-					  .dispersion_ppm = 1000000 };
+					  .dispersion_ppm = 1000000,
+					  .noise = REC_NOISE_LEARNED };
 
 	RECORDS_PUT(r, alarm, REC_VOLUME_ALARM, leaf, (iteration + 1) * PS_PER_MS);
 }
@@ -29,7 +30,7 @@ static void
 what_chance_makes_is_no_finding(void **state)
 {
 	(void)state;
-	for (uint32_t iterations = 1; iterations <= 40; iterations += 39) {
+	for (uint32_t iterations = 1; iterations <= 400; iterations += 399) {
 		char *said = NULL;
 		size_t size = 0;
 		FILE *to = open_memstream(&said, &size);
@@ -96,7 +97,8 @@ what_is_scattered_is_no_finding(void **state)
 							  .drop_ppm = 200000,
 							  .low_ppm = 120000,
 							  .high_ppm = 280000,
-							  .dispersion_ppm = cases[c].dispersion_ppm };
+							  .dispersion_ppm = cases[c].dispersion_ppm,
+							  .noise = REC_NOISE_LEARNED };
 
 			RECORDS_PUT(&r, alarm, REC_VOLUME_ALARM, 1, (alarm.iteration + 1) * PS_PER_MS);
 		}

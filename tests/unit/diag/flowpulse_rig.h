@@ -59,7 +59,8 @@ put_alarm(struct records *r, uint32_t leaf, uint32_t spine, uint32_t place, uint
 					  .drop_ppm = 20000,
 					  .low_ppm = 18000,
 					  .high_ppm = 22000,
-					  .dispersion_ppm = 10000 };
+					  .dispersion_ppm = 10000,
+					  .noise = REC_NOISE_LEARNED };
 
 	RECORDS_PUT(r, alarm, REC_VOLUME_ALARM, leaf, time_ps);
 	for (uint16_t port = 1; port <= 2; port++) {

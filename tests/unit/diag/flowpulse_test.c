@@ -218,7 +218,7 @@ reports_show_every_port(void **state)
 	assert_non_null(strstr(text, "The link from l0 to s1 (l0:3), or the one from s1 to l1 (s1:2)"));
 	assert_non_null(strstr(text, "l1:2  s0    10,000,000  10,200,000  +2.00 %"));
 	assert_non_null(strstr(text, "l1:3  s1    10,000,000   9,800,000  -2.00 %  alarm"));
-	assert_non_null(strstr(text, "Not compared at l1, iteration 0, what came from l2"));
+	assert_non_null(strstr(text, "Cannot tell at l1, because all ports together received another volume"));
 	free(text);
 
 	to = open_memstream(&text, &size);
@@ -235,6 +235,9 @@ reports_show_every_port(void **state)
 	assert_int_equal(json_array_size(json_object_get(own, "switches")), LEAVES);
 	assert_string_equal(
 		json_string_value(json_object_get(json_array_get(json_object_get(own, "unmeasured"), 0), "why")), "demand");
+	fault = json_array_get(json_object_get(own, "not_judged"), 0);
+	assert_string_equal(json_string_value(json_object_get(fault, "why")), "demand");
+	assert_int_equal(json_integer_value(json_object_get(fault, "count")), 1);
 	fault = json_array_get(json_object_get(root, "findings"), 0);
 	assert_string_equal(json_string_value(json_object_get(fault, "type")), "silent-fault");
 	assert_true(json_is_true(json_object_get(fault, "without_effect"))); /* of none that is known */

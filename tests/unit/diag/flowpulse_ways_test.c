@@ -71,7 +71,8 @@ put_alarm(struct records *r, uint32_t node, uint16_t port, uint32_t place, uint3
 					  .drop_ppm = drop_ppm,
 					  .low_ppm = drop_ppm * 9 / 10,
 					  .high_ppm = drop_ppm * 11 / 10,
-					  .dispersion_ppm = 10000 };
+					  .dispersion_ppm = 10000,
+					  .noise = REC_NOISE_LEARNED };
 
 	RECORDS_PUT(r, alarm, REC_VOLUME_ALARM, node, (iteration + 1) * PS_PER_MS);
 }

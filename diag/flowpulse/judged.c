@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "diag/flowpulse/judged.h"
+
+#include "common/wire/record.h"
+
+const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS] = {
+	[FLOWPULSE_JUDGED] = { .key = "judged" },
+	[FLOWPULSE_NOT_LOST] = { .key = "not-lost",
+				 .because =
+					 "hosts sent nothing again in those iterations: packets were spread unevenly, and "
+					 "none was lost",
+				 .is_clear = true },
+	[FLOWPULSE_EXCESS] = { .key = "excess",
+			       .because = "more than twice as much is missing as hosts sent again: most of it was spread "
+					  "unevenly, and not lost" },
+	[FLOWPULSE_SHARED] = { .key = "shared",
+			       .because =
+				       "other data of the measured class left the senders' switches by the same ports, no "
+				       "less than is missing, and spraying evens out the sum: give the collective a class "
+				       "of its own (host.measured_prio, switch.strict)" },
+	[FLOWPULSE_NO_NOISE] = { .key = "noise",
+				 .because =
+					 "the noise of spraying cannot be learned from two or three ports, and hosts did "
+					 "not report what they sent again" },
+};
+
+/* Packets of an alarm's senders that are missing. */
+static double
+missing_packets(const struct rec_volume_alarm *alarm)
+{
+	double bytes = alarm->expected > alarm->got ? (double)(alarm->expected - alarm->got) : 0;
+
+	return alarm->packets != 0 ? bytes * (double)alarm->packets / (double)alarm->got : 0;
+}
+
+enum flowpulse_hold
+flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_facts *facts)
+{
+	bool is_reported = facts->resent != RESENT_UNKNOWN;
+
+	if (is_reported && facts->resent == 0)
+		return FLOWPULSE_NOT_LOST;
+	/* All that is lost is sent again; where hosts sent less than half of it again, spraying moved the most. */
+	if (is_reported && missing_packets(alarm) > 2 * (double)facts->resent)
+		return FLOWPULSE_EXCESS;
+	/* A port was sent less measured data by at most what it was sent of others' instead. */
+	if (facts->other_bytes != 0 && alarm->expected <= alarm->got + facts->other_bytes)
+		return FLOWPULSE_SHARED;
+	return alarm->noise == REC_NOISE_UNKNOWN && !is_reported ? FLOWPULSE_NO_NOISE : FLOWPULSE_JUDGED;
+}
+
+/* Does a switch send what an alarm misses? @param node  of a monitor */
+static bool
+is_sender(const struct ways *ways, const struct rec_volume_alarm *alarm, uint32_t node)
+{
+	if (alarm->sender == REC_NONE)
+		return node != alarm->hdr.node;
+	return node == alarm->sender ||
+	       (ways_is_of_pods(ways, alarm->hdr.node) && ways->pod[node] == ways->pod[alarm->sender]);
+}
+
+static uint64_t
+others_of(const struct flowpulse *own, const struct ways *ways, const struct rec_volume_alarm *alarm)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < own->nflaws; i++) {
+		const struct rec_volume_flaw *flaw = &own->flaws[i];
+		bool is_meanwhile = flaw->iteration == REC_NONE || (flaw->iteration <= alarm->iteration &&
+								    alarm->iteration - flaw->iteration < alarm->pooled);
+
+		if (flaw->flaw == REC_FLAW_SHARED && is_meanwhile && is_sender(ways, alarm, flaw->hdr.node))
+			bytes += flaw->seen;
+	}
+	return bytes;
+}
+
+void
+flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct resent *resent)
+{
+	for (uint32_t i = 0; i < own->nalarms; i++) {
+		const struct rec_volume_alarm *alarm = &own->alarms[i];
+		struct flowpulse_facts facts = { resent_of(resent, alarm), others_of(own, ways, alarm) };
+
+		own->resent[i] = facts.resent;
+		own->held[i] = (uint8_t)flowpulse_hold_of(alarm, &facts);
+	}
+}

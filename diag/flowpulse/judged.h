@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which alarms can be judged. An alarm says that a port received less than predicted; that a link lost it is a conclusion, which
+ * takes for granted what the rows of this module state. Where one of them does not hold, the alarm is part of no fault, and the
+ * section reports the row's reason with the number of such alarms.
+ */
+#pragma once
+
+#include "diag/flowpulse/resent.h"
+#include "diag/flowpulse/section.h"
+
+struct flowpulse_precondition {
+	const char *key;
+	const char *because; /* it does not hold: of "cannot tell", or of what shows that nothing was lost */
+	bool is_clear;       /* nothing was lost; else nobody can tell */
+};
+
+extern const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS];
+
+/* What is known of an alarm besides itself. */
+struct flowpulse_facts {
+	uint64_t resent; /* resent_of() */
+	uint64_t
+		other_bytes; /* of the measured class, that left its senders' switches meanwhile and others can have shifted */
+};
+
+/* @return the first precondition of an alarm that does not hold; FLOWPULSE_JUDGED */
+enum flowpulse_hold flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_facts *facts);
+
+/* Sets own->held and own->resent, which have room. */
+void flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct resent *resent);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What hosts sent again of collectives, by iteration and pair of hosts, as their RNICs count it (packet_seq_err,
+ * local_ack_timeout_err) and STEP records report it. A packet that a link loses is sent again: so no more can have been lost
+ * than that, and where nothing was sent again, nothing was lost.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "diag/flowpulse/ways.h"
+
+struct evidence;
+
+#define RESENT_UNKNOWN UINT64_MAX
+
+/* One pair of hosts in one iteration of a collective. */
+struct resent_row {
+	uint32_t collective; /* its id */
+	uint32_t iteration;
+	uint32_t src, dst; /* nodes */
+	uint64_t packets;
+	uint64_t first_ps; /* its first step began; 0: not reported, UINT64_MAX: it had not begun when the run ended */
+	bool is_whole;     /* every step is over and reported */
+};
+
+struct resent {
+	const struct ways *ways;
+	struct resent_row *rows; /* [nrows] by collective and iteration */
+	uint32_t nrows;
+};
+
+/* @param ways  must outlive it @return 0 or -ENOMEM with err */
+int resent_init(struct resent *resent, const struct ways *ways, const struct evidence *evidence, struct err *err);
+/* Also of one that is zero. */
+void resent_fini(struct resent *resent);
+
+/*
+ * @return packets that hosts sent again in the iterations of an alarm, from the senders that it is about to hosts below its
+ *         switch; RESENT_UNKNOWN: not all steps were reported
+ */
+uint64_t resent_of(const struct resent *resent, const struct rec_volume_alarm *alarm);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What an alarm has to be borne out by before a link is named. */
+#include "common/array.h"
+#include "diag/flowpulse/judged.h"
+#include "tests/unit/diag/flowpulse_rig.h"
+
+static void
+each_precondition_holds_back_alone(void **state)
+{
+	/* 200 packets of 1000 B are missing. */
+	struct rec_volume_alarm alarm = {
+		.expected = 10000000, .got = 9800000, .packets = 9800, .noise = REC_NOISE_LEARNED, .pooled = 1
+	};
+	static const struct {
+		uint64_t resent, other_bytes;
+		enum rec_noise noise;
+		enum flowpulse_hold hold;
+	} cases[] = {
+		{ 200, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 0, REC_NOISE_UNKNOWN, FLOWPULSE_JUDGED },
+		{ RESENT_UNKNOWN, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ RESENT_UNKNOWN, 0, REC_NOISE_RANDOM, FLOWPULSE_JUDGED },
+		{ RESENT_UNKNOWN, 0, REC_NOISE_UNKNOWN, FLOWPULSE_NO_NOISE },
+		{ 0, 0, REC_NOISE_LEARNED, FLOWPULSE_NOT_LOST },
+		{ 99, 0, REC_NOISE_LEARNED, FLOWPULSE_EXCESS },
+		{ 101, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 199999, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
+		{ RESENT_UNKNOWN, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct flowpulse_facts facts = { cases[i].resent, cases[i].other_bytes };
+
+		alarm.noise = cases[i].noise;
+		assert_int_equal(flowpulse_hold_of(&alarm, &facts), cases[i].hold);
+	}
+	for (uint32_t hold = FLOWPULSE_JUDGED + 1; hold < FLOWPULSE_HOLDS; hold++)
+		assert_non_null(flowpulse_preconditions[hold].because);
+}
+
+/* One step of h0 to h1, which sent so many packets again. */
+static void
+put_step(struct records *r, uint32_t resent, bool open)
+{
+	struct rec_step step = { .step = 1,
+				 .retransmits = resent,
+				 .bytes = 360000000,
+				 .acked_bytes = 360000000,
+				 .waited_collective = REC_NONE,
+				 .waited_rank = REC_NONE,
+				 .start_ps = PS_PER_US,
+				 .end_ps = open ? 0 : PS_PER_MS / 2,
+				 .open = open };
+
+	records_collective(r, 2, 1);
+	records_schedule(r, 0, 1, HOST(0), HOST(1), REC_NONE, PS_PER_MS);
+	records_schedule(r, 1, 1, HOST(1), HOST(0), REC_NONE, PS_PER_MS);
+	RECORDS_PUT(r, step, REC_STEP, HOST(0), PS_PER_MS);
+}
+
+/* An alarm of l1 of what l0 sends, by what h0 reports of its step to h1. */
+static void
+hosts_bear_out_what_is_missing(void **state)
+{
+	static const struct {
+		uint32_t resent;
+		bool is_reported, is_open, is_shared, is_finding;
+	} cases[] = {
+		{ 210, true, false, false, true }, { 0, true, false, false, false }, { 20, true, false, false, false },
+		{ 0, true, true, false, true }, /* it is not over: more may be sent again */
+		{ 0, false, false, false, true },  { 210, true, false, true, false }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_volume_flaw shared = {
+			.sender = REC_NONE, .flaw = REC_FLAW_SHARED, .predicted = 20000000, .seen = 5000000
+		};
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		if (cases[i].is_reported)
+			put_step(&r, cases[i].resent, cases[i].is_open);
+		if (cases[i].is_shared)
+			RECORDS_PUT(&r, shared, REC_VOLUME_FLAW, 0, PS_PER_MS);
+		put_alarm(&r, 1, 1, REC_LOSS_PAIR, 0, 0);
+		v = diagnose(&r);
+		assert_int_equal(own_of(v)->nfaults, cases[i].is_finding);
+		assert_int_equal(own_of(v)->held[0] == FLOWPULSE_JUDGED, cases[i].is_finding);
+		verdict_destroy(v);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(each_precondition_holds_back_alone),
+					    cmocka_unit_test(hosts_bear_out_what_is_missing) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
