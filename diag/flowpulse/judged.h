@@ -9,14 +9,6 @@
 #include "diag/flowpulse/resent.h"
 #include "diag/flowpulse/section.h"
 
-struct flowpulse_precondition {
-	const char *key;
-	const char *because; /* it does not hold: of "cannot tell", or of what shows that nothing was lost */
-	bool is_clear;       /* nothing was lost; else nobody can tell */
-};
-
-extern const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS];
-
 /* What is known of an alarm besides itself. */
 struct flowpulse_facts {
 	uint64_t resent; /* resent_of() */

@@ -17,6 +17,15 @@ enum flowpulse_hold {
 	FLOWPULSE_HOLDS
 };
 
+/* What an alarm takes for granted: rows in judged.c. */
+struct flowpulse_precondition {
+	const char *key;
+	const char *because; /* it does not hold: of "cannot tell", or of what shows that nothing was lost */
+	bool is_clear;       /* nothing was lost; else nobody can tell */
+};
+
+extern const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS];
+
 /* A link, in one direction; or, where switches are not neighbours, the way between them. */
 struct flowpulse_link {
 	uint32_t from, to; /* nodes; RUN_NONE: not known */

@@ -5,7 +5,6 @@
 
 #include "common/wire/enum.h"
 #include "common/wire/record.h"
-#include "diag/flowpulse/judged.h"
 #include "diag/report/value.h"
 
 #define SWITCHES_SHOWN 4

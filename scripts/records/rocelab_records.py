@@ -4,13 +4,11 @@
 
     rocelab_records.py FILE [TYPE...]           prints records.bin, or "-", as lines of JSON, those of some types alone
 
-    for record in rocelab_records.read("out/case-study/records.bin"):
-        if record.type == "PORT_ROW":
-            print(record.time_ps, record.node, record["port"], record["depth_max"])
+    print([(r.time_ps, r.node, r["port"], r["depth_max"])
+           for r in rocelab_records.read("out/case-study/records.bin") if r.type == "PORT_ROW"])
 
 A Record has type, node, time_ps, seq and event, and by record["NAME"] the fields that docs/wire-formats.md lists. A Reader takes bytes in any
-portions and knows the names of nodes, ports and flows that it has read of. A Session is the run in which a program is a
-diagnoser (docs/bring-your-own.md).
+portions and knows the names of nodes, ports and flows that it has read. Session: a diagnoser's run (docs/bring-your-own.md).
 """
 import collections
 import json

@@ -76,8 +76,9 @@ local RECORDS = {
            "flow_packets:u64+ resent:u32 timeouts:u32 duplicates:u32 out_of_sequence:u32 most_missing:u32 naks:u32" },
   [40] = { "volume", 64, "port:u16 flaws:u16 sender:u32 iteration:u32 learned:u32 predicted:u64+ seen:u64+ " ..
            "packets:u64+" },
-  [41] = { "volume_alarm", 96, "port:u16 place:u16 sender:u32 iteration:u32 pooled:u32 predicted:u64+ seen:u64+ " ..
-           "expected:u64+ got:u64+ packets:u64+ drop_ppm:u32 low_ppm:u32 high_ppm:u32 dispersion_ppm:u32" },
+  [41] = { "volume_alarm", 112, "port:u16 place:u16 sender:u32 iteration:u32 pooled:u32 predicted:u64+ seen:u64+ " ..
+           "expected:u64+ got:u64+ packets:u64+ drop_ppm:u32 low_ppm:u32 high_ppm:u32 dispersion_ppm:u32 noise:u32 " ..
+           "reserved:u32 reference_packets:u64+" },
   [42] = { "volume_flaw", 56, "sender:u32 iteration:u32 flaw:u32 reserved:u32 predicted:u64+ seen:u64+" },
   [43] = { "monitored", 72, "ports:u32 senders:u32 compared:u32 learned:u32 relearned:u32 flawed:u32 alarms:u32 " ..
            "bytes:u32 late_packets:u64+ lost_packets:u64+" },

@@ -73,10 +73,11 @@ export const unmeasuredText = (model, name, reasons) => [...reasons].map(
 /* Each reason once: how often, and at which switches. */
 function notJudgedItems(notJudged) {
   return notJudged.map(
-      (reason) => el(
-          "li", null,
-          el("strong", null, `${reason.nothing_lost ? "Nothing was lost" : "Cannot tell"} at ${reason.switches.join(", ")}`),
-          `, because ${reason.because}: ${many(reason.count, reason.of)}${reason.nothing_lost ? "" : " not judged"}.`));
+      (reason) =>
+          el("li", null,
+             el("strong", null,
+                `${reason.nothing_lost ? "Nothing was lost" : "Cannot tell"} at ${reason.switches.join(", ")}`),
+             `, because ${reason.because}: ${many(reason.count, reason.of)}${reason.nothing_lost ? "" : " not judged"}.`));
 }
 
 /* Switches and iterations with an alarm, each with its ports, in order of time. */

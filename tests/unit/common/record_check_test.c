@@ -285,7 +285,7 @@ volumes_are_of_switches(void **state)
 	bad(&flaw, REC_VOLUME_FLAW, 0, "sender = 2; right would be a described switch; or 4294967295, none");
 	volume.sender = 0;
 	volume.flaws = 1 << ENUM_COUNT(REC_VOLUME_FLAWS);
-	bad(&volume, REC_VOLUME, 0, "flaws = 256; right would be 0 to 255");
+	bad(&volume, REC_VOLUME, 0, "flaws = 512; right would be 0 to 511");
 }
 
 /* What agents tell is of their own NICs, and of switches that there are. */
