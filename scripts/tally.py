@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """tally.py BROKEN LOG...: adds meson's test logs up, one log a build. First what failed, by name; then what was skipped, why,
-and in which builds; then what no build covered, by what its test is about; last "N passed, N failed, N skipped".
+and in which builds; then what no build covered, by what its test is about; then what was left to scripts/test --long; last
+"N passed, N failed, N skipped".
 BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
 tally.py --cases LOG: one line for each case within the tests of a log."""
 import collections
@@ -16,6 +17,8 @@ SKIPPED = {'SKIP', 'IGNORED'}
 # cmocka's words for one case; its own totals do not match.
 CASE = re.compile(r'^\[ +(OK|FAILED|SKIPPED|ERROR) +\] (\w+)$', re.MULTILINE)
 REASON = re.compile(r'^(?:SKIPPED: (.*)|(.*): skipped)$', re.MULTILINE)
+LEFT_OUT = re.compile(r'^LEFT OUT: (.*)$', re.MULTILINE) # tests/sim/harness.py: long_run()
+FOR_LONG = 'scripts/test --long runs it'
 TESTS = pathlib.Path(__file__).resolve().parent.parent / 'tests'
 
 
@@ -67,13 +70,16 @@ def tally(broken, paths):
     passed, failed, skipped = 0, broken, 0
     ran = set()                              # names that some build ran
     left_out = collections.defaultdict(list) # (name, why): builds
+    for_long = collections.defaultdict(list) # (name, what): builds
     for path in paths:
         build = path.split(os.sep)[-3]
         for test in tests(path):
+            for what in LEFT_OUT.findall(output(test)):
+                for_long[short(test), what].append(build)
             for name, has_run, why in runs(test):
                 if has_run:
                     ran.add(name)
-                else:
+                elif why != FOR_LONG:
                     left_out[name, why].append(build)
             skipped += test['result'] in SKIPPED
             passed += test['result'] in PASSED
@@ -85,6 +91,8 @@ def tally(broken, paths):
     for name in dict.fromkeys(name for name, _ in left_out):
         if name not in ran:
             print(f'not covered: {name}{about(name)}')
+    for (name, what), builds in for_long.items():
+        print(f'left to scripts/test --long: {", ".join(builds)}: {name}: {what}')
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return 1 if failed or not passed else 0
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Guests under way: guest_rig, what it says, commands in its guests, and whether anything of them is left."""
-import os
 import pathlib
 import select
 import subprocess

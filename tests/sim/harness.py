@@ -21,6 +21,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 BUILD = pathlib.Path(os.environ["ROCELAB_BUILD"])
 SOURCE = pathlib.Path(os.environ["ROCELAB_SOURCE"])
 SANITIZED = os.environ.get("ROCELAB_SANITIZED", "") == "1"
+LONG = os.environ.get("ROCELAB_LONG", "") == "1"  # scripts/test --long
 SCENARIOS = SOURCE / "topo" / "scenarios"
 ROCELAB = BUILD / "cli" / "rocelab"
 DPSWITCH = BUILD / "dpswitch" / "dpswitch"
@@ -46,6 +47,19 @@ def check(condition, name, detail=""):
 def skip(reason):
     print(f"SKIPPED: {reason}", flush=True)
     sys.exit(SKIP)
+
+
+def long_run(what):
+    """Whether this is a long run; a short one reports what it leaves out (scripts/tally.py)."""
+    if not LONG:
+        print(f"LEFT OUT: {what}", flush=True)
+    return LONG
+
+
+def for_long_run(what):
+    """Ends the test here in a short run."""
+    if not long_run(what):
+        skip("scripts/test --long runs it")
 
 
 def cpus():
@@ -169,7 +183,10 @@ class Run:
         lines = self.stdout.splitlines()
         at = max(i for i, line in enumerate(lines) if "#wrong" in line)
         rows = [line.split() for line in lines[at + 2:]]
-        return [row[8] for row in rows[:next(i for i, row in enumerate(rows + [[]]) if not row)]]
+        rows = rows[:next(i for i, row in enumerate(rows + [[]]) if not row)]
+        if any(len(row) < 9 for row in rows):
+            fail(f"a collective without result: {self.stdout}\n{self.stderr}")
+        return [row[8] for row in rows]
 
 
 def page_data(run):

@@ -6,6 +6,7 @@ import sys
 import time
 
 from devices import traced
+from frozen_test import steps_of
 from harness import PATIENCE_S, check
 from pingmesh_rxe_test import rxe_sport
 from rxe import HOSTS, Live, invariants, need_guests, ring, scenario, whole
@@ -29,7 +30,7 @@ while True:
     u.sendto(bytes(100), (sys.argv[2], {UDP_PORT}))
     time.sleep(0.05)
 """
-PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; hold = "15s"; };
+PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; hold = "600s"; };
 """
 
 
@@ -79,7 +80,9 @@ def main():
           "by the ways that there are", ways)
     by_samples = sampled(live)
     check({(h, e, SPORT, 4791, 17) for h, e, _ in ring_of} <= by_samples.keys(), "and of the ring's connections", sorted(by_samples))
-    run = live.end(timeout=PATIENCE_S)
+    live.until("all steps are recorded", lambda: steps_of((live.out / "records.bin").read_bytes()) == 2 * 4 * 3)
+    live.interrupt()
+    run = live.end(expect=None)
     invariants(run, "management")
     whole(run, "management", 2)
     check(not (run.dir / "management").exists(), "sockets go with the run")

@@ -10,7 +10,7 @@ from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, processes, ring, scenario, whole
 from rxe_endings_test import begun, killed_guest
 from rxe_faults_test import lost
-from rxe_run_test import END_S, loop, ready_made
+from rxe_run_test import loop, ready_made
 
 # METIS: part 0 has b, h2 and h3, part 1 has a, h0 and h1.
 SERVER = """import socket
@@ -45,7 +45,7 @@ def captured():
     storm = '{ kind = "pfc-storm"; port = "b:1"; start = "200ms"; duration = "200ms"; }'
     live = Live(scenario(ring(), faults=[storm]), "--capture", "a:3,b:3,b:1")
     live.begun()
-    run = live.end(timeout=END_S)
+    run = live.end(timeout=PATIENCE_S)
     whole(run, "capture")
     ends = [Capture(folder / "capture.pcapng") for folder in (run.dir, run.dir / "parts" / "1")]
     for which, seen in enumerate(ends):

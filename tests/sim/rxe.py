@@ -224,6 +224,8 @@ def of_host(run, name):
 
 def whole(run, name, iterations=1):
     """Every element of every iteration was verified, on every rank."""
+    check(run.run["end_reason"] in ("complete", "interrupt"), f"{name}: the run ends as it should",
+          (run.run["end_reason"], run.stderr[-2000:]))
     wrong = run.wrong()
     check(len(wrong) == iterations and set(wrong) == {"0"}, f"{name}: 0 wrong elements", wrong)
     check(all(c["complete"] for c in run.verdict["collectives"]), f"{name}: complete", run.verdict["collectives"])

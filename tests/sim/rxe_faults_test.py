@@ -3,7 +3,7 @@
 """Faults on the traffic of external hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
 verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
 from harness import PATIENCE_S, check
-from rxe import HOSTS, TWO_LCORES, Live, counters, invariants, need_guests, of_host, ring, scenario, settled, whole
+from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, of_host, ring, scenario, settled, whole
 
 # A loop whose buffers fill halts its own links, and they wait for each other for ever: a PFC deadlock that stays when the
 # loop is gone. Whether they fill depends on how busy this machine is; this threshold is beyond what 300 ms can bring.
