@@ -22,12 +22,14 @@ enum rec_policy { REC_POLICIES(ENUM_VALUE) };
 
 /*
  * A sample above the threshold; the age of the oldest unacknowledged packet; a sender that its congestion control holds back
- * without any round trip above the threshold, in a step that is late; packets that were sent again, in such a step.
+ * without any round trip above the threshold, in a step that is late; packets that were sent again, in such a step; a step that
+ * has lost more time than its host's scheduling may cost, whatever the round trips, which vary too much there to show it.
  */
 #define REC_TRIGGER_CAUSES(ROW)                                                                                            \
 	ROW(REC_TRIGGER_RTT, 0, "rtt")                                                                                     \
 	ROW(REC_TRIGGER_STALL, 1, "stall")                                                                                 \
 	ROW(REC_TRIGGER_THROTTLE, 2, "throttle")                                                                           \
-	ROW(REC_TRIGGER_RESENT, 3, "resent")
+	ROW(REC_TRIGGER_RESENT, 3, "resent")                                                                               \
+	ROW(REC_TRIGGER_LAG, 4, "lag")
 
 enum rec_trigger_cause { REC_TRIGGER_CAUSES(ENUM_VALUE) };

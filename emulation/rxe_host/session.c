@@ -53,6 +53,7 @@ create(struct session *session, struct err *err)
 		.plan = sc->plan,
 		.node = session->config.node,
 		.detection = &sc->detection,
+		.jitter_ps = scenario_jitter_ps(sc),
 		.start_delay_ps = faults_start_delay_ps,
 		.start_ctx = &sc->faults,
 	};

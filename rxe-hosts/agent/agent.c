@@ -64,6 +64,7 @@ const struct detection_policy *const agent_policies[AGENT_POLICIES] = { REC_POLI
 static void set_running(struct agent *agent, uint32_t slot, bool running);
 static uint32_t next_running(const struct agent *agent, uint32_t slot);
 static void check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
+static void check_lag(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
 static void check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
 int
@@ -174,6 +175,8 @@ agent_tick(struct agent *agent, uint64_t now_ps)
 			agent->policy->tick(agent, slot, now_ps);
 		if (agent->policy->ages)
 			check_age(agent, slot, now_ps);
+		if (agent->policy->asks_lag)
+			check_lag(agent, slot, now_ps);
 		if (agent->policy->watches_nic && now_ps >= slot->nic_next_ps) {
 			struct qp_state qp;
 
@@ -277,15 +280,31 @@ agent_send_asked(struct agent *agent)
 	agent->nasked = 0;
 }
 
+/* Time that a step has lost, times its bytes: nothing is acknowledged in the first RTT, then at an even rate. */
+static __int128
+lost_byte_ps(const struct agent_step *step, uint64_t acked_bytes, uint64_t now_ps)
+{
+	__int128 expect_ps = step->expect_ps, rtt_ps = step->base_rtt_ps;
+
+	return ((__int128)(now_ps - step->start_ps) - rtt_ps) * step->bytes - (expect_ps - rtt_ps) * acked_bytes;
+}
+
 bool
 agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
 {
 	const struct agent_step *step = &slot->step;
-	__int128 expect_ps = step->expect_ps, rtt_ps = step->base_rtt_ps, lost;
 
-	/* Both sides in bytes times time: nothing is acknowledged in the first RTT, then at an even rate. */
-	lost = ((__int128)(now_ps - step->start_ps) - rtt_ps) * step->bytes - (expect_ps - rtt_ps) * acked_bytes;
-	return lost * 100 > expect_ps * agent->config->lag_percent * step->bytes;
+	return lost_byte_ps(step, acked_bytes, now_ps) * 100 >
+	       (__int128)step->expect_ps * agent->config->lag_percent * step->bytes;
+}
+
+bool
+agent_is_slow(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)
+{
+	const struct agent_step *step = &slot->step;
+	uint64_t least_ps = step->jitter_ps + step->expect_ps / 100 * (uint64_t)agent->config->lag_percent;
+
+	return step->jitter_ps != 0 && lost_byte_ps(step, acked_bytes, now_ps) > (__int128)least_ps * step->bytes;
 }
 
 void
@@ -337,6 +356,19 @@ check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 	else if (agent->policy->asks_acks && qp.retransmits > slot->resent &&
 		 agent_lags(agent, slot, qp.acked_bytes, now_ps))
 		agent->policy->exceeded(agent, slot, REC_TRIGGER_RESENT, rtt_ps, now_ps);
+}
+
+/* Once in a spacing, for as long as the step is slow. */
+static void
+check_lag(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
+{
+	struct qp_state qp;
+
+	if (slot->step.jitter_ps == 0 || now_ps < slot->next_ps || now_ps < slot->step.start_ps + slot->spacing_ps)
+		return;
+	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
+	if (agent_is_slow(agent, slot, qp.acked_bytes, now_ps))
+		agent->policy->exceeded(agent, slot, REC_TRIGGER_LAG, qp.last_rtt_ps, now_ps);
 }
 
 /*

@@ -55,6 +55,7 @@ struct agent_step {
 	uint64_t base_rtt_ps;               /* of the path of this step */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
 	uint64_t noise_ps;                  /* no RTT within so much of the base is an event */
+	uint64_t jitter_ps;                 /* what its host's own scheduling may cost it; 0: nothing */
 	uint64_t expect_ps;
 	uint64_t start_ps;
 	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */

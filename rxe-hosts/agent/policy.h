@@ -20,9 +20,10 @@ struct detection_policy {
 	bool floods;
 	bool asks_acks; /* packets sent again in a late step are reason to detect, and then the ACKs' way is polled too */
 	void (*started)(struct agent *agent, struct agent_slot *slot);
+	bool asks_lag; /* a step that is slow for certain is reason to detect, even if no RTT stands out of the noise */
 	/*
 	 * rtt_ps is above arm_ps: a sample, or with ages set an age; or, with ages set, the sender is held back and late, or,
-	 * with asks_acks, had to send again and is late.
+	 * with asks_acks, had to send again and is late, or, with asks_lag, is slow (agent_is_slow()).
 	 */
 	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
 			 uint64_t now_ps);
@@ -54,6 +55,12 @@ bool agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger
  * line rate whose path also carries ACKs against it stands in a queue of its own without being late.
  */
 bool agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
+
+/*
+ * Has the step in flight lost so much more that it is slow, whatever its host's scheduling costs? Of hosts with exact
+ * times, whose RTTs show what delays a step, never.
+ */
+bool agent_is_slow(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
 /* Sends a notification packet to the host that waits for the step, if any, and reports it. */
 void agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detections, uint64_t now_ps);

@@ -16,10 +16,14 @@ started(struct agent *agent, struct agent_slot *slot)
 	allowance_begin(agent, slot);
 }
 
+/*
+ * Round trips that vary much spend the detections of a step before what slows it begins, so that looks at one that is slow for
+ * certain cost it none: ports keep a spacing's epochs, and there is one look in each.
+ */
 static void
 spend(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
 {
-	slot->next_ps = allowance_spend(slot, now_ps);
+	slot->next_ps = cause == REC_TRIGGER_LAG ? now_ps + slot->spacing_ps : allowance_spend(slot, now_ps);
 	slot->missed_ps = 0;
 	agent_detect(agent, slot, cause, rtt_ps, now_ps);
 }
@@ -37,13 +41,15 @@ miss(struct agent_slot *slot, uint64_t rtt_ps)
 	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
 }
 
-/* Where no RTT was above the threshold, packets were sent again, or the sender was held back. */
+/* Where no RTT was above the threshold, packets were sent again, the sender was held back, or the step is slow for certain. */
 static enum rec_trigger_cause
 missed_cause(const struct agent_slot *slot, uint32_t retransmits)
 {
 	if (slot->missed_ps > slot->threshold_ps)
 		return REC_TRIGGER_RTT;
-	return retransmits > slot->resent ? REC_TRIGGER_RESENT : REC_TRIGGER_THROTTLE;
+	if (retransmits > slot->resent)
+		return REC_TRIGGER_RESENT;
+	return slot->missed_ps != 0 ? REC_TRIGGER_THROTTLE : REC_TRIGGER_LAG;
 }
 
 /* The first look waits for the spacing too: what ports keep then reaches from the step's start, and on to its end. */
@@ -77,7 +83,8 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 	still = qp.acked_bytes == slot->seen_bytes;
 	/* A halt is looked at ever less, and once more when it is over, to tell how long it was. */
 	if ((still && now_ps < slot->seen_ps + slot->wait_ps) || !lags(agent, slot, qp.acked_bytes, now_ps)) {
-		miss(slot, rtt_ps);
+		if (cause != REC_TRIGGER_LAG) /* a step that is slow remains so */
+			miss(slot, rtt_ps);
 		return;
 	}
 	slot->wait_ps = still ? 2 * slot->wait_ps : slot->spacing_ps;
@@ -107,16 +114,21 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 /*
  * Also at the step's end, however soon that is; and of one that sent packets again since the last look, however many were
  * spent. Before a timeout nobody knows that packets were lost, and looks at what is halted ask less; now nothing is under
- * way, and what has passed everywhere tells exactly where they were.
+ * way, and what has passed everywhere tells exactly where they were. The same of one that is slow for certain, unless the last
+ * look was less than a spacing ago.
  */
 static void
 completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
 	bool resent = slot->retransmits > slot->resent;
+	bool slow = now_ps >= slot->next_ps && agent_is_slow(agent, slot, slot->step.bytes, now_ps);
 
-	if ((resent || (slot->missed_ps != 0 && slot->remaining != 0)) && lags(agent, slot, slot->step.bytes, now_ps)) {
-		slot->remaining += slot->remaining == 0;
-		spend(agent, slot, missed_cause(slot, slot->retransmits), slot->missed_ps, now_ps);
+	if ((resent || slow || (slot->missed_ps != 0 && slot->remaining != 0)) &&
+	    lags(agent, slot, slot->step.bytes, now_ps)) {
+		enum rec_trigger_cause cause = missed_cause(slot, slot->retransmits);
+
+		slot->remaining += cause != REC_TRIGGER_LAG && slot->remaining == 0;
+		spend(agent, slot, cause, slot->missed_ps, now_ps);
 	}
 	allowance_pass_on(agent, slot, now_ps);
 }
@@ -125,6 +137,7 @@ const struct detection_policy policy_vedrfolnir = {
 	.ages = true,
 	.watches_nic = true,
 	.asks_acks = true,
+	.asks_lag = true,
 	.started = started,
 	.exceeded = exceeded,
 	.tick = tick,

@@ -19,6 +19,7 @@ struct step_engine_config {
 	uint32_t node; /* this host */
 	struct device *device;
 	const struct detection_config *detection;
+	uint64_t jitter_ps; /* what the host's own scheduling may cost a step; 0: nothing */
 	/* How much later than possible a step starts: faults. NULL: not at all. */
 	uint64_t (*start_delay_ps)(const void *ctx, uint32_t node, uint32_t collective, uint32_t step);
 	const void *start_ctx;

@@ -113,7 +113,7 @@ VALUES = {
         "pipeline, file".split(", "),
     "COLLECTIVE.op": "allgather, reducescatter, allreduce, alltoall, alltoallv, broadcast, reduce, sendrecv, custom, "
         "flows".split(", "),
-    "TRIGGER.cause": "rtt, stall, throttle, resent".split(", "),
+    "TRIGGER.cause": "rtt, stall, throttle, resent, lag".split(", "),
     "DROP_ROW.reason": "injected, corrupt, link_down, ttl, no_route, blackhole, queue_full, no_buffer".split(", "),
     "MONITOR.prediction": "analytical, measured, learned, simulated".split(", "),
     "MONITOR.detector": "threshold, noise, pooled".split(", "),

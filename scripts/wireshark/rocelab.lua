@@ -105,7 +105,7 @@ local VALUES = {
   ["node.kind"] = { [0] = "switch", "host" },
   ["collective.algorithm"] = { [0] = "ring", "halving-doubling", "linear", "pairwise", "bruck", "binomial-tree", "double-binary-tree", "pipeline", "file" },
   ["collective.op"] = { [0] = "allgather", "reducescatter", "allreduce", "alltoall", "alltoallv", "broadcast", "reduce", "sendrecv", "custom", "flows" },
-  ["trigger.cause"] = { [0] = "rtt", "stall", "throttle", "resent" },
+  ["trigger.cause"] = { [0] = "rtt", "stall", "throttle", "resent", "lag" },
   ["poll.flags"] = POLL_FLAGS,
   ["drop_row.reason"] = { [0] = "injected", "corrupt", "link_down", "ttl", "no_route", "blackhole", "queue_full", "no_buffer" },
   ["probe.kind"] = { [0] = "tor-mesh", "inter-tor", "service", "rail" },

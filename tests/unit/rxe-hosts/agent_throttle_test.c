@@ -134,6 +134,79 @@ sent_again_and_late(void **state)
 	assert_int_equal(dev.npolls, 1);
 }
 
+/*
+ * Of a host with its own kernel: round trips vary by more than what delays the step, 100 ms here. What it lost tells: 5 ms,
+ * beyond what scheduling may cost, and the share from which on a step is slow.
+ */
+static void
+slow_below_the_noise(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	step.noise_ps = 100 * MS;
+	step.jitter_ps = 5 * MS;
+	begin(false);
+	progress(170, 11 * MS); /* 4.9 ms behind */
+	assert_int_equal(dev.npolls, 0);
+	progress(170, 12 * MS); /* 5.9 ms: more than the jitter and 1 % */
+	assert_int_equal(dev.npolls, 1);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->cause, REC_TRIGGER_LAG);
+	progress(200, 21 * MS);
+	assert_int_equal(dev.npolls, 1); /* too soon */
+	progress(200, 22 * MS);
+	assert_int_equal(dev.npolls, 2);
+}
+
+/* A look in each spacing for as long as it is slow, and one at its end: they cost none of its detections. */
+static void
+slow_for_long(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	config.detections = 1;
+	config.spacing_ps = 10 * MS;
+	step.jitter_ps = 5 * MS;
+	begin(false);
+	progress(100, 12 * MS);
+	progress(150, 21 * MS);
+	assert_int_equal(dev.npolls, 1);
+	progress(200, 30 * MS);
+	assert_int_equal(dev.npolls, 2);
+	agent_step_completed(&agent, 0, 0, 40 * MS);
+	assert_int_equal(dev.npolls, 3);
+	trigger = scripted_record(&dev, REC_TRIGGER, 2);
+	assert_int_equal(trigger->cause, REC_TRIGGER_LAG);
+	assert_int_equal(trigger->remaining, 1);
+}
+
+static void
+slow_and_looked_at_just_now(void **state)
+{
+	config.spacing_ps = 10 * MS;
+	step.jitter_ps = 5 * MS;
+	begin(false);
+	progress(500, 35 * MS);
+	assert_int_equal(dev.npolls, 1);
+	agent_step_completed(&agent, 0, 0, 40 * MS);
+	assert_int_equal(dev.npolls, 1);
+}
+
+/* Late before the first spacing is over, or within the jitter: nothing is remembered of either. */
+static void
+late_within_the_jitter(void **state)
+{
+	step.noise_ps = 100 * MS;
+	step.jitter_ps = 5 * MS;
+	begin(false);
+	progress(0, 9 * MS);
+	progress(200, 11 * MS);
+	progress(900, 30 * MS);
+	dev.now_ps = 34 * MS;
+	agent_step_completed(&agent, 0, 0, 34 * MS);
+	assert_int_equal(dev.npolls, 0);
+}
+
 int
 main(void)
 {
@@ -145,6 +218,10 @@ main(void)
 		AGENT_TEST(sent_again_and_late, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(what_was_sent_again_asks_for_the_acks_way, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(sent_again_with_nothing_left, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(slow_below_the_noise, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(slow_for_long, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(slow_and_looked_at_just_now, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(late_within_the_jitter, REC_POLICY_VEDRFOLNIR),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
