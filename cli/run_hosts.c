@@ -23,6 +23,7 @@ struct run_host {
 	uint32_t node;
 	struct guest *guest; /* NULL: not booted, or not ours to boot */
 	bool booted, reported;
+	bool named; /* its process, to the fabric */
 };
 
 struct run_hosts {
@@ -220,6 +221,24 @@ manage_path(const struct run_hosts *hosts, const struct run_host *host, char *bu
 	return buf;
 }
 
+/* For the fabric, which measures how long the host's processes wait for a processor. It goes with the folder. */
+static void
+write_pid(const struct run_hosts *hosts, const struct run_host *host, int32_t pid)
+{
+	const char *name = hosts->scenario->topo->nodes[host->node].name;
+	char path[PATH_MAX], made[PATH_MAX];
+	FILE *file;
+
+	snprintf(made, sizeof(made), "%s/%s.pid.new", hosts->sockets, name);
+	snprintf(path, sizeof(path), "%s/%s.pid", hosts->sockets, name);
+	file = fopen(made, "we");
+	if (file == NULL)
+		return; /* it is not measured then, and the verdict says so */
+	fprintf(file, "%d\n", (int)pid);
+	fclose(file);
+	rename(made, path);
+}
+
 /* A guest without its program says nothing any more; the fabric learns it from the end of the channel. */
 static void
 watch(struct run_hosts *hosts, struct run_host *host)
@@ -228,6 +247,10 @@ watch(struct run_hosts *hosts, struct run_host *host)
 	const char *name = hosts->scenario->topo->nodes[host->node].name;
 	char path[PATH_MAX];
 
+	if (status->pid != 0 && !host->named) {
+		write_pid(hosts, host, status->pid);
+		host->named = true;
+	}
 	if (status->state < GUEST_EXITED || host->reported)
 		return;
 	host->reported = true;

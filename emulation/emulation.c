@@ -10,6 +10,7 @@
 #include "emulation/build.h"
 #include "emulation/flow_tracing.h"
 #include "emulation/hooks.h"
+#include "emulation/lateness.h"
 #include "emulation/progress.h"
 
 struct emulation *
@@ -134,6 +135,8 @@ emulation_end(struct emulation *emulation)
 	emulation->cpu_ns = clock_cpu_ns() - emulation->cpu_ns;
 	progress_clear(emulation);
 	emulation_take_reports(emulation); /* the last ones came after the last window */
+	if (emulation->lateness != NULL)
+		lateness_finish(emulation->lateness, emulation->fabric->window.end_ps);
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];
 

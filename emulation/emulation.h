@@ -65,6 +65,7 @@ struct emulation {
 	/* real time: answers whoever asks devices; never waits. NULL: nobody may */
 	void (*serve)(void *ctx);
 	void *serve_ctx;
+	struct lateness *lateness; /* real time: how late the machine is, borrowed; NULL: virtual time */
 	struct counters *counters; /* for other threads, borrowed; NULL: none asks */
 	const char *error_text;    /* a QP or buffer error, NULL: none */
 };

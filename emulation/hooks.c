@@ -7,6 +7,7 @@
 #include "common/minmax.h"
 #include "common/units.h"
 #include "emulation/flow_tracing.h"
+#include "emulation/lateness.h"
 #include "emulation/outsiders.h"
 #include "emulation/probing.h"
 #include "emulation/progress.h"
@@ -186,6 +187,8 @@ hook_collect(void *ctx, uint64_t now_ps)
 			emulation->drivers[i].ops->service(emulation->drivers[i].ctx);
 	emulation_answer(emulation, now_ps);
 	emulation_take_reports(emulation);
+	if (emulation->lateness != NULL)
+		lateness_collect(emulation->lateness, now_ps);
 	probing_exchange(emulation);
 	emulation->collected_ps = now_ps;
 	emulation_watch_hosts(emulation);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <sys/types.h>
 
 #include "common/err.h"
 #include "common/record/buffer.h"
@@ -61,6 +62,11 @@ struct host_driver_ops {
 	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
 	/* By how much their clocks may differ from the run's, of the worst, in ns. NULL: not at all */
 	uint64_t (*clock_error_ns)(void *ctx);
+	/*
+	 * The process that a host is on this machine, with its descendants; 0: there is none, or nobody knows it (yet). Any thread may
+	 * ask. NULL: its hosts live in the fabric's own time
+	 */
+	pid_t (*process)(void *ctx, uint32_t node);
 	/* First phase: all hosts are connected, and nothing has moved for a while. */
 	bool (*ready)(void *ctx);
 	/* For run.json: what its hosts went through, after the last window; the caller's. NULL: there is nothing to tell */

@@ -60,7 +60,7 @@ struct part_ops {
 struct part {
 	const struct part_ops *ops;
 	void *ctx;
-	uint32_t count;           /* of parts */
+	uint32_t which, count;    /* this one, from 0; of parts */
 	const bool *foreign;      /* [topo->nnodes] nodes of other parts */
 	bool whole;               /* this one hears what became of all of them */
 	struct host_driver hosts; /* of their hosts */

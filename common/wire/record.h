@@ -7,6 +7,7 @@
 #pragma once
 
 #include "common/wire/record_fabric.h"
+#include "common/wire/record_lateness.h"
 #include "common/wire/record_paths.h"
 #include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"
@@ -55,6 +56,7 @@ enum rec_class {
 	ROW(23, CONNECTION, connection, HOST, OF_HOST, "connection", 1)                                                    \
 	ROW(24, TRACED, traced, MANAGEMENT, OF_HOST, "traced flow", 1)                                                     \
 	ROW(25, HEARD, heard, HOST, OF_HOST, "heard probes", 3)                                                            \
+	ROW(26, LATENESS, lateness, MANAGEMENT, OF_ANY, "lateness of the machine", 0)                                      \
 	ROW(32, POLL, poll, TELEMETRY, OF_ANY, "poll", 1)                                                                  \
 	ROW(33, PORT_ROW, port_row, TELEMETRY, OF_ANY, "port row", 1)                                                      \
 	ROW(34, FLOW_ROW, flow_row, TELEMETRY, OF_ANY, "flow row", 2)                                                      \

@@ -48,6 +48,7 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_TRACE_ROUND] = offsetof(struct evidence, trace_rounds),
 	[REC_CONNECTION] = offsetof(struct evidence, connections),
 	[REC_HEARD] = offsetof(struct evidence, heard),
+	[REC_LATENESS] = offsetof(struct evidence, lateness),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };
 _Static_assert(offsetof(struct evidence, node_recs) != 0, "0 stands for no array");

@@ -9,6 +9,7 @@
 #include "common/err.h"
 #include "common/record/limits.h"
 #include "common/wire/record_fabric.h"
+#include "common/wire/record_lateness.h"
 #include "common/wire/record_paths.h"
 #include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"
@@ -143,6 +144,7 @@ struct evidence {
 	struct ev_vec probes, probe_hops, rnics, uploads, connections, heard;
 	struct ev_vec tracers; /* one at most */
 	struct ev_vec traced, traced_hops, trace_rounds;
+	struct ev_vec lateness; /* of the machine, in real time */
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*
 	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters

@@ -76,6 +76,8 @@ struct fabric_lcore {
 	_Alignas(CACHE_LINE) uint32_t *nodes; /* ids, ascending */
 	uint32_t nnodes;
 	uint64_t next_ps; /* written by this lcore before the barrier, read by the first after it */
+	_Atomic int
+		thread; /* its number on this machine; 0: not known. Written by this lcore, read by any thread (relaxed) */
 };
 
 struct fabric {

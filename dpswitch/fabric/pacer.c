@@ -2,6 +2,7 @@
 #include "dpswitch/fabric/pacer.h"
 
 #include "common/clock.h"
+#include "common/minmax.h"
 
 /* A run with more late windows than one in so many did not keep up. */
 #define LATE_SHARE 20
@@ -39,6 +40,7 @@ static void
 opened(struct pacer *pacer, uint64_t now_ns, uint64_t start_ps)
 {
 	uint64_t now_ps = run_ps(pacer, now_ns), due_ps = start_ps + pacer->window_ps;
+	uint64_t before_ns = pacer->opened_ns, due_ns = pacer->zero_ns + due_ps / PS_PER_NS;
 
 	pacer->windows++;
 	pacer->opened_ns = now_ns;
@@ -47,8 +49,9 @@ opened(struct pacer *pacer, uint64_t now_ns, uint64_t start_ps)
 	if (!pacer->opened_late)
 		return;
 	pacer->late_windows++;
-	if (now_ps - due_ps > pacer->worst_late_ps)
-		pacer->worst_late_ps = now_ps - due_ps;
+	pacer->behind_ns += now_ns - max_u64(due_ns, before_ns);
+	pacer->latest_ps = max_u64(pacer->latest_ps, now_ps - due_ps);
+	pacer->worst_late_ps = max_u64(pacer->worst_late_ps, pacer->latest_ps);
 }
 
 uint64_t

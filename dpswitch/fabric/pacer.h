@@ -38,6 +38,8 @@ struct pacer {
 	/* results */
 	uint64_t windows, late_windows;
 	uint64_t worst_late_ps; /* how long after its end a window was opened, at most */
+	uint64_t behind_ns;     /* in which a window was due and not yet opened, its own length after its start */
+	uint64_t latest_ps;     /* as worst_late_ps, since whoever reads it set it to 0 */
 	uint64_t slept_ns;
 	uint64_t late_work_ns, late_covered_ps; /* in windows opened late: the machine's time for the run's */
 };

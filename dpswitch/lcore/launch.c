@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,7 @@ lcore_main(void *arg)
 {
 	const struct lcore_job *job = arg;
 
+	atomic_store_explicit(&job->fabric->lcores[rte_lcore_id()].thread, gettid(), memory_order_relaxed);
 	fabric_run(job->fabric, rte_lcore_id());
 	return 0;
 }

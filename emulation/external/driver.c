@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* External hosts as a kind of host (emulation/hosts.h): nodes of dpswitch/edge/external, programs behind channels. */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 
 #include "common/clock.h"
 #include "common/minmax.h"
@@ -287,6 +289,25 @@ ready(void *ctx)
 	return manage_all(attach->manage, MANAGE_READY) && now_ns - attach->moved_ns >= QUIET_NS;
 }
 
+/* As whoever booted the host wrote it down. */
+static pid_t
+process(void *ctx, uint32_t node)
+{
+	const struct attach *attach = ctx;
+	char path[PATH_MAX];
+	FILE *file;
+	int pid = 0;
+
+	snprintf(path, sizeof(path), "%s/%s.pid", attach->dir, attach->scenario->topo->nodes[node].name);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%d", &pid) != 1 || pid <= 0)
+		pid = 0;
+	fclose(file);
+	return pid;
+}
+
 static uint64_t
 clock_error_ns(void *ctx)
 {
@@ -321,6 +342,7 @@ const struct host_driver_ops external_hosts = {
 	.flows = flows,
 	.failure = failure,
 	.clock_error_ns = clock_error_ns,
+	.process = process,
 	.ready = ready,
 	.json = json,
 	.bytes = bytes_of,

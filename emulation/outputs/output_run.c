@@ -13,6 +13,7 @@
 #include "emulation/capturing.h"
 #include "emulation/embedded_hosts.h"
 #include "emulation/idle_faults.h"
+#include "emulation/lateness.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
@@ -325,10 +326,11 @@ realtime_json(const struct emulation *emulation)
 {
 	const struct pacer *pacer = &emulation->pacer;
 
-	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f}", "zero_clock_ns", (json_int_t)pacer->zero_ns, "windows",
+	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "zero_clock_ns", (json_int_t)pacer->zero_ns, "windows",
 			 (json_int_t)pacer->windows, "late_windows", (json_int_t)pacer->late_windows, "worst_late_us",
 			 (double)pacer->worst_late_ps / (double)PS_PER_US, "idle_share",
-			 (double)pacer->slept_ns / (double)(emulation->wall_ns + 1), "scale_rates_by", pacer_scale(pacer));
+			 (double)pacer->slept_ns / (double)(emulation->wall_ns + 1), "scale_rates_by", pacer_scale(pacer),
+			 "lateness", emulation->lateness != NULL ? lateness_json(emulation->lateness) : json_null());
 }
 
 int

@@ -237,8 +237,9 @@ parts_create(struct scenario *scenario, const struct parts_options *options, str
 		peer->delay_ps = min_u64(peer->delay_ps,
 					 topo->ports[parts->cut.ways[i].port].delay_ps + scenario->timing.pipeline_ps);
 	}
-	parts->part =
-		(struct part){ &ops, parts, parts->count, parts->foreign, parts->which == 0, { &parts_hosts, parts } };
+	parts->part = (struct part){
+		&ops, parts, parts->which, parts->count, parts->foreign, parts->which == 0, { &parts_hosts, parts }
+	};
 	return parts;
 }
 

@@ -22,6 +22,7 @@
 #include "emulation/external/attach.h"
 #include "emulation/foretell.h"
 #include "emulation/headers.h"
+#include "emulation/lateness.h"
 #include "emulation/operators/live.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
@@ -215,6 +216,18 @@ start(const struct running *r, uint64_t *zero_ns, struct err *err)
 	return ret;
 }
 
+/* In real time. @return 0 or negative errno with err set */
+static int
+begin_lateness(struct emulation *emulation, struct err *err)
+{
+	if (emulation->scenario->timing.clock != CLOCK_REAL)
+		return 0;
+	lcore_unpin(); /* its thread keeps clear of the lcores */
+	emulation->lateness = lateness_create(emulation, err);
+	lcore_pin();
+	return emulation->lateness != NULL ? 0 : -EIO;
+}
+
 /* The run itself, everything being in place. @return exit code */
 static int
 run(const struct running *r, struct err *err)
@@ -243,6 +256,8 @@ run(const struct running *r, struct err *err)
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
 	emulation_begin(emulation, r->exporter, zero_ns);
+	if (begin_lateness(emulation, err) < 0)
+		return EXIT_NOT_BEGUN;
 	ret = lcore_run(emulation->fabric, err);
 	counters_end(r->counters, emulation->fabric->window.end_ps);
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
@@ -354,6 +369,8 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	telemetry_close();
 	live_destroy(r.live);
 	counters_destroy(r.counters);
+	if (r.emulation != NULL)
+		lateness_destroy(r.emulation->lateness);
 	emulation_destroy(r.emulation);
 	parts_destroy(r.parts);
 	attach_destroy(r.attach);

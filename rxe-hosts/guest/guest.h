@@ -53,6 +53,7 @@ enum guest_state {
 
 struct guest_status {
 	enum guest_state state;
+	int32_t pid;        /* from GUEST_UP on: of the process that is the guest here, its others are descendants of it */
 	uint32_t gid_index; /* from GUEST_UP on: RoCEv2 GID of its IPv4 address, UINT32_MAX without a NIC */
 	int exit_status;    /* from GUEST_EXITED on: of its program, 0..255 or 128 + signal; -1 if it never ended */
 	char text[1024];    /* GUEST_ENDED: the reason, for people; empty after guest_stop() */

@@ -152,6 +152,7 @@ follow(struct keeper *keeper)
 			err_set(&keeper->err, rc, "its program's arguments do not fit: %s", strerror(-rc));
 		keeper->deadline_ns = UINT64_MAX;
 		keeper->status.gid_index = sessions->up.gid_index;
+		keeper->status.pid = keeper->pid;
 		tell(keeper, GUEST_UP);
 	}
 	if (keeper->status.state == GUEST_UP && sessions->program_ended) {

@@ -64,6 +64,8 @@ KINDS = {
         "76 nic u16, 78 result u16"),
     25: ("HEARD", 64, "24 tuple tuple, 40 nic u16, 42 chained u16, 44 first_seq u32, 48 last_seq u32, 52 after_seq u32, "
         "56 count u32, 60 qpn u32"),
+    26: ("LATENESS", 80, "24 kind u32, 28 lcore u32, 32 part u32, 36 measured u32, 40 from_ps u64, 48 to_ps u64 end, "
+        "56 late_ps u64, 64 most_ps u64, 72 windows u32, 76 late_windows u32"),
     32: ("POLL", 56, "24 victim tuple, 40 in_port u16, 42 out_port u16, 44 flags u16, 46 out_paused u8, 47 repeated u8, "
         "48 ttl u32, 52 reserved u32"),
     33: ("PORT_ROW", 160, "24 port u16, 156 prio u16, 26 host u8, 27 paused u8, 28 depth_max u32, 32 epoch_first u32, "
@@ -128,9 +130,7 @@ VALUES = {
 
 MAGIC = b"ROCELAB1"
 NONE, NO_PORT = 0xffffffff, 0xffff  # no node; no port
-_STREAM = struct.Struct("<8sII")
-_HEADER = struct.Struct("<HHIQII")
-_TUPLE = struct.Struct("<IIHHI")
+_STREAM, _HEADER, _TUPLE = map(struct.Struct, ("<8sII", "<HHIQII", "<IIHHI"))
 _FRAME, _FRAME_MOST, _ROCE_PORT, _MOST_TUPLES = 64, 1472, 4791, 64
 _MASK = (1 << 64) - 1
 _WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}

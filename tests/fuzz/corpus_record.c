@@ -175,7 +175,7 @@ put_probes(struct stream *s, const struct rec_tuple *tuple)
 	append(s, &upload, REC_UPLOAD, sizeof(upload), 0);
 }
 
-/* What a tracer was told of a flow's way. */
+/* What a tracer was told of a flow's way, and how late the machine was. */
 static void
 put_traces(struct stream *s, const struct rec_tuple *tuple)
 {
@@ -184,12 +184,16 @@ put_traces(struct stream *s, const struct rec_tuple *tuple)
 	struct rec_traced_hop lost = {
 		.tuple = *tuple, .round = 1, .hop = 1, .out_port = REC_NO_PORT, .result = REC_TRACE_SILENT
 	};
+	struct rec_lateness late = {
+		.kind = REC_LATENESS_HOST, .lcore = REC_NONE, .measured = 1, .to_ps = 900, .late_ps = 400
+	};
 	struct rec_trace_round round = { .flows = 1, .traced = 1, .questions = 2, .complete = 1 };
 
 	append(s, &traced, REC_TRACED, sizeof(traced), 0);
 	append(s, &hop, REC_TRACED_HOP, sizeof(hop), 2);
 	append(s, &lost, REC_TRACED_HOP, sizeof(lost), 2);
 	append(s, &round, REC_TRACE_ROUND, sizeof(round), 0);
+	append(s, &late, REC_LATENESS, sizeof(late), 0);
 }
 
 /* What hosts and the switch report, in epochs of 1 us: slow steps, a queue, a pause, and all else once. */

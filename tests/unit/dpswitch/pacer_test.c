@@ -121,6 +121,8 @@ test_late_windows_are_counted_and_follow_at_once(void **state)
 	/* at 500 us: those from 50 to 400 us have ended before */
 	assert_int_equal(pacer.late_windows, 8);
 	assert_int_equal(pacer.worst_late_ps, 400 * PS_PER_US);
+	assert_int_equal(pacer.behind_ns, 400 * US_NS); /* once, however many windows that were late then */
+	assert_int_equal(pacer.latest_ps, 400 * PS_PER_US);
 	assert_int_equal(clock_ns, ZERO_NS + 600 * US_NS);
 }
 
