@@ -110,6 +110,8 @@ struct finding {
 	 * claimed by another cause as well.
 	 */
 	double confidence;
+	/* Of that time, the share that a late machine may account for, in real time: the confidence is 1 minus this at most. */
+	double machine;
 	double borne_out; /* the same, whichever of the findings has the time that several claim */
 	bool costless;    /* that is too little to tell: no root cause, though it was there */
 	struct finding_evidence evidence;

@@ -145,6 +145,7 @@ take(struct finding *into, const struct finding *from)
 	into->score += from->score;
 	into->confidence += from->confidence * weight(from);
 	into->borne_out += from->borne_out * weight(from);
+	into->machine += from->machine * weight(from);
 	into->explained_ps += from->explained_ps;
 	into->critical_ps += from->critical_ps;
 	into->regained_ps += from->regained_ps;
@@ -259,6 +260,7 @@ take_group(const struct joining *j, const uint32_t *group, uint32_t count, uint3
 	all->costless &= count == 1 || all->regained_ps <= 0 || all->regained_ps < least_ps(j, all);
 	all->confidence /= all->critical_ps + count;
 	all->borne_out /= all->critical_ps + count;
+	all->machine /= all->critical_ps + count;
 	return rc;
 }
 

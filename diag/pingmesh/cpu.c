@@ -9,6 +9,7 @@
 #include "common/units.h"
 #include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
+#include "diag/run/lateness.h"
 
 /* A processing delay of a host. */
 struct delay {
@@ -241,6 +242,33 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 			j->mesh[i].anomalous = j->mesh[i].alike = false;
 }
 
+/*
+ * Of the delays and timeouts that speak against a host with its own kernel, the share that the machine may explain: its processes
+ * waited for a processor while the probe was under way.
+ */
+static double
+machine_share(const struct judging *j, uint32_t host)
+{
+	double of_ps = 0, machine_ps = 0;
+
+	for (uint32_t i = j->first; i < j->end && run_is_timed_outside(j->run, host); i++) {
+		const struct net_probe *probe = &j->net.probes[i];
+		bool to = j->net.rnics[probe->dst].host == host, ok = probe->result == REC_PROBE_OK;
+		uint64_t claim_ps = !ok ? j->net.config.timeout_ps : to ? probe->responder_ps : probe->prober_ps;
+		uint64_t took_ps = !ok ? claim_ps : probe->rtt_ps + probe->prober_ps + probe->responder_ps;
+		struct run_machine waited;
+
+		if ((!to && j->net.rnics[probe->src].host != host) || net_is_one_way(probe) || claim_ps == 0 ||
+		    (ok && (double)claim_ps <= JUDGE_DELAY_RATIO * j->usual_delay_ps))
+			continue;
+		waited = run_waited(j->run, host, probe->sent_ps, probe->sent_ps + took_ps);
+		of_ps += (double)claim_ps;
+		machine_ps += (double)claim_ps * run_machine_share((double)claim_ps, (double)waited.most_ps,
+								   (double)waited.unmeasured_ps / (double)took_ps);
+	}
+	return of_ps > 0 ? machine_ps / of_ps : 0;
+}
+
 static int
 judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
 {
@@ -268,6 +296,8 @@ judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
 	seen.confidence = s.several && s.slow        ? 1
 			  : s.slow || s.late_ps != 0 ? 0.9
 						     : 0.5; /* an ordering, no probability: see docs */
+	seen.machine = machine_share(j, host);
+	seen.confidence *= 1 - seen.machine;
 	return problem_add(j, &seen);
 }
 

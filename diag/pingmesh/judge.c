@@ -39,6 +39,7 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 	into->start_ps = min_u64(into->start_ps, seen->start_ps);
 	into->end_ps = max_u64(into->end_ps, seen->end_ps);
 	into->confidence += weight * (seen->confidence - into->confidence);
+	into->machine += weight * (seen->machine - into->machine);
 	into->base_ps += weight * (seen->base_ps - into->base_ps);
 	into->high_ps = fmax(into->high_ps, seen->high_ps);
 	into->both |= seen->both || (seen->nports != 0 && seen->ports[0] != into->ports[0]);

@@ -138,6 +138,7 @@ make_finding(const struct run *run, const struct pingmesh_problem *p, uint64_t p
 				     .undetected_ps = p->found_ps - min_u64(p->found_ps, period_ps),
 				     .confidence = p->confidence * run->overhead.completeness,
 				     .borne_out = p->confidence * run->overhead.completeness,
+				     .machine = p->machine,
 				     .costless = true,
 				     .evidence = evidence_of(p) };
 	name_root(run, p, finding->root, sizeof(finding->root));

@@ -63,6 +63,7 @@ struct pingmesh_problem {
 	uint64_t found_ps;         /* when the analyzer had all of the first period */
 	uint64_t probes, bad;      /* over its place in these periods; of them timeouts, or with high RTT */
 	double base_ps, high_ps;   /* RTT or processing delay that is usual, and the median of the bad (P99 of delays) */
+	double machine;            /* share of it that a late machine may explain: the confidence is 1 minus this at most */
 	double confidence;
 	uint64_t services;               /* bits of the first PINGMESH_SEEN_SERVICES: whose probes show it */
 	bool in_service;                 /* a service uses the place */

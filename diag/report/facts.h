@@ -65,6 +65,11 @@ uint32_t facts_unheard(const struct verdict *v, uint32_t *nodes);
 char *facts_incomplete(const struct verdict *v, char *buf);
 /* That the recording knows less than this verdict does. @return NULL where it does not */
 char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
+/*
+ * How late the machine was that ran the fabric in real time, and of how many steps that leaves nothing to be known. @return NULL in
+ * virtual time
+ */
+char *facts_lateness(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
 /* What was seen in the step that shows it best. @param buf  of FACTS_EVIDENCE bytes  @return buf */

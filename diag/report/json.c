@@ -31,6 +31,8 @@ json_document(const struct verdict *v)
 	rc = rc == 0 ? 0 : -ENOMEM;
 	if (rc == 0 && flows_alone(v))
 		rc = json_object_set_new(root, "flows", flows_json(v)) == 0 ? 0 : -ENOMEM;
+	if (rc == 0 && v->run.nlateness != 0)
+		rc = json_object_set_new(root, "lateness", json_lateness(v)) == 0 ? 0 : -ENOMEM;
 	if (rc == 0 && v->prefixes != 0)
 		rc = json_object_set_new(root, "detection_prefixes", json_integer(v->prefixes)) == 0 ? 0 : -ENOMEM;
 	for (uint32_t i = 0; i < v->nsections && rc == 0; i++) {
@@ -227,6 +229,8 @@ findings(const struct verdict *v)
 
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);
+		if (finding != NULL && v->run.nlateness != 0)
+			json_object_set_new(finding, "machine_share", value_real(f->machine));
 		if (finding != NULL && v->prefixes != 0)
 			add_detection(f, finding);
 		if (finding != NULL && f->known != 0)

@@ -83,6 +83,8 @@ write_head(const struct text *text)
 		text_wrap(text, sentence, 0);
 		set_style(text, STYLE_NONE);
 	}
+	if (facts_lateness(&text->facts, sentence, sizeof(sentence)) != NULL)
+		text_wrap(text, sentence, 0);
 	if (v->run.ncollectives == 0)
 		return 0;
 	fputc('\n', text->to);

@@ -113,6 +113,8 @@ run_build(struct run *run, const struct evidence *evidence, struct err *err)
 	if (rc == 0)
 		rc = run_fill_steps(run, evidence, err);
 	if (rc == 0)
+		rc = run_fill_lateness(run, evidence, err);
+	if (rc == 0)
 		rc = fill_events(run, evidence, err);
 	if (rc == 0)
 		rc = run_account(run, evidence, err);
@@ -137,6 +139,8 @@ run_fini(struct run *run)
 	free(run->detections);
 	free(run->polls);
 	free(run->notifications);
+	free(run->late_records);
+	free(run->lateness);
 	free(run->overhead.kinds);
 }
 

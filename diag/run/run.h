@@ -13,6 +13,7 @@
 #include "common/err.h"
 #include "common/wire/collective.h"
 #include "common/wire/ids.h"
+#include "common/wire/record_lateness.h"
 #include "common/wire/record_run.h"
 
 #define RUN_NONE UINT32_MAX
@@ -128,11 +129,15 @@ struct run_step {
 	bool slow; /* of one that sends: exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
-	uint64_t late_ps;          /* start later than everything it depends on: the host's own delay */
-	bool late_little;          /* so little that it counts in sum alone: less than RUN_SLOW_PERCENT and a base RTT */
-	uint64_t long_ps;          /* a local step: computed for longer than configured, by so much: the host's own too */
-	uint32_t first_dep, ndeps; /* what it depends on: in run.depends */
-	uint32_t waited_for;       /* the one of these that it actually waited for, or RUN_NONE: none */
+	uint64_t late_ps; /* start later than everything it depends on: the host's own delay */
+	bool late_little; /* so little that it counts in sum alone: less than RUN_SLOW_PERCENT and a base RTT */
+	uint64_t long_ps; /* a local step: computed for longer than configured, by so much: the host's own too */
+	/* Of real time (lateness.h): so much of late_ps and long_ps, and of what it took, the machine may account for. */
+	uint64_t starved_ps, machine_ps;
+	bool starved;                                  /* its host may have been in time, but for what starved_ps tells */
+	double starved_unmeasured, machine_unmeasured; /* share of these times in which nobody measured it */
+	uint32_t first_dep, ndeps;                     /* what it depends on: in run.depends */
+	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
@@ -164,6 +169,18 @@ struct run_notification {
 	uint64_t time_ps;
 	uint32_t collective, step; /* the collective's id in the scenario; step number of the sender */
 	uint32_t detections;
+};
+
+/* ---- real time ---- */
+
+/* An lcore, a host with its own kernel, or the windows of a part of the fabric: how late it was in the whole run. */
+struct run_lateness {
+	uint32_t kind; /* enum rec_lateness_kind */
+	uint32_t node, part, lcore;
+	uint32_t first, count; /* in run.late_records, in order of time */
+	uint64_t late_ps, most_ps;
+	uint64_t measured_ps, unmeasured_ps; /* of the run's time */
+	uint64_t windows, late_windows;
 };
 
 /* ---- what was received ---- */
@@ -247,6 +264,9 @@ struct run {
 	uint32_t npolls;
 	struct run_notification *notifications;
 	uint32_t nnotifications;
+	struct rec_lateness *late_records; /* by source and time; none in virtual time */
+	struct run_lateness *lateness;     /* lcores, hosts, windows */
+	uint32_t nlateness;
 	struct run_overhead overhead;
 	struct run_missing missing;
 };

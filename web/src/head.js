@@ -66,6 +66,7 @@ export function drawHead(root, store) {
                 run.rtt_percent} % of the base RTT`),
          el("h1", null, run.headline), el("p", {class: "why"}, ...phrases(run.conclusion)),
          model.evidence.missing && el("p", {class: "warn"}, `Incomplete evidence: ${model.evidence.missing}`),
+         run.lateness && el("p", {class: "why"}, run.lateness),
          run.recording_lost && el("p", {class: "warn"}, run.recording_lost),
          el("dl", {class: "facts"}, ...times(model), ...causes(model)));
   document.title = `${run.name}: verdict`;

@@ -52,6 +52,7 @@ struct delays;
 /* Time that a finding claims of steps, and as much of it as can be trusted (confidence.h). */
 struct cause_trust {
 	double of_ps, borne_ps, sure_ps; /* borne out by what was measured; and not claimed by others */
+	double machine_ps;               /* that a late machine may account for: neither of the two before has it */
 };
 
 /* A finding being made. */
@@ -150,6 +151,12 @@ void cause_explains(struct cause_finding *finding, uint32_t part, double ps);
 bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
 /* May two flows have been in each other's way during the victim's step? The same rule, for the time that both ran. */
 bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step);
+
+/*
+ * Of what a finding claims of a step, the share that a late machine may account for: it rests on the clocks of hosts with their own
+ * kernel. What counters say of packets and pauses holds however late it was, and so does all of other hosts: 0.
+ */
+double cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding);
 
 /* By how much a step's host itself delayed it: it started late, and if it computes, it took too long. */
 uint64_t cause_host_ps(const struct cause_input *in, uint32_t step);

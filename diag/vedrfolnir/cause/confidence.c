@@ -163,6 +163,7 @@ confidence_step(struct cause_set *set, uint32_t step)
 		struct cause_finding *finding = &set->findings[i];
 		struct cause_trust *trust = &finding->trust[set->in->own[step].critical];
 		bool host = merge_is(&finding->out, FINDING_OF_HOST);
+		double machine = cause_machine_share(set->in, step, finding);
 		double claim_ps = fmax(1, host ? finding->claimed_ps : fmin(finding->claimed_ps, lost_ps));
 		double borne_ps = claim_ps * borne_out(set, step, &finding->out),
 		       rivals = rivals_ps(set, &finding->out, lost_ps);
@@ -170,6 +171,8 @@ confidence_step(struct cause_set *set, uint32_t step)
 		trust->of_ps += claim_ps;
 		if (!host)
 			borne_ps *= set->in->steps[step].completeness;
+		trust->machine_ps += claim_ps * machine;
+		borne_ps *= 1 - machine;
 		trust->borne_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound, lost_ps));
 		trust->sure_ps += borne_ps * (host ? 1 : confidence_undisputed(claim_ps, unfound + rivals, lost_ps));
 	}
@@ -181,5 +184,6 @@ confidence_conclude(struct cause_finding *finding)
 	const struct cause_trust *trust = &finding->trust[finding->trust[1].of_ps > 0];
 
 	finding->out.confidence = trust->of_ps > 0 ? fmin(1, trust->sure_ps / trust->of_ps) : 0;
+	finding->out.machine = trust->of_ps > 0 ? fmin(1, trust->machine_ps / trust->of_ps) : 0;
 	finding->out.borne_out = trust->of_ps > 0 ? fmin(1, trust->borne_ps / trust->of_ps) : 0;
 }

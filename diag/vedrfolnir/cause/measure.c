@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What signatures ask of steps and ports. */
+#include <math.h>
+
 #include "common/pkt.h"
 #include "common/wire/collective.h"
+#include "diag/run/lateness.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
 bool
@@ -20,6 +23,23 @@ cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, u
 
 	return activity_both_ran_ps(set->activity, flow, other, victim->start_ps, victim->end_ps) >=
 	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+}
+
+double
+cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct finding *out = &finding->out;
+	bool host = (out->type->traits & FINDING_OF_HOST) != 0;
+	bool timed = (out->type->traits & FINDING_BY_DEFAULT) != 0 ||
+		     ((out->type->traits & FINDING_OF_LOSS) != 0 && out->root_port == EV_NONE);
+
+	if (host)
+		return run_machine_share(finding->claimed_ps, (double)s->starved_ps, s->starved_unmeasured);
+	if (!timed)
+		return 0;
+	return run_machine_share(fmin(finding->claimed_ps, cause_excess_ps(in, step)), (double)s->machine_ps,
+				 s->machine_unmeasured);
 }
 
 uint64_t

@@ -86,6 +86,7 @@ static void
 take_trust(struct cause_finding *into, const struct cause_finding *from)
 {
 	for (int critical = 0; critical < 2; critical++) {
+		into->trust[critical].machine_ps += from->trust[critical].machine_ps;
 		into->trust[critical].of_ps += from->trust[critical].of_ps;
 		into->trust[critical].borne_ps += from->trust[critical].borne_ps;
 		into->trust[critical].sure_ps += from->trust[critical].sure_ps;
@@ -166,7 +167,7 @@ merge_settle(struct cause_set *set, uint32_t step)
 		const struct finding *out = &set->findings[i].out;
 
 		if ((merge_is(out, FINDING_OF_QUEUES) && is_too_little(set->in, step, out->explained_ps)) ||
-		    is_timeout(out, paused_ps, excess_ps))
+		    is_timeout(out, paused_ps, excess_ps) || cause_machine_share(set->in, step, &set->findings[i]) >= 1)
 			merge_remove(set, i);
 	}
 	if (set->count < before) /* those that stay have more */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diag/run/lateness.h"
 #include "diag/vedrfolnir/cause/merge.h"
 #include "diag/vedrfolnir/rating/budget.h"
 
@@ -255,7 +256,7 @@ claim(struct settling *s, uint32_t owner, double lost_ps)
 	struct cause_finding *finding = &s->set->findings[owner];
 	const struct prov_port *port = met_port(s->graph, finding->out.root_port);
 	bool queue = merge_is(&finding->out, FINDING_OF_QUEUES) && !merge_is(&finding->out, FINDING_OF_PAUSES);
-	double ps = fmin(finding->claimed_ps, lost_ps);
+	double ps = fmin(finding->claimed_ps, lost_ps) * (1 - cause_machine_share(s->set->in, s->step, finding));
 
 	if (merge_is(&finding->out, FINDING_OF_LINK))
 		claim_link(s, owner, finding);
@@ -299,7 +300,7 @@ settle_step(struct cause_set *set, uint32_t step)
 		if (finding->out.nflows != 0)
 			memset(finding->out.flow_ps, 0, finding->out.nflows * sizeof(*finding->out.flow_ps));
 		if (merge_is(&finding->out, FINDING_OF_HOST))
-			finding->out.explained_ps = (double)cause_host_ps(in, step);
+			finding->out.explained_ps = (double)run_host_own_ps(of);
 		else
 			claim(&s, i, lost_ps);
 	}

@@ -3,7 +3,7 @@
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
-enum clause { STARTED_LATE, COMPUTED_LATE, COMPUTED_LONG };
+enum clause { STARTED_LATE, COMPUTED_LATE, COMPUTED_LONG, STARVED };
 
 static void
 look(struct cause_set *set, uint32_t step)
@@ -12,7 +12,7 @@ look(struct cause_set *set, uint32_t step)
 	uint64_t host_ps = cause_host_ps(set->in, step);
 	struct cause_finding *finding;
 
-	if (host_ps == 0)
+	if (host_ps == 0 || s->starved)
 		return;
 	finding = cause_add(set, EV_NONE, set->in->ev->nodes[s->host].name, s->host, step);
 	if (finding == NULL)
@@ -28,6 +28,10 @@ look(struct cause_set *set, uint32_t step)
 		finding->out.evidence.clauses[0] = s->long_ps > s->late_ps ? COMPUTED_LONG : COMPUTED_LATE;
 	if (finding->out.evidence.clauses[0] == COMPUTED_LONG)
 		finding->out.evidence.ps = (double)s->long_ps;
+	if (s->starved_ps == 0)
+		return;
+	finding->out.evidence.clauses[finding->out.evidence.nclauses++] = STARVED;
+	finding->out.evidence.of_ps = (double)s->starved_ps;
 }
 
 static const char *const clauses[] = {
@@ -36,6 +40,7 @@ static const char *const clauses[] = {
 	[COMPUTED_LATE] = "{node} began to compute, in step {number}, {ms} ms after everything it depends on was there "
 			  "({expected} ms configured)",
 	[COMPUTED_LONG] = "{node} computed, in step {number}, for {ms} ms longer than the {expected} ms configured",
+	[STARVED] = "; the machine kept it waiting for a processor for {of ms} ms of that at most",
 };
 
 const struct cause cause_slow_host = {

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How late the machine was that ran a fabric in real time (LATENESS records), and how much of what hosts' clocks measured that
+ * may explain. All of it are upper bounds: what lies within them may be the machine's, and no finding can be sure of it.
+ */
+#pragma once
+
+#include "diag/run/run.h"
+
+/* How much of a time the machine may account for. */
+struct run_machine {
+	uint64_t most_ps;       /* by what was measured, at most */
+	uint64_t unmeasured_ps; /* in which nothing was measured */
+};
+
+/*
+ * How long a host with its own kernel may have waited for a processor in [from_ps, to_ps). The kernel counts a wait when it ends,
+ * so that what is counted in an interval may have been before it, by as much. Other hosts: 0.
+ */
+struct run_machine run_waited(const struct run *run, uint32_t host, uint64_t from_ps, uint64_t to_ps);
+/* How long the fabric's windows were behind the clock in [from_ps, to_ps), those of all parts in sum. */
+struct run_machine run_behind(const struct run *run, uint64_t from_ps, uint64_t to_ps);
+
+/* Is this a host with its own kernel, whose times a late machine alters? */
+bool run_is_timed_outside(const struct run *run, uint32_t host);
+
+/*
+ * The share of a claim that the machine may explain: what was measured counts as it is, and half where nothing was measured,
+ * as in all confidences.
+ * @param claim_ps     of a time, above 0
+ * @param unmeasured   share of that time, 0 to 1
+ * @return 0 (none of it) to 1 (all of it): no finding is surer than 1 minus this
+ */
+double run_machine_share(double claim_ps, double most_ps, double unmeasured);
+
+/* Beyond what it could wait for a processor at most, a step's host was late, or computed for longer than configured, by so much. */
+uint64_t run_host_own_ps(const struct run_step *step);
+/* A slow step, whose lost time the machine may explain alone? */
+bool run_is_machines(const struct run_step *step);
