@@ -227,9 +227,11 @@ add_run(struct libscols_table *table, const json_t *run)
 
 	run_names(run, names, sizeof(names));
 	job_times(run, took, change);
-	if (json_is_true(json_object_get(run, "quiet")))
+	if (json_is_true(json_object_get(run, "quiet")) || json_is_true(json_object_get(run, "sent_nothing")))
 		strcpy(change, "-");
 	snprintf(cpu, sizeof(cpu), "%.2f", json_number_value(json_object_get(run, "cpu_s")));
+	if (json_is_true(json_object_get(run, "sent_nothing")))
+		steps = NULL;
 	if (json_is_object(steps))
 		snprintf(most, sizeof(most), "%.3f", json_number_value(json_object_get(steps, "most_ns")) / NS_PER_US);
 	if (!json_is_object(json_object_get(run, "made")))
@@ -262,6 +264,15 @@ print_runs(const json_t *comparison, FILE *to)
 	rc = finish(table, rc, to);
 	json_array_foreach(json_object_get(comparison, "runs"), i, run) if (json_is_string(json_object_get(run, "why")))
 		fprintf(to, "  %s: %s\n", text(run, "run"), text(run, "why"));
+	json_array_foreach(json_object_get(comparison, "runs"), i, run)
+	{
+		char names[256];
+
+		if (!json_is_true(json_object_get(run, "sent_nothing")))
+			continue;
+		run_names(run, names, sizeof(names));
+		fprintf(to, "  %s: sent nothing into the network, so that it changes nothing by construction\n", names);
+	}
 	return rc;
 }
 

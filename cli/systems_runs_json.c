@@ -62,6 +62,15 @@ made(const json_t *run, const char *key)
 	return json_integer_value(json_object_get(json_object_get(run, "made"), key));
 }
 
+/* Did diagnosing put no packet into the network, so that it can have changed nothing? */
+static bool
+sent_nothing(const json_t *run)
+{
+	return json_integer_value(json_object_get(run, "more_packets")) == 0 &&
+	       json_integer_value(json_object_get(run, "more_bytes")) == 0 &&
+	       json_integer_value(json_object_get(json_object_get(run, "steps"), "changed")) == 0;
+}
+
 /* Against the run in which nobody diagnosed. */
 static void
 add_changes(const struct systems_plan *plan, size_t index, const json_t *run, json_t *to)
@@ -74,6 +83,7 @@ add_changes(const struct systems_plan *plan, size_t index, const json_t *run, js
 		json_object_set_new(to, "more_packets", json_integer(made(run, "packets") - made(quiet, "packets")));
 		json_object_set_new(to, "more_bytes", json_integer(made(run, "bytes") - made(quiet, "bytes")));
 		json_object_set_new(to, "steps", steps(plan->runs[index].dir, quiet_dir));
+		json_object_set_new(to, "sent_nothing", json_boolean(sent_nothing(to)));
 	}
 	json_decref(quiet);
 }

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/number.h"
-#include "common/run_files.h"
+#include "emulation/volumes_file.h"
 
 /* Bytes of a message on the wire, as a sending NIC makes its packets: RETH in the first, an immediate in the last. */
 static uint64_t
@@ -35,21 +34,31 @@ add_collective(const struct scenario *sc, const struct plan_collective *c, uint6
 		}
 }
 
-/* What measured collectives send in one iteration: the demand that an operator declares. */
+/* @return [flows.count + 1] bytes that measured collectives send by each flow in one iteration; NULL: no memory */
+static uint64_t *
+sum_flows(const struct scenario *sc)
+{
+	const struct plan *plan = sc->plan;
+	uint64_t *bytes = calloc(plan->flows.count + 1u, sizeof(*bytes));
+
+	for (uint32_t i = 0; bytes != NULL && i < plan->ncollectives; i++)
+		if (plan->collectives[i].enabled)
+			add_collective(sc, &plan->collectives[i], bytes);
+	return bytes;
+}
+
+/* The demand that an operator declares. */
 static int
 declare(struct volumes_owned *volumes, const struct scenario *sc)
 {
 	const struct plan *plan = sc->plan;
-	uint64_t *bytes = calloc(plan->flows.count + 1u, sizeof(*bytes));
+	uint64_t *bytes = sum_flows(sc);
 
 	volumes->demand = calloc(plan->flows.count + 1u, sizeof(*volumes->demand));
 	if (bytes == NULL || volumes->demand == NULL) {
 		free(bytes);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < plan->ncollectives; i++)
-		if (plan->collectives[i].enabled)
-			add_collective(sc, &plan->collectives[i], bytes);
 	for (uint32_t i = 0; i < plan->flows.count; i++) {
 		const struct flow *flow = &plan->flows.flows[i];
 
@@ -65,52 +74,24 @@ declare(struct volumes_owned *volumes, const struct scenario *sc)
 	return 0;
 }
 
-/* Reads one line of a table of volumes. @return 0, or -EINVAL with err set */
+/* What leaves send each other. Nothing where hosts have bonds: what they send arrives by several leaves. @return 0 or -ENOMEM */
 static int
-read_line(struct volumes_told *told, const struct topo *topo, const char *file, uint32_t line, char *text, struct err *err)
+sum_demand(struct volumes_file *file, struct volumes_told *demand, const struct scenario *sc)
 {
-	char *rest, *port = strtok_r(text, ",\n", &rest), *sender = strtok_r(NULL, ",\n", &rest);
-	const char *iteration = strtok_r(NULL, ",\n", &rest), *predicted = strtok_r(NULL, ",\n", &rest);
-	const char *seen = strtok_r(NULL, ",\n", &rest);
+	uint64_t *bytes = sum_flows(sc);
 
-	if (seen == NULL || iteration == NULL || predicted == NULL)
-		return err_set(err, -EINVAL, "%s:%u: a line is \"port,sender,iteration,predicted,seen\", as in a run's %s",
-			       file, line, RUN_VOLUMES);
-	told->port = topo_find_port(topo, port);
-	told->sender = topo_find(topo, sender);
-	if (told->port == TOPO_NONE || topo->nodes[topo->ports[told->port].node].kind != TOPO_SWITCH)
-		return err_set(err, -EINVAL, "%s:%u: %s is no port of a switch", file, line, port);
-	if (told->sender == TOPO_NONE || topo->nodes[told->sender].kind != TOPO_SWITCH)
-		return err_set(err, -EINVAL, "%s:%u: %s is no switch", file, line, sender);
-	if (!number_parse(seen, 0, UINT64_C(1) << 52, &told->bytes))
-		return err_set(err, -EINVAL, "%s:%u: %s is no count of bytes", file, line, seen);
-	return 0;
-}
+	if (bytes == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < sc->plan->flows.count && sc->topo->nbonds == 0; i++) {
+		const struct flow *flow = &sc->plan->flows.flows[i];
+		uint32_t from = topo_port_of(sc->topo, flow->src_node, flow->src_nic)->peer;
+		uint32_t to = topo_port_of(sc->topo, flow->dst_node, flow->dst_nic)->peer;
 
-/* The first line names the columns. */
-static int
-read_lines(struct volumes_owned *volumes, const struct scenario *sc, FILE *from, const char *file, struct err *err)
-{
-	char *text = NULL;
-	size_t room = 0, cap = 0;
-	int ret = 0;
-
-	for (uint32_t line = 1; ret == 0 && getline(&text, &room, from) >= 0; line++) {
-		if (line == 1)
-			continue;
-		if (volumes->setup.ntold == cap) {
-			void *told = realloc(volumes->told, (cap = cap == 0 ? 64 : 2 * cap) * sizeof(*volumes->told));
-
-			if (told == NULL) {
-				ret = -ENOMEM;
-				break;
-			}
-			volumes->told = told;
-		}
-		ret = read_line(&volumes->told[volumes->setup.ntold++], sc->topo, file, line, text, err);
+		if (bytes[i] != 0 && from != to)
+			demand[file->ndemand++] = (struct volumes_told){ .port = to, .sender = from, .bytes = bytes[i] };
 	}
-	free(text);
-	return ret;
+	free(bytes);
+	return 0;
 }
 
 static int
@@ -148,20 +129,23 @@ static int
 read_told(struct volumes_owned *volumes, const struct scenario *sc, struct err *err)
 {
 	const struct volumes_params *params = &sc->volumes;
+	struct volumes_told *demand = calloc(sc->plan->flows.count + 1u, sizeof(*demand));
 	char *path = cfg_resolve(sc->cfg, params->file);
+	struct volumes_file file = {
+		.path = path, .topo = sc->topo, .tiers = &volumes->tiers, .demand = demand, .tolerance = params->tolerance
+	};
 	FILE *from = path != NULL ? fopen(path, "r") : NULL;
-	int ret;
+	int ret = demand != NULL && path != NULL ? sum_demand(&file, demand, sc) : -ENOMEM;
 
-	if (path == NULL)
-		return -ENOMEM;
-	if (from == NULL)
+	if (ret == 0 && from == NULL)
 		ret = cfg_fail(&params->where, "file", err, "%s: %s", path, strerror(errno));
-	else
-		ret = read_lines(volumes, sc, from, path, err);
+	else if (ret == 0)
+		ret = volumes_file_read(&file, from, &volumes->told, &volumes->setup.ntold, err);
 	if (from != NULL)
 		fclose(from);
 	if (ret == 0)
 		average(volumes);
+	free(demand);
 	free(path);
 	return ret;
 }

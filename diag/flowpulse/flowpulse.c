@@ -30,9 +30,10 @@ static const char *const clauses[] = {
 	[SAYS_PAIR] =
 		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}, and compares no "
 		"further sender there: the two links cannot be told apart",
-	[SAYS_ONCE] = "{node} saw {percent} % less than predicted come in by {port}, of one sender and in iteration "
-		      "{count} alone: a "
-		      "fault of the link to {node} that began or ended within it would look the same",
+	[SAYS_ONCE] =
+		"{node} saw {percent} % less than predicted arrive by {port}, of one sender alone, first in "
+		"iteration {count}: a fault of the link to {node} that lasts only while that sender has its turn would "
+		"look the same",
 	[SAYS_WAY] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; the switch "
 		     "above "
 		     "it did not compare what came that way, which would tell the links of the way apart",
@@ -203,6 +204,39 @@ put_doubtful_last(struct flowpulse *own, struct flowpulse_lost *lost, uint32_t *
 	return rc;
 }
 
+/* Does an alarm name a link, and no other? */
+static bool
+names_alone(const struct flowpulse_link *link, const struct rec_volume_alarm *alarm)
+{
+	return alarm->place == (link->to == alarm->hdr.node ? REC_LOSS_LOCAL : REC_LOSS_REMOTE);
+}
+
+/*
+ * When an alarm first left its switch that names the place by itself; where alarms name pairs and have it in common, the second
+ * of them.
+ */
+static void
+set_detected(const struct flowpulse *own, const uint32_t *fault_of, uint32_t fault, struct finding *finding)
+{
+	bool is_pair = own->faults[fault].nlinks == 2;
+	uint64_t before_ps = 0, first_ps = UINT64_MAX;
+	uint32_t others = 0;
+	bool names;
+
+	for (uint32_t i = 0; i < own->nalarms && first_ps == UINT64_MAX; i++) {
+		if (fault_of[i] != fault)
+			continue;
+		names = names_alone(&own->faults[fault].links[0], &own->alarms[i]);
+		others += !names;
+		if (is_pair || names || others > 1)
+			first_ps = own->alarms[i].hdr.time_ps;
+		else
+			before_ps = own->alarms[i].hdr.time_ps;
+	}
+	finding->detected_ps = first_ps != UINT64_MAX ? first_ps : finding->end_ps;
+	finding->undetected_ps = before_ps;
+}
+
 static int
 find(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct section *section, struct err *err)
 {
@@ -225,6 +259,7 @@ find(struct flowpulse *own, const struct run *run, uint32_t *fault_of, struct se
 		finding->end_ps = max_u64(finding->end_ps, own->alarms[i].hdr.time_ps);
 	}
 	for (uint32_t i = 0; i < own->nfaults && section->nfindings == own->nfaults; i++) {
+		set_detected(own, fault_of, i, &section->findings[i]);
 		section->findings[i].confidence = confidence(own, &own->faults[i], &lost[i], run);
 		section->findings[i].borne_out = section->findings[i].confidence;
 		section->findings[i].key = i;
@@ -295,8 +330,11 @@ judge(struct flowpulse *own, const struct evidence *ev, const struct run *run, u
 
 	own->held = run_alloc(own->nalarms, sizeof(*own->held), err);
 	own->resent = run_alloc(own->nalarms, sizeof(*own->resent), err);
+	own->is_cleared = run_alloc(own->nalarms, sizeof(*own->is_cleared), err);
 	if (rc == 0)
-		rc = own->held != NULL && own->resent != NULL ? resent_init(&resent, &ways, ev, err) : -ENOMEM;
+		rc = own->held != NULL && own->resent != NULL && own->is_cleared != NULL
+			     ? resent_init(&resent, &ways, ev, err)
+			     : -ENOMEM;
 	if (rc == 0) {
 		flowpulse_judge(own, &ways, &resent);
 		rc = flowpulse_join(own, &ways, fault_of, err);
@@ -351,6 +389,7 @@ flowpulse_destroy(void *section)
 	free(own->alarms);
 	free(own->held);
 	free(own->resent);
+	free(own->is_cleared);
 	free(own->is_below);
 	free(own->flaws);
 	free(own->faults);

@@ -75,6 +75,16 @@ others_of(const struct flowpulse *own, const struct ways *ways, const struct rec
 	return bytes;
 }
 
+/* Monitored ports of a switch: a sender's packets are spread over all of them, or fewer. */
+static uint32_t
+ports_of(const struct flowpulse *own, uint32_t node)
+{
+	for (uint32_t i = 0; i < own->nmonitors; i++)
+		if (own->monitors[i].hdr.node == node && own->monitors[i].ports != 0)
+			return own->monitors[i].ports;
+	return REC_NONE; /* not known yet: nothing is shown */
+}
+
 void
 flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct resent *resent)
 {
@@ -83,6 +93,7 @@ flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct res
 		struct flowpulse_facts facts = { resent_of(resent, alarm), others_of(own, ways, alarm) };
 
 		own->resent[i] = facts.resent;
+		own->is_cleared[i] = resent_clears(resent, alarm, ports_of(own, alarm->hdr.node));
 		own->held[i] = (uint8_t)flowpulse_hold_of(alarm, &facts);
 	}
 }

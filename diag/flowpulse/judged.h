@@ -19,5 +19,5 @@ struct flowpulse_facts {
 /* @return the first precondition of an alarm that does not hold; FLOWPULSE_JUDGED */
 enum flowpulse_hold flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_facts *facts);
 
-/* Sets own->held and own->resent, which have room. */
+/* Sets own->held, own->resent and own->is_cleared, which have room. */
 void flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct resent *resent);

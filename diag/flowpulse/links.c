@@ -10,13 +10,15 @@
 /* A link that alarms point to, for sure or as one of two. */
 struct suspect {
 	struct flowpulse_link link;
-	uint32_t sure;       /* alarms that name it alone */
-	uint32_t node;       /* switch with an alarm that names it beside another */
-	bool by_others;      /* and a further switch */
-	uint32_t beside;     /* suspect beside which a monitor with too little to compare names it */
-	bool by_senders;     /* and beside another: of another sender */
-	uint32_t named;      /* the first alarm that names it alone: index */
-	bool is_named_twice; /* and another, of another switch or iteration */
+	uint32_t sure;        /* alarms that name it alone */
+	uint32_t node;        /* switch with an alarm that names it beside another */
+	bool by_others;       /* and a further switch */
+	uint32_t beside;      /* suspect beside which a monitor with too little to compare names it */
+	bool by_senders;      /* and beside another: of another sender */
+	uint32_t named;       /* the first alarm that names it alone: index */
+	bool is_named_twice;  /* and another, of another switch or iteration */
+	bool is_named_by_two; /* and another, of another switch */
+	bool is_cleared;      /* the link lost nothing of what left by it meanwhile for other leaves */
 };
 
 struct joining {
@@ -73,23 +75,28 @@ name_alone(const struct joining *j, struct suspect *suspect, uint32_t alarm)
 {
 	const struct rec_volume_alarm *alarms = j->own->alarms;
 
+	suspect->is_cleared |= j->own->is_cleared[alarm];
 	if (suspect->named == RUN_NONE)
 		suspect->named = alarm;
-	else if (alarms[suspect->named].hdr.node != alarms[alarm].hdr.node ||
-		 alarms[suspect->named].iteration != alarms[alarm].iteration)
+	else if (alarms[suspect->named].hdr.node != alarms[alarm].hdr.node)
+		suspect->is_named_twice = suspect->is_named_by_two = true;
+	else if (alarms[suspect->named].iteration != alarms[alarm].iteration)
 		suspect->is_named_twice = true;
 }
 
 /*
- * One of two: with one sender at the port; and where an iteration of one leaf alone points to one sender's link, as all of them
- * lose who send while a fault of the leaf's own link lasts that begins or ends within the iteration.
+ * One of two: with one sender at the port; and where one leaf alone points to one sender's link. All lose who send while a fault
+ * of the leaf's own link lasts: if that begins or ends within the iteration, those senders alone that have their turn. In a
+ * further iteration the same would be chance, but where what the sender sends elsewhere shows that its link loses nothing then.
  */
 static bool
 is_of_two(const struct joining *j, uint32_t alarm)
 {
 	uint16_t place = j->own->alarms[alarm].place;
+	const struct suspect *suspect = &j->suspects[j->of[alarm][0]];
 
-	return place == REC_LOSS_PAIR || (place == REC_LOSS_REMOTE && !j->suspects[j->of[alarm][0]].is_named_twice);
+	return place == REC_LOSS_PAIR ||
+	       (place == REC_LOSS_REMOTE && !suspect->is_named_by_two && (!suspect->is_named_twice || suspect->is_cleared));
 }
 
 static void
@@ -121,7 +128,7 @@ collect(struct joining *j)
 		of[1] = find_suspect(j, local_link(j->run, alarm));
 		suspect_one_of_two(&j->suspects[of[0]], alarm->hdr.node);
 		suspect_one_of_two(&j->suspects[of[1]], alarm->hdr.node);
-		if (alarm->place == REC_LOSS_PAIR)
+		if (alarm->place == REC_LOSS_PAIR || j->suspects[of[0]].is_cleared)
 			suspect_beside(&j->suspects[of[1]], of[0]);
 	}
 }

@@ -6,8 +6,11 @@
 
 #include "common/minmax.h"
 #include "common/tag.h"
+#include "common/wire/record.h"
 #include "diag/collect/evidence.h"
 #include "diag/run/fill.h"
+
+#define CLEARS_PACKETS 10 /* that would have been lost: by chance none is, once in 22,000 times */
 
 static int
 cmp_rows(const void *pa, const void *pb)
@@ -40,6 +43,7 @@ merge(struct resent *resent)
 			continue;
 		}
 		last->packets += row->packets;
+		last->bytes += row->bytes;
 		last->first_ps = min_u64(last->first_ps, row->first_ps);
 		last->is_whole &= row->is_whole;
 	}
@@ -65,6 +69,7 @@ resent_init(struct resent *resent, const struct ways *ways, const struct evidenc
 			.src = flow->src,
 			.dst = flow->dst,
 			.packets = report != NULL ? report->retransmits : 0,
+			.bytes = report != NULL ? report->bytes : 0,
 			.first_ps = report == NULL          ? 0
 				    : report->start_ps != 0 ? report->start_ps
 							    : UINT64_MAX,
@@ -164,4 +169,32 @@ resent_of(const struct resent *resent, const struct rec_volume_alarm *alarm)
 		}
 	}
 	return any ? sum : RESENT_UNKNOWN;
+}
+
+bool
+resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports)
+{
+	double bytes = 0, packet_bytes = alarm->packets != 0 ? (double)alarm->got / (double)alarm->packets : 0;
+
+	if (alarm->place != REC_LOSS_REMOTE || ways_is_of_pods(resent->ways, alarm->hdr.node))
+		return false;
+	for (uint32_t first = 0, end; first < resent->nrows; first = end) {
+		uint32_t iteration = 0;
+
+		end = end_of_collective(resent, first);
+		if (!find_iteration(resent, first, end, alarm, &iteration))
+			continue;
+		for (uint32_t i = first; i < end; i++) {
+			const struct resent_row *row = &resent->rows[i];
+
+			if (row->iteration != iteration || !is_below(resent, row->src, alarm->sender, false) ||
+			    is_below(resent, row->dst, alarm->hdr.node, false) ||
+			    is_below(resent, row->dst, alarm->sender, false))
+				continue;
+			if (!row->is_whole || row->packets != 0)
+				return false;
+			bytes += (double)row->bytes;
+		}
+	}
+	return packet_bytes > 0 && bytes / packet_bytes / ports * alarm->drop_ppm / REC_PPM >= CLEARS_PACKETS;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -21,6 +22,7 @@ struct resent_row {
 	uint32_t iteration;
 	uint32_t src, dst; /* nodes */
 	uint64_t packets;
+	uint64_t bytes;    /* that were to be sent */
 	uint64_t first_ps; /* its first step began; 0: not reported, UINT64_MAX: it had not begun when the run ended */
 	bool is_whole;     /* every step is over and reported */
 };
@@ -41,3 +43,9 @@ void resent_fini(struct resent *resent);
  *         switch; RESENT_UNKNOWN: not all steps were reported
  */
 uint64_t resent_of(const struct resent *resent, const struct rec_volume_alarm *alarm);
+
+/*
+ * Hosts of an alarm's sender sent to other leaves meanwhile, by all paths alike, and nothing again: does that show that the
+ * sender's link loses nothing at that time? @param ports  that the sender's packets are spread over
+ */
+bool resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports);

@@ -67,6 +67,7 @@ struct flowpulse {
 	uint32_t nalarms;
 	uint8_t *held;    /* [nalarms] enum flowpulse_hold */
 	uint64_t *resent; /* [nalarms] resent_of() */
+	bool *is_cleared; /* [nalarms] of one sender: what it sent to other leaves meanwhile was not lost: resent_clears() */
 	bool *is_below;   /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
 	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
 	uint32_t nflaws;
@@ -75,7 +76,7 @@ struct flowpulse {
 	uint32_t ndoubtful; /* what their alarms miss is within what chance makes */
 };
 
-/* Of two links: can a fault that began or ended within the iteration not be told from one of a single sender's link? */
+/* Of two links: would a fault of the second that lasts only while one sender has its turn look like one of that sender's link? */
 static inline bool
 flowpulse_is_fleeting(const struct flowpulse *own, const struct flowpulse_fault *fault)
 {

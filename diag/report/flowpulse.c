@@ -249,11 +249,13 @@ say_fault(const struct text *text, const struct flowpulse *own, const struct flo
 	if (fault->nlinks == 2) {
 		fmt_append(line, sizeof(line), ", or the one ");
 		say_link(v, &fault->links[1], line, sizeof(line));
-		fmt_append(line, sizeof(line),
-			   flowpulse_is_fleeting(own, fault) ? ": once %s missed packets of one sender alone, as it would "
-							       "if the second failed just then. It"
-							     : ": with one sender at %s the two cannot be told apart. It",
-			   node_name(v, first->hdr.node));
+		fmt_append(
+			line, sizeof(line),
+			flowpulse_is_fleeting(own, fault)
+				? ": %s misses packets of one sender alone, as it does if the second fails only while that "
+				  "one sends. It"
+				: ": with one sender at %s the two cannot be told apart. It",
+			node_name(v, first->hdr.node));
 	}
 	fmt_append(line, sizeof(line),
 		   " loses %.2f %% of its packets (%.2f to %.2f at 95 %%): %u alarm%s of %u switch%s, in ",

@@ -2,6 +2,7 @@
 #include "emulation/run/warn.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -10,6 +11,9 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "emulation/idle_faults.h"
+
+#define SHARERS_SHOWN 4
+#define SHARERS_TEXT 512
 
 void
 warn_of_capture(const struct run_options *options, const struct emulation *emulation)
@@ -81,36 +85,86 @@ warn_order(const struct scenario *sc)
 					       : "; host.transport = \"selective\" takes them as they come");
 }
 
-/* Is there other data that measured data does not go before: in its class, or in one that shares the link with it? */
+/* A list of flows for a warning: the first few by name, the others by number. */
+struct flow_list {
+	char text[SHARERS_TEXT];
+	size_t used;
+	uint32_t count;
+};
+
+static void
+list_flow(struct flow_list *list, const struct topo *topo, const struct flow *flow)
+{
+	int more = 0;
+
+	if (list->count++ < SHARERS_SHOWN)
+		more = snprintf(list->text + list->used, sizeof(list->text) - list->used, "%s%s to %s (port %u)",
+				list->count > 1 ? ", " : "", topo->nodes[flow->src_node].name,
+				topo->nodes[flow->dst_node].name, flow->sport);
+	list->used += (size_t)more;
+	if (list->used >= sizeof(list->text))
+		list->used = sizeof(list->text) - 1;
+}
+
+/* Does a flow send anything in this run, and out of its leaf? */
 static bool
-shares_class(const struct scenario *sc)
+leaves_its_leaf(const struct scenario *sc, uint32_t index)
+{
+	const struct flow *flow = &sc->plan->flows.flows[index];
+	uint32_t owner = sc->plan->of[index].owner;
+
+	if (topo_port_of(sc->topo, flow->src_node, flow->src_nic)->peer ==
+	    topo_port_of(sc->topo, flow->dst_node, flow->dst_nic)->peer)
+		return false;
+	switch (flow->kind) {
+	case FLOW_COLLECTIVE:
+		return sc->plan->collectives[owner].enabled;
+	case FLOW_BACKGROUND:
+		return sc->plan->backgrounds[owner].start_ps != TIME_NEVER;
+	case FLOW_TRAFFIC:
+		return true;
+	default:
+		return false; /* a few packets */
+	}
+}
+
+/* Flows that measured data does not go before: in its class, or in one that shares the link with it. */
+static void
+list_sharers(const struct scenario *sc, struct flow_list *list)
 {
 	const struct flow_table *flows = &sc->plan->flows;
-	uint8_t measured = 0, others = 0;
+	uint8_t measured = 0;
 
-	for (uint32_t i = 0; i < flows->count; i++) {
+	for (uint32_t i = 0; i < flows->count; i++)
+		if (sc->plan->of[i].measured && leaves_its_leaf(sc, i))
+			measured |= (uint8_t)(1u << flows->flows[i].prio);
+	for (uint32_t i = 0; i < flows->count && measured != 0; i++) {
 		uint8_t class = (uint8_t)(1u << flows->flows[i].prio);
 
-		if (sc->plan->of[i].measured)
-			measured |= class;
-		else if (flows->flows[i].kind != FLOW_CONTROL && flows->flows[i].kind != FLOW_PROBE)
-			others |= class;
+		if (!sc->plan->of[i].measured && leaves_its_leaf(sc, i) &&
+		    ((measured & class) != 0 || (measured & ~sc->strict) != 0))
+			list_flow(list, sc->topo, &flows->flows[i]);
 	}
-	return (measured & others) != 0 || (others != 0 && (measured & ~sc->strict) != 0);
 }
 
 void
 warn_of_shared_class(const struct scenario *sc)
 {
-	const struct balance_ops *balance = sc->balance.ops;
+	struct flow_list list = { .used = 0 };
+	char more[32] = "";
 
-	if (sc->volumes.enabled && balance_evens_out(&sc->balance) && shares_class(sc))
-		log_warning("%s:%d: flowpulse: load_balancing.kind = \"%s\" evens out all flows together, and others have "
-			    "data that "
-			    "switches do not let wait for the measured collective's: what they take of a port may look "
-			    "like a loss "
-			    "of a few percent; give it a class that is served first (host.measured_prio, switch.strict)",
-			    sc->volumes.where.file, sc->volumes.where.line, balance->name);
+	if (!sc->volumes.enabled || !balance_evens_out(&sc->balance))
+		return;
+	list_sharers(sc, &list);
+	if (list.count > SHARERS_SHOWN)
+		snprintf(more, sizeof(more), " and %u more", list.count - SHARERS_SHOWN);
+	if (list.count != 0)
+		log_warning(
+			"%s:%d: flowpulse is blind where other flows share the measured collective's class: "
+			"load_balancing.kind = \"%s\" evens out the sum of all flows, and what these take of a port looks "
+			"like a loss: %s%s; give the collective a class that is served first (host.measured_prio, "
+			"switch.strict)",
+			sc->volumes.where.file, sc->volumes.where.line, sc->balance.ops->name, list.text, more);
 }
 
 void

@@ -102,6 +102,21 @@ for keys, says in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balanc
     run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**keys), expect=2)
     check(says in run.stderr, f"{keys}: refused, with what would do", run.stderr)
 
+# A file that is no prediction of this scenario is refused with its line: empty, cut, of another collective or topology.
+whole = prediction.read_text().splitlines(keepends=True)
+useless = {"empty": ("", ":1: no row"), "no header": ("".join(whole[1:]), ":1: no prediction"), "header alone": (whole[0], ":1: no row"),
+           "cut in a line": ("".join(whole)[:-5], f":{len(whole)}: the line has no end"),
+           "cut between lines": ("".join(whole[:-3]), "another has"), "another port": ("".join(whole).replace("l0:2", "l0:1"), "l0:1 is no port"),
+           "another topology": ("".join(whole).replace("l0:2", "l99:2"), "l99:2 is no port"),
+           "another demand": (whole[0] + "".join(",".join([*line.split(",")[:4], str(int(line.split(",")[4]) // 2)]) + "\n"
+                                                for line in whole[1:]), "of another scenario"),
+           "alarms alone": ("".join([whole[0], *(line for line in whole[1:] if line.startswith("l0:"))]), "of another scenario")}
+for what, (content, says) in useless.items():
+    path = scratch() / "useless.csv"
+    path.write_text(content)
+    run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(flowpulse__prediction="simulated", flowpulse__file=str(path)), expect=2)
+    check("useless.csv" in run.stderr and says in run.stderr, f"a prediction that is useless ({what}) is refused", run.stderr)
+
 # Nor is a file read that goes with the earlier run in the same folder: nothing is lost.
 run = command(ROCELAB, "run", SCENARIO, "--out", earlier.parent,
               *sets(flowpulse__prediction="simulated", flowpulse__file=str(earlier)), expect=2)
@@ -118,7 +133,11 @@ flowpulse = { enabled = true; };
 FIRST = ("--set", "host.measured_prio=4", "--set", 'switch.strict=["4"]', "--set", 'switch.pfc.priorities=["3","4"]')
 for kind, args, warned in (("adaptive", (), True), ("round-robin", (), True), ("random", (), False), ("adaptive", FIRST, False)):
     run = rocelab(scenario_file(BESIDE), "--set", f"load_balancing.kind={kind}", *args)
-    check(("evens out all flows together" in run.stderr) == warned, f"{kind}, other data {'goes after' if args else 'beside'}", run.stderr)
+    check(("h1 to h3 (port 20000)" in run.stderr) == warned, f"{kind}, other data {'goes after' if args else 'beside'}", run.stderr)
+
+run = rocelab(scenario_file(BESIDE.replace("bytes = \"256KB\"; } );\nhost", "bytes = \"256KB\"; enabled = false; } );\nhost")),
+              "--set", "load_balancing.kind=adaptive")
+check("blind" not in run.stderr, "a flow that is not enabled shares nothing", run.stderr)
 
 # Links that are longer than what is left to late packets by default.
 run = rocelab(scenario_file(BESIDE), "--set", "topology.delay=30us", "--set", "load_balancing.kind=random")
@@ -155,3 +174,16 @@ for spines in (1, 2, 3):
             check(found and all(f"s{spines - 1}:2" in root for root in found), f"{spines} spines, {kind}: 3 % are named", found)
 found, _ = few(2, "random", flowpulse__prediction="simulated")
 check(not found, "nor beside a prediction by simulation", found)
+
+# A fault of a leaf's own link that comes again with every iteration takes of the sender alone that has its turn: no other link is named.
+FLAP = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 1; rate = "100Gbps"; delay = "1us"; };
+load_balancing = { kind = "adaptive"; };
+host = { transport = "selective"; };
+flowpulse = { enabled = true; };
+collectives = ( { op = "allgather"; algorithm = "halving-doubling"; bytes = "16MB"; iterations = 6; measured = true; } );
+faults = ( { kind = "loss"; port = "s1:2"; rate = 0.3; silent = true; start = "1158us"; duration = "231us"; period = "1157.8us"; } );
+"""
+for keys in ({}, {"faults__[0]__start": "1852us", "faults__[0]__duration": "347us"}):
+    told = json.loads((rocelab(scenario_file(FLAP), *sets(**keys)).dir / "verdict.json").read_text())
+    found = [f["root"] for f in told["findings"] if f["type"] == "silent-fault"]
+    check(len(found) == 1 and "s1:2" in found[0], "a flap in step with the collective: no innocent link beside the right one", found)

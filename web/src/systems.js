@@ -130,7 +130,7 @@ const findingTable = (store, systems) =>
 
 function runRow(store, run) {
   const name = el("th", {scope: "row"}, run.systems.join(", ") || "nobody"), job = run.jobs && run.jobs[0],
-        steps = run.steps;
+        steps = run.sent_nothing ? null : run.steps;
   if (!run.made)
     return el("tr", null, name, el("td", {colspan: 5}, run.why || "no results"));
   return el(
@@ -139,16 +139,22 @@ function runRow(store, run) {
       number(steps ? `${count(steps.changed)} of ${count(steps.steps)}` : "\u2013"),
       number(job ? time(store, job.took_ns) : "\u2013"),
       number(
-          !run.quiet && job && job.quiet_ns > 0 && job.took_ns !== null ? change(job.took_ns / job.quiet_ns - 1) :
-                                                                          "\u2013"));
+          !run.quiet && !run.sent_nothing && job && job.quiet_ns > 0 && job.took_ns !== null ?
+              change(job.took_ns / job.quiet_ns - 1) :
+              "\u2013"));
 }
 
-const runTable = (store, runs) =>
-    el("details", null, el("summary", null, "Runs, and what diagnosing changed"),
-       el("div", {class: "scroll"},
-          el("table", null,
-             heads(["At work"], ["Ended"], ["Bytes more", 1], ["Steps changed", 1], ["First job", 1], ["Change", 1]),
-             el("tbody", null, ...runs.map((run) => runRow(store, run))))));
+const runTable = (store, runs) => el(
+    "details", null, el("summary", null, "Runs, and what diagnosing changed"),
+    el("div", {class: "scroll"},
+       el("table", null,
+          heads(["At work"], ["Ended"], ["Bytes more", 1], ["Steps changed", 1], ["First job", 1], ["Change", 1]),
+          el("tbody", null, ...runs.map((run) => runRow(store, run))))),
+    ...runs.filter((run) => run.sent_nothing)
+        .map(
+            (run) => el(
+                "p", {class: "legend"},
+                `${run.systems.join(", ")}: sent nothing into the network, so that it changes nothing by construction.`)));
 
 /* @param comparison  comparison.json; null: the run is of no comparison */
 export function drawSystems(root, store, comparison) {
