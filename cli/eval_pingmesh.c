@@ -18,6 +18,8 @@ struct options {
 
 static const struct argp_option options[] = {
 	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1)", 0 },
+	{ "baseline", 'b', NULL, 0, "Judge each recording by the paper's Algorithm 1, too, and print both side by side",
+	  0 },
 	{ "cases", 'n', "N", 0, "Cases of each seed (default 240)", 0 },
 	EVAL_ARGS_JOBS,
 	EVAL_ARGS_OUT("cases and verdicts", "out/pingmesh"),
@@ -33,6 +35,9 @@ parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'S':
 		opts->study.nseeds = eval_args_seeds(state, arg, opts->study.seeds, PM_MAX_SEEDS);
+		return 0;
+	case 'b':
+		opts->study.baseline = true;
 		return 0;
 	case 'n':
 		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, MAX_CASES);
@@ -65,8 +70,8 @@ static const struct argp argp = {
 	.doc = "Puts problems of switches, RNICs and CPUs into fabrics of two and three tiers with one and two RNICs a "
 	       "host, and "
 	       "holds what R-Pingmesh's analyzer reports against what was put in.\v"
-	       "DIR/SEED/NNN/case.cfg is a case, report.txt beside it what is said of it. DIR/" RESULTS
-	       " has all of them. What was interrupted goes on where it was.",
+	       "DIR/SEED/NNN/case.cfg is a case, report.txt beside it what is said of it, paper/report.txt what "
+	       "Algorithm 1 says. DIR/" RESULTS " has all of them. What was interrupted goes on where it was.",
 	.help_filter = help_filter,
 };
 

@@ -33,6 +33,13 @@ static const struct diagnoser_option pingmesh_option[] = {
 	  .meaning = "R-Pingmesh: a problem of a service's network is P0 where iterations take longer by more than so much "
 		     "(10)",
 	  .set = pingmesh_degradation },
+	{ .name = "pingmesh-algorithm",
+	  .key = 'a',
+	  .value = "likelihood|paper",
+	  .meaning =
+		  "R-Pingmesh: how losses are placed that are put down to switches (as the recording says): by likelihood, "
+		  "or by the most votes (Algorithm 1)",
+	  .set = pingmesh_algorithm },
 };
 
 const struct diagnoser diagnosers[] = {

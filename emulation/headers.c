@@ -83,6 +83,7 @@ send_pingmesh(const struct scenario *scenario, struct exporter *exporter)
 		.hdr.node = REC_NONE,
 		.time_factor_ppm = pingmesh_factor_ppm(&scenario->pingmesh),
 		.software_times = scenario->nexternal != 0,
+		.algorithm = (uint16_t)scenario->pingmesh.algorithm,
 		.tor_mesh_ps = times->tor_mesh_ps,
 		.inter_tor_ps = times->inter_tor_ps,
 		.service_ps = times->service_ps,

@@ -102,6 +102,7 @@ struct question {
 	const char *out;       /* folder of its verdict */
 	const char *diagnoser; /* NULL: all */
 	const char *program;   /* of this path; NULL: one of ours */
+	const char *option;    /* NULL: none */
 	bool times;
 };
 
@@ -120,6 +121,8 @@ run_analyzer(const struct job_config *config, const struct question *question, s
 	snprintf(cpu, sizeof(cpu), "%s/" JOB_ANALYSIS, question->out);
 	for (size_t i = 0; ret == 0 && i < count; i++)
 		ret = child_add(&args, more[i], err);
+	if (ret == 0 && question->option != NULL)
+		ret = child_add(&args, question->option, err);
 	if (ret == 0 && question->times)
 		ret = child_add(&args, "--detection-times", err);
 	return ret < 0 ? ret : run_program("diag", &args, err);
@@ -193,6 +196,10 @@ run_analyzers(const struct job_config *config, struct err *err)
 
 	for (size_t i = 0; ret == 0 && i < config->ndiagnosers && !interrupt_asked(); i++)
 		ret = run_diagnoser(config, i, err);
+	if (ret == 0 && config->again != NULL && !interrupt_asked())
+		ret = run_dir_make(config->again_out, err);
+	if (ret >= 0 && config->again != NULL && !interrupt_asked())
+		ret = run_analyzer(config, &(struct question){ .out = config->again_out, .option = config->again }, err);
 	return ret;
 }
 

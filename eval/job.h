@@ -33,6 +33,8 @@ struct job_config {
 	 * the recording, and its processor time counts with the analyzer's.
 	 */
 	const char *const *programs;
+	const char *again; /* an option of the analyzer, with which the recording is diagnosed once more; NULL: it is not */
+	const char *again_out;   /* folder of that verdict */
 	const char *const *sets; /* [nsets] keys of the scenario that every run is given */
 	size_t nsets;
 	int cpu; /* it and its children run there; -1: anywhere */

@@ -11,11 +11,19 @@
 #include "common/wire/probe.h"
 #include "common/wire/record_hdr.h"
 
+/* How the analyzer places what it puts down to switches. Value, name. */
+#define REC_PINGMESH_ALGORITHMS(ROW)                                                                                       \
+	ROW(REC_PINGMESH_LIKELIHOOD, 0, "likelihood")                                                                      \
+	ROW(REC_PINGMESH_PAPER, 1, "paper") /* Algorithm 1: the link that most lost probes cross */
+
+enum rec_pingmesh_algorithm { REC_PINGMESH_ALGORITHMS(ENUM_VALUE) };
+
 /* Header record: the protocol's times, as they hold in the run's clock. */
 struct rec_pingmesh {
 	struct rec_hdr hdr;
-	uint32_t time_factor_ppm;                       /* that all of them were multiplied by: 1000000, as in the paper */
-	uint32_t software_times;                        /* 1: kernels on shared CPUs stamp the packets of probes */
+	uint32_t time_factor_ppm; /* that all of them were multiplied by: 1000000, as in the paper */
+	uint16_t software_times;  /* 1: kernels on shared CPUs stamp the packets of probes */
+	uint16_t algorithm;       /* enum rec_pingmesh_algorithm, by which the analyzer places losses */
 	uint64_t tor_mesh_ps, inter_tor_ps, service_ps; /* between probes of an RNIC; inter_tor_ps: of a ToR's one tuple */
 	uint64_t timeout_ps;
 	uint64_t upload_ps;   /* between uploads of an agent */
@@ -26,6 +34,7 @@ struct rec_pingmesh {
 #define REC_PINGMESH_FIELDS(F, T)                                                                                          \
 	F(T, 24, time_factor_ppm, RANGE(1, UINT32_MAX))                                                                    \
 	F(T, 28, software_times, RANGE(0, 1))                                                                              \
+	F(T, 30, algorithm, ENUM(REC_PINGMESH_ALGORITHMS))                                                                 \
 	F(T, 32, tor_mesh_ps, TIME)                                                                                        \
 	F(T, 40, inter_tor_ps, TIME)                                                                                       \
 	F(T, 48, service_ps, TIME)                                                                                         \

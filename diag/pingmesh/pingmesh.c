@@ -67,6 +67,22 @@ pingmesh_degradation(void *options, const char *value, struct err *err)
 	return 0;
 }
 
+int
+pingmesh_algorithm(void *options, const char *value, struct err *err)
+{
+	static const char *const names[] = { REC_PINGMESH_ALGORITHMS(ENUM_NAME) };
+	struct pingmesh_options *own = options;
+
+	for (uint16_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(value, names[i]) != 0)
+			continue;
+		own->chosen = true;
+		own->algorithm = i;
+		return 0;
+	}
+	return err_set(err, -EINVAL, "give likelihood or paper");
+}
+
 /* ---- findings ---- */
 
 static uint32_t
@@ -179,6 +195,8 @@ pingmesh_diagnose(const struct evidence *ev, const struct run *run, const void *
 	if (rc != 0 || ev->pingmeshes.count == 0)
 		return rc;
 	rc = net_init(&j.net, ev, run, err);
+	if (chosen != NULL && chosen->chosen)
+		j.net.config.algorithm = chosen->algorithm;
 	own->config = j.net.config;
 	own->strangers = j.net.strangers;
 	own->dropped = j.net.dropped;

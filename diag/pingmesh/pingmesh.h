@@ -10,10 +10,15 @@
 /* Zeroed: defaults. */
 struct pingmesh_options {
 	double degradation; /* --degradation=PERCENT as a share, 0: 0.1 */
+	bool chosen;        /* --pingmesh-algorithm: algorithm, and not the recording's */
+	uint16_t algorithm; /* enum rec_pingmesh_algorithm */
 };
 
 /* --degradation=PERCENT: as diagnoser.h says. */
 int pingmesh_degradation(void *options, const char *value, struct err *err);
+
+/* --pingmesh-algorithm=NAME: as diagnoser.h says. */
+int pingmesh_algorithm(void *options, const char *value, struct err *err);
 
 /* As diagnoser.h says. @param options  struct pingmesh_options */
 int pingmesh_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,

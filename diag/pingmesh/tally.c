@@ -89,6 +89,8 @@ ballot_can_wait(const struct judging *j, const struct net_probe *probe)
 bool
 ballot_is_of_way(const struct ballot *b, const struct net_probe *probe, bool back)
 {
+	if (b->paper)
+		return !back || !net_is_one_way(probe);
 	if (back)
 		return probe->lost != NET_LOST_FORTH && !net_is_one_way(probe);
 	return b->high || (probe->result != REC_PROBE_SECOND_LOST && probe->result != REC_PROBE_FIRST_LOST &&
@@ -106,14 +108,14 @@ ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t trac
 
 		if (!ballot_is_of_way(b, probe, back != 0))
 			continue;
-		if (net_is_drawn(&b->j->net)) {
+		if (net_is_drawn(&b->j->net) && !b->paper) {
 			if (probe->ways[back] == RUN_NONE)
 				return 0;
 			traces[count++] = probe->ways[back];
 			continue;
 		}
 		may[0] = net_trace_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps);
-		if (b->high || (bad && (!b->plain || may[0] == RUN_NONE)))
+		if ((b->high && !b->paper) || (bad && (!b->plain || may[0] == RUN_NONE)))
 			nmay = net_ways_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps, may);
 		if (b->high && nmay > 1)
 			return 0; /* nobody knows by which it went */

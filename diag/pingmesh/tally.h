@@ -28,8 +28,9 @@ struct votes {
 struct ballot {
 	struct judging *j;
 	enum pingmesh_network network;
-	bool high;      /* RTTs, not timeouts */
-	bool plain;     /* what was lost went by the way that was traced last before, whatever may have changed since */
+	bool high;  /* RTTs, not timeouts */
+	bool plain; /* what was lost went by the way that was traced last before, whatever may have changed since */
+	bool paper; /* Algorithm 1 (4.3.3): each bad probe votes for all links of its way there and of its ACKs' way back */
 	uint32_t first; /* of the probes: those of periods before, too, of which something is left open */
 	uint8_t *voted; /* [end - first] probes that are explained, or wait for more of their like */
 };
@@ -60,6 +61,9 @@ uint32_t tally_link(const struct run *run, uint32_t port);
 double wilson(double bad, double all, int side);
 /* Its lower end for the share of bad probes. */
 double tally_surely(const struct tally *t);
+
+/* Algorithm 1: places what most of the ballot's bad probes cross. @param seen  set @return whether there is such a place */
+bool algorithm1(const struct ballot *b, struct pingmesh_problem *seen);
 
 struct likely_place {
 	uint32_t port; /* which most surely loses what it sends; RUN_NONE: none explains JUDGE_LEAST_TIMEOUTS */

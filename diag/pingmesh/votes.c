@@ -327,7 +327,7 @@ leave_rest(const struct ballot *b)
 		if (network_of(probe) != b->network || !probe->open)
 			continue;
 		probe->cause = PINGMESH_SWITCH;
-		probe->open = ballot_can_wait(j, probe);
+		probe->open = !b->paper && ballot_can_wait(j, probe);
 		if (ballot_ways(b, probe, traces) != 0)
 			continue;
 		probe->open = false;
@@ -341,28 +341,59 @@ leave_rest(const struct ballot *b)
 	return seen.bad >= JUDGE_LEAST_TIMEOUTS && !is_any_named(j) ? problem_add(j, &seen) : 0;
 }
 
+/* The most suspicious links, once (4.3.3); what they do not explain says nothing further. @return 0 or -ENOMEM */
+static int
+vote_as_printed(const struct ballot *b, double *rtts)
+{
+	struct pingmesh_problem seen;
+
+	if (!algorithm1(b, &seen))
+		return 0;
+	b->j->own->votes++;
+	explain(b, &seen, rtts);
+	seen.base_ps = b->high ? usual_rtt(b, &seen, rtts) : 0;
+	return problem_add(b->j, &seen);
+}
+
+/* @return 0 or -ENOMEM */
+static int
+vote_by_likelihood(const struct ballot *b, double *rtts)
+{
+	int rc = 1;
+
+	if (net_is_drawn(&b->j->net) && drawn_ways(b) != 0)
+		rc = -ENOMEM;
+	if (rc == 1 && take_known(b, rtts) != 0)
+		rc = -ENOMEM;
+	for (uint32_t i = 0; rc == 1 && !b->high && i < JUDGE_MOST_VOTES; i++)
+		rc = selective_once(b);
+	rc = rc < 0 ? rc : 1;
+	for (uint32_t i = 0; rc == 1 && i < JUDGE_MOST_VOTES; i++)
+		rc = vote_once(b, rtts);
+	return rc < 0 ? rc : 0;
+}
+
 static int
 judge(struct judging *j, enum pingmesh_network network, bool high)
 {
-	struct ballot b = { .j = j, .network = network, .high = high, .first = high ? j->first : j->begin };
+	bool paper = j->net.config.algorithm == REC_PINGMESH_PAPER;
+	struct ballot b = { .j = j,
+			    .network = network,
+			    .high = high,
+			    .plain = paper,
+			    .paper = paper,
+			    .first = high || paper ? j->first : j->begin };
 	size_t count = j->end - b.first;
 	double *rtts = malloc((count + 1) * sizeof(*rtts));
-	int rc = 1;
+	int rc;
 
 	b.voted = calloc(count + 1, 1);
 	if (b.voted == NULL || rtts == NULL)
 		rc = -ENOMEM;
-	if (rc == 1 && net_is_drawn(&j->net) && drawn_ways(&b) != 0)
-		rc = -ENOMEM;
-	if (rc == 1 && take_known(&b, rtts) != 0)
-		rc = -ENOMEM;
-	for (uint32_t i = 0; rc == 1 && !high && i < JUDGE_MOST_VOTES; i++)
-		rc = selective_once(&b);
-	rc = rc < 0 ? rc : 1;
-	for (uint32_t i = 0; rc == 1 && i < JUDGE_MOST_VOTES; i++)
-		rc = vote_once(&b, rtts);
-	if (rc >= 0)
-		rc = high ? 0 : leave_rest(&b);
+	else
+		rc = paper ? vote_as_printed(&b, rtts) : vote_by_likelihood(&b, rtts);
+	if (rc == 0 && !high)
+		rc = leave_rest(&b);
 	free(b.voted);
 	free(rtts);
 	return rc;

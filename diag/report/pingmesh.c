@@ -264,6 +264,8 @@ pingmesh_text(const struct text *text, const struct section *section)
 		fprintf(text->to, "  Switches send each packet its own way: between ToRs, %s.\n",
 			own->inband ? "a link is told where chance lets tell it, else its switch"
 				    : "switches are told, and seldom links");
+	if (rc == 0 && own->config.algorithm == REC_PINGMESH_PAPER)
+		fprintf(text->to, "  Losses at switches are placed by the paper's Algorithm 1 alone.\n");
 	if (rc == 0 && own->config.time_factor_ppm != 1000000)
 		fprintf(text->to, "  All of the protocol's times are multiplied by %g.\n",
 			(double)own->config.time_factor_ppm / 1e6);

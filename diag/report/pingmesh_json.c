@@ -9,6 +9,7 @@
 #include "diag/report/value.h"
 
 static const char *const causes[] = { PINGMESH_CAUSES(ENUM_NAME) };
+static const char *const algorithms[] = { REC_PINGMESH_ALGORITHMS(ENUM_NAME) };
 static const char *const ways[] = { PINGMESH_WAYS(ENUM_NAME) };
 static const char *const problems[] = { PINGMESH_PROBLEMS(ENUM_NAME) };
 static const char *const networks[PINGMESH_NNETWORKS] = { "cluster", "service" };
@@ -214,9 +215,10 @@ metric_json(const struct pingmesh *own)
 static json_t *
 analysis_json(const struct pingmesh *own)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "cpu_by_several_rnics",
-			 (json_int_t)own->cpu.several, "cpu_by_delay", (json_int_t)own->cpu.delay, "cpu_by_both",
-			 (json_int_t)own->cpu.both, "cpu_by_agent", (json_int_t)own->cpu.agent, "several_rnics_refuted",
+	return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b}", "algorithm",
+			 algorithms[own->config.algorithm], "cpu_by_several_rnics", (json_int_t)own->cpu.several,
+			 "cpu_by_delay", (json_int_t)own->cpu.delay, "cpu_by_both", (json_int_t)own->cpu.both,
+			 "cpu_by_agent", (json_int_t)own->cpu.agent, "several_rnics_refuted",
 			 (json_int_t)own->cpu.several_refuted, "votes", (json_int_t)own->votes, "most_votes_elsewhere",
 			 (json_int_t)own->strongest_elsewhere, "untraced", (json_int_t)own->untraced, "results_dropped",
 			 (json_int_t)own->dropped, "left_out", (json_int_t)own->strangers, "sprayed", own->sprayed,

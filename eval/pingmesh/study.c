@@ -18,7 +18,8 @@
 #include "eval/job.h"
 #include "eval/pool.h"
 
-#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define BASELINE "paper" /* folder, of the verdict by Algorithm 1 */
+#define MAX_BROKEN 10    /* whatever breaks so many runs breaks the others, too: a full disk */
 
 struct work {
 	struct pm_study *study;
@@ -41,6 +42,19 @@ path_of(const struct pm_study *study, uint32_t number, const char *name, char pa
 
 	folder_of(study, number, dir);
 	snprintf(path, PATH_MAX + 32, "%s/%s", dir, name);
+}
+
+/* The verdict by Algorithm 1 is in a folder of its own. */
+static void
+baseline_of(const struct pm_study *study, uint32_t number, char dir[PATH_MAX + 32])
+{
+	path_of(study, number, BASELINE, dir);
+}
+
+static void
+verdict_path(const struct pm_study *study, uint32_t number, bool baseline, char path[PATH_MAX + 32])
+{
+	path_of(study, number, baseline ? BASELINE "/" RUN_VERDICT : RUN_VERDICT, path);
 }
 
 /* Writes a case. The verdict beside it is of the case that is there: it must be the same. */
@@ -67,17 +81,23 @@ static pid_t
 start(void *ctx, uint32_t slot, int cpu, struct err *err)
 {
 	struct work *work = ctx;
-	char dir[PATH_MAX], scenario[PATH_MAX + 32];
+	char dir[PATH_MAX], scenario[PATH_MAX + 32], baseline[PATH_MAX + 32];
 
 	if (work->started == work->nwaiting)
 		return 0;
 	work->slots[slot] = work->waiting[work->started++];
 	folder_of(work->study, work->slots[slot], dir);
 	path_of(work->study, work->slots[slot], "case.cfg", scenario);
-	return job_start(
-		&(struct job_config){
-			.scenario = scenario, .fabric = dir, .out = dir, .policy = "off", .diagnose = true, .cpu = cpu },
-		err);
+	baseline_of(work->study, work->slots[slot], baseline);
+	return job_start(&(struct job_config){ .scenario = scenario,
+					       .fabric = dir,
+					       .out = dir,
+					       .policy = "off",
+					       .diagnose = true,
+					       .again = work->study->baseline ? "--pingmesh-algorithm=paper" : NULL,
+					       .again_out = baseline,
+					       .cpu = cpu },
+			 err);
 }
 
 static void
@@ -133,11 +153,14 @@ list_waiting(struct work *work, struct err *err)
 
 	for (uint32_t i = 0; ret == 0 && i < study->nseeds * study->cases; i++) {
 		char path[PATH_MAX + 32];
+		bool lacks;
 
 		ret = make_case(study, i, c, err);
 		pm_case_fini(c);
-		path_of(study, i, RUN_VERDICT, path);
-		if (access(path, R_OK) != 0)
+		verdict_path(study, i, study->baseline, path);
+		lacks = access(path, R_OK) != 0;
+		verdict_path(study, i, false, path);
+		if (lacks || access(path, R_OK) != 0)
 			work->waiting[work->nwaiting++] = i;
 	}
 	free(c);
@@ -165,17 +188,31 @@ run_waiting(struct pm_study *study, struct err *err)
 
 /* @return 0, -ENODATA: there is no verdict; other negative errno with err */
 static int
+load_verdict(const struct pm_study *study, uint32_t number, bool baseline, json_t **verdict, struct err *err)
+{
+	char path[PATH_MAX + 32];
+
+	verdict_path(study, number, baseline, path);
+	*verdict = json_load_file(path, 0, NULL);
+	if (*verdict != NULL)
+		return 0;
+	return access(path, F_OK) == 0 ? err_set(err, -EINVAL, "%s is no JSON; remove it", path) : -ENODATA;
+}
+
+/* @return 0, -ENODATA: there is no verdict; other negative errno with err */
+static int
 score_case(struct pm_study *study, uint32_t number, struct err *err)
 {
 	struct pm_row *row = &study->rows[study->nrows];
-	char path[PATH_MAX + 32];
-	json_t *verdict;
-	int ret;
+	json_t *verdict, *baseline = NULL;
+	int ret = load_verdict(study, number, false, &verdict, err);
 
-	path_of(study, number, RUN_VERDICT, path);
-	verdict = json_load_file(path, 0, NULL);
-	if (verdict == NULL)
-		return access(path, F_OK) == 0 ? err_set(err, -EINVAL, "%s is no JSON; remove it", path) : -ENODATA;
+	if (ret == 0 && study->baseline)
+		ret = load_verdict(study, number, true, &baseline, err);
+	if (ret != 0) {
+		json_decref(verdict);
+		return ret;
+	}
 	*row = (struct pm_row){ .seed = study->seeds[number / study->cases],
 				.index = number % study->cases,
 				.c = calloc(1, sizeof(*row->c)) };
@@ -183,11 +220,14 @@ score_case(struct pm_study *study, uint32_t number, struct err *err)
 	ret = row->c != NULL ? make_case(study, number, row->c, err) : err_set(err, -ENOMEM, "out of memory");
 	if (ret == 0)
 		ret = pm_score(row->c, verdict, &row->marks, err);
+	if (ret == 0 && study->baseline)
+		ret = pm_score(row->c, baseline, &row->baseline, err);
 	for (uint32_t p = 0; ret == 0 && p < row->c->nproblems; p++)
 		pm_problem_text(row->c, &row->c->problems[p], row->problems[p], sizeof(row->problems[p]));
 	if (row->c != NULL)
 		pm_case_fini(row->c);
 	json_decref(verdict);
+	json_decref(baseline);
 	return ret;
 }
 

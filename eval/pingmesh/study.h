@@ -13,7 +13,7 @@ struct pm_row {
 	uint64_t seed;
 	uint32_t index;
 	struct pm_case *c; /* its scenario is loaded no more */
-	struct pm_marks marks;
+	struct pm_marks marks, baseline; /* baseline: by Algorithm 1, where the study has it */
 	char problems[PM_MOST_PROBLEMS][64]; /* for people */
 };
 
@@ -22,6 +22,7 @@ struct pm_study {
 	uint32_t nseeds;
 	uint32_t cases;         /* of a seed */
 	uint32_t jobs;          /* runs side by side */
+	bool baseline;          /* each recording is judged by the paper's Algorithm 1, too */
 	const char *dir;        /* exists; DIR/SEED/NNN has a case */
 	struct pm_row *rows;    /* [nrows] by seed and index */
 	uint32_t nrows, broken; /* broken: cases whose run failed: not among the rows */

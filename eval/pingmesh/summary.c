@@ -55,13 +55,13 @@ count_found(struct found_sum *sum, const struct pm_found *found)
 }
 
 static void
-count_row(struct sums *s, const struct pm_row *row)
+count_row(struct sums *s, const struct pm_row *row, const struct pm_marks *marks)
 {
 	bool only_cpu = row->c->nproblems != 0;
 
 	for (uint32_t p = 0; p < row->c->nproblems; p++) {
 		const struct pm_kind *kind = row->c->problems[p].kind;
-		const struct pm_found *found = &row->marks.found[p];
+		const struct pm_found *found = &marks->found[p];
 
 		count_found(&s->kinds[kind - pm_kinds], found);
 		count_found(&s->classes[kind->class], found);
@@ -72,16 +72,16 @@ count_row(struct sums *s, const struct pm_row *row)
 		s->by_agent += found->agent && !found->several && !found->delay;
 		only_cpu &= kind->class == PM_CPU;
 	}
-	for (uint32_t i = 0; i < row->marks.nreports; i++) {
-		s->reported[row->marks.reports[i].word]++;
-		s->accurate[row->marks.reports[i].word] += row->marks.reports[i].accurate;
-		s->at_starved += row->marks.reports[i].at_starved;
+	for (uint32_t i = 0; i < marks->nreports; i++) {
+		s->reported[marks->reports[i].word]++;
+		s->accurate[marks->reports[i].word] += marks->reports[i].accurate;
+		s->at_starved += marks->reports[i].at_starved;
 	}
-	s->unlisted += row->marks.unlisted;
-	s->plain_rnics += only_cpu ? row->marks.plain_rnics : 0;
+	s->unlisted += marks->unlisted;
+	s->plain_rnics += only_cpu ? marks->plain_rnics : 0;
 	s->restarts += row->c->has_restart;
 	s->clean += row->c->nproblems == 0;
-	s->clean_wrong += row->c->nproblems == 0 && row->marks.nreports != 0;
+	s->clean_wrong += row->c->nproblems == 0 && marks->nreports != 0;
 }
 
 static void
@@ -110,9 +110,9 @@ sort(struct found_sum *sum)
 	qsort(sum->after_s, sum->found, sizeof(*sum->after_s), cmp_double);
 }
 
-/* @return to be given to sums_fini(); NULL: no memory */
+/* @param baseline  of Algorithm 1 @return to be given to sums_fini(); NULL: no memory */
 static struct sums *
-add_up(const struct pm_study *study)
+add_up(const struct pm_study *study, bool baseline)
 {
 	struct sums *s = calloc(1, sizeof(*s));
 	bool good = s != NULL && give_room(&s->all, study);
@@ -126,7 +126,7 @@ add_up(const struct pm_study *study)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < study->nrows; i++)
-		count_row(s, &study->rows[i]);
+		count_row(s, &study->rows[i], baseline ? &study->rows[i].baseline : &study->rows[i].marks);
 	for (size_t i = 0; i < MOST_KINDS; i++)
 		sort(&s->kinds[i]);
 	for (size_t i = 0; i < PM_NCLASSES; i++)
@@ -182,30 +182,38 @@ case_json(const struct pm_row *row)
 			 row->c->has_restart, "problems", problems, "reports", reports);
 }
 
-json_t *
-pm_json(const struct pm_study *study)
+static json_t *
+sums_json(const struct sums *s)
 {
-	json_t *kinds = json_array(), *by_class = json_array(), *said = json_array(), *cases = json_array();
-	struct sums *s = add_up(study);
-	json_t *root;
+	json_t *kinds = json_array(), *by_class = json_array(), *said = json_array();
 
-	if (s == NULL)
-		return NULL;
 	for (const struct pm_kind *kind = pm_kinds; kind->name != NULL; kind++)
 		json_array_append_new(kinds, found_json(kind->name, &s->kinds[kind - pm_kinds]));
 	for (size_t i = 0; i < PM_NCLASSES; i++)
 		json_array_append_new(by_class, found_json(classes[i], &s->classes[i]));
 	for (size_t i = 0; i < PM_NWORDS; i++)
 		json_array_append_new(said, said_json(words[i], s->reported[i], s->accurate[i]));
-	for (uint32_t i = 0; i < study->nrows; i++)
-		json_array_append_new(cases, case_json(&study->rows[i]));
-	root = json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:{s:i, s:i}, s:o}", "all",
+	return json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:{s:i, s:i}}", "all",
 			 found_json("all", &s->all), "classes", by_class, "kinds", kinds, "reports", said, "cpu",
 			 "by_several_rnics", (int)s->by_several, "by_delay", (int)s->by_delay, "by_both", (int)s->by_both,
 			 "by_agent_alone", (int)s->by_agent, "rnics_falsely_blamed", (int)s->at_starved,
 			 "rnic_periods_over_10_percent", (int)s->plain_rnics, "clean", "cases", (int)s->clean,
-			 "with_reports", (int)s->clean_wrong, "cases", cases);
+			 "with_reports", (int)s->clean_wrong);
+}
+
+json_t *
+pm_json(const struct pm_study *study)
+{
+	struct sums *s = add_up(study, false), *baseline = study->baseline ? add_up(study, true) : NULL;
+	json_t *cases = json_array(), *root = s != NULL ? sums_json(s) : NULL;
+
+	for (uint32_t i = 0; i < study->nrows; i++)
+		json_array_append_new(cases, case_json(&study->rows[i]));
+	json_object_set_new(root, "cases", cases);
+	if (baseline != NULL)
+		json_object_set_new(root, "baseline", sums_json(baseline));
 	sums_fini(s);
+	sums_fini(baseline);
 	return root;
 }
 
@@ -291,6 +299,62 @@ print_said(const struct sums *s, FILE *to)
 }
 
 static void
+add_compared(struct libscols_table *table, const char *name, const uint32_t parts[2], const uint32_t of[2])
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+
+	scols_line_set_data(line, 0, name);
+	for (size_t i = 0; i < 2; i++) {
+		char cell[64];
+
+		snprintf(cell, sizeof(cell), "%u of %u (%.1f %%)", parts[i], of[i], percent(parts[i], of[i]));
+		scols_line_set_data(line, 1 + i, cell);
+	}
+}
+
+/* Ours beside Algorithm 1, which judged the same recordings. */
+static void
+print_baseline(const struct sums *s, const struct sums *b, FILE *to)
+{
+	static const char *const columns[] = { "", "LIKELIHOOD", "ALGORITHM 1" };
+	const struct sums *both[2] = { s, b };
+	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
+	uint32_t reported[2] = { 0 }, accurate[2] = { 0 };
+
+	for (size_t i = 0; i < PM_NCLASSES; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "found, of class %s", classes[i]);
+		add_compared(table, name, (uint32_t[]){ s->classes[i].found, b->classes[i].found },
+			     (uint32_t[]){ s->classes[i].injected, b->classes[i].injected });
+	}
+	add_compared(table, "found, all", (uint32_t[]){ s->all.found, b->all.found },
+		     (uint32_t[]){ s->all.injected, b->all.injected });
+	add_compared(table, "found at one place", (uint32_t[]){ s->all.alone, b->all.alone },
+		     (uint32_t[]){ s->all.injected, b->all.injected });
+	for (size_t k = 0; k < 2; k++) {
+		reported[k] = both[k]->unlisted;
+		for (size_t i = 0; i < PM_NWORDS; i++) {
+			reported[k] += both[k]->reported[i];
+			accurate[k] += both[k]->accurate[i];
+		}
+	}
+	add_compared(table, "accurate, of all reports", accurate, reported);
+	for (size_t i = 0; i < PM_NWORDS; i++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "accurate, of %s", words[i]);
+		add_compared(table, name, (uint32_t[]){ s->accurate[i], b->accurate[i] },
+			     (uint32_t[]){ s->reported[i], b->reported[i] });
+	}
+	add_compared(table, "cases without a problem that have a report", (uint32_t[]){ s->clean_wrong, b->clean_wrong },
+		     (uint32_t[]){ s->clean, b->clean });
+	fputs("\nBeside the paper's Algorithm 1, of the same recordings:\n", to);
+	scols_print_table(table);
+	scols_unref_table(table);
+}
+
+static void
 print_case(const struct pm_study *study, const struct pm_row *row, FILE *to)
 {
 	char dir[64];
@@ -312,7 +376,7 @@ print_case(const struct pm_study *study, const struct pm_row *row, FILE *to)
 void
 pm_print(const struct pm_study *study, FILE *to)
 {
-	struct sums *s = add_up(study);
+	struct sums *s = add_up(study, false), *baseline = study->baseline ? add_up(study, true) : NULL;
 
 	if (s == NULL)
 		return;
@@ -332,10 +396,13 @@ pm_print(const struct pm_study *study, FILE *to)
 		"With nothing wrong: %u cases, of them %u with a report. An agent started again in %u cases.\n",
 		s->by_several, s->by_delay, s->by_both, s->by_agent, s->at_starved, s->plain_rnics, s->clean,
 		s->clean_wrong, s->restarts);
+	if (baseline != NULL)
+		print_baseline(s, baseline, to);
 	if (study->broken != 0)
 		fprintf(to, "%u cases are not counted: their runs broke.\n", study->broken);
 	fputs("\nWhat is not as it should be:\n", to);
 	for (uint32_t i = 0; i < study->nrows; i++)
 		print_case(study, &study->rows[i], to);
 	sums_fini(s);
+	sums_fini(baseline);
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "common/array.h"
+#include "common/wire/record_probes.h"
 #include "rxe-hosts/probe/cpu.h"
 
 static const struct cfg_choice tracings[] = {
@@ -11,6 +12,16 @@ static const struct cfg_choice tracings[] = {
 	{ .name = "int",
 	  .value = PINGMESH_INT,
 	  .doc = "switches write into probes and ACKs themselves (7.4); embedded hosts alone" },
+	{ 0 },
+};
+
+static const struct cfg_choice algorithms[] = {
+	{ .name = "likelihood",
+	  .value = REC_PINGMESH_LIKELIHOOD,
+	  .doc = "the link or switch that makes all probes, good and bad, likeliest, if that is sure" },
+	{ .name = "paper",
+	  .value = REC_PINGMESH_PAPER,
+	  .doc = "the link that most of the period's lost probes cross (R-Pingmesh, Algorithm 1), as a baseline" },
 	{ 0 },
 };
 
@@ -38,6 +49,8 @@ static const struct cfg_field fields[] = {
 	  "another, with rails" },
 	{ "tracing", CFG_ENUM, AT(tracing), "traceroute", 0, 0, tracings,
 	  "How the ways of probes and their ACKs are known." },
+	{ "algorithm", CFG_ENUM, AT(algorithm), "likelihood", 0, 0, algorithms,
+	  "How the analyzer places losses and high RTTs that it puts down to switches." },
 	{ "trace_rate", CFG_INT, AT(trace_rate), "100", 0, 1000000, NULL,
 	  "So many traceroute packets a switch answers in a second of the protocol's time, 16 of them at once; others it "
 	  "drops. 0: none" },

@@ -20,7 +20,8 @@ struct pingmesh_params {
 	bool service;
 	bool rails;
 	int64_t trace_rate;
-	int tracing; /* enum pingmesh_tracing */
+	int tracing;   /* enum pingmesh_tracing */
+	int algorithm; /* enum rec_pingmesh_algorithm */
 };
 
 extern const struct cfg_table pingmesh_cfg;

@@ -94,6 +94,28 @@ a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone(void **state)
 	verdict_destroy(v);
 }
 
+/* Algorithm 1 has the link that most lost probes cross: of one fault that one, of two at once no more than one a period, in no direction. */
+static void
+the_papers_algorithm_finds_one_place_a_period(void **state)
+{
+	(void)state;
+	for (uint32_t links = 1; links <= 2; links++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 20 * S);
+		rig.algorithm = REC_PINGMESH_PAPER;
+		rig_link(&rig, 0, RIG_SPINE(0), 0.5);
+		if (links == 2)
+			rig_link(&rig, 2, RIG_SPINE(1), 0.1);
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem l0:4");
+		assert_true(rig_own(v)->problems[0].both);
+		assert_int_equal(rig_own(v)->votes, 1);
+		verdict_destroy(v);
+	}
+}
+
 /* Two links of a leaf are bad, the rest of it is not. */
 static void
 two_bad_links_make_no_bad_switch(void **state)
@@ -178,6 +200,7 @@ main(void)
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
 		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
+		cmocka_unit_test(the_papers_algorithm_finds_one_place_a_period),
 		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
 		cmocka_unit_test(responders_tell_which_way_lost_it),
 	};

@@ -16,10 +16,11 @@ put_second_nic(struct records *r)
 }
 
 void
-rig_put_network(struct records *r, bool software_times)
+rig_put_network(struct records *r, bool software_times, uint16_t algorithm)
 {
 	struct rec_pingmesh config = { .time_factor_ppm = 1000000,
 				       .software_times = software_times,
+				       .algorithm = algorithm,
 				       .tor_mesh_ps = 100 * PS_PER_MS,
 				       .inter_tor_ps = 90 * PS_PER_MS,
 				       .service_ps = 10 * PS_PER_MS,
