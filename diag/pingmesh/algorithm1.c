@@ -27,9 +27,11 @@ algorithm1(const struct ballot *b, struct pingmesh_problem *seen)
 	bool all_hosts = true;
 	uint32_t most = 0;
 
-	*seen = (struct pingmesh_problem){
-		.node = RUN_NONE, .both = true, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network
-	};
+	*seen = (struct pingmesh_problem){ .node = RUN_NONE,
+					   .or_node = RUN_NONE,
+					   .both = true,
+					   .ways = 1u << PINGMESH_BY_VOTES,
+					   .networks = 1u << b->network };
 	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
 		return false;
 	for (uint32_t i = 0; i < v->run->nports; i++)

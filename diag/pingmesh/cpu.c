@@ -272,9 +272,11 @@ machine_share(const struct judging *j, uint32_t host)
 static int
 judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
 {
-	struct pingmesh_problem seen = {
-		.kind = PINGMESH_PROBLEM_CPU, .node = host, .start_ps = UINT64_MAX, .networks = 1u << PINGMESH_CLUSTER
-	};
+	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_CPU,
+					 .node = host,
+					 .or_node = RUN_NONE,
+					 .start_ps = UINT64_MAX,
+					 .networks = 1u << PINGMESH_CLUSTER };
 	struct suspicion s;
 	bool overloaded = suspect(j, host, delays, &s);
 

@@ -35,8 +35,8 @@ mark_place(const struct votes *v, const struct pingmesh_problem *at, uint8_t *po
 	memset(ports, 0, run->nports);
 	for (uint32_t i = 0; i < at->nports; i++)
 		mark_link(run, at->ports[i], ports);
-	for (uint32_t i = 0; at->node != RUN_NONE && i < run->nports; i++)
-		if (run->ports[i].node == at->node)
+	for (uint32_t i = 0; (at->node != RUN_NONE || at->or_node != RUN_NONE) && i < run->nports; i++)
+		if (run->ports[i].node == at->node || run->ports[i].node == at->or_node)
 			mark_link(run, i, ports);
 	for (uint32_t i = 0; i < run->nports; i++)
 		for (uint32_t k = 0; ports[i] == 1 && v->ports[i].bad != 0 && k < run->nports; k++)
@@ -78,7 +78,7 @@ known_place(const struct ballot *b, const struct pingmesh_problem *seen, const d
 
 		if ((known->kind != PINGMESH_PROBLEM_SWITCH && known->kind != PINGMESH_PROBLEM_RNIC) ||
 		    known->last_period + JUDGE_RNIC_PERIODS < b->j->period ||
-		    (known->node == RUN_NONE && known->alike != 1))
+		    (known->node == RUN_NONE && known->alike != 1 && known->or_node == RUN_NONE))
 			continue;
 		mark_place(b->j->votes, known, ports);
 		if (is_seen(b->j->run, known, seen) || charged_at(b->j->votes, ports, charged) >= enough)
@@ -155,11 +155,12 @@ doubt_place(const struct ballot *b, const struct likely_place *place, struct pin
 			seen->node = known->node;
 			seen->nports = known->nports;
 			seen->alike = known->alike;
+			seen->or_node = known->or_node;
 			seen->both = known->both;
 			memcpy(seen->ports, known->ports, sizeof(seen->ports));
 		} else if (waits(b, seen)) {
 			rc = DOUBT_WAITS;
-		} else if (seen->node == RUN_NONE) {
+		} else if (seen->node == RUN_NONE && seen->or_node == RUN_NONE) {
 			add_others(b, charged, enough, seen);
 		}
 	}

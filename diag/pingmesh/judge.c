@@ -7,17 +7,27 @@
 
 #include "common/minmax.h"
 #include "common/tail.h"
+#include "diag/pingmesh/limits.h"
 #include "diag/pingmesh/service.h"
 #include "diag/pingmesh/sla.h"
 #include "diag/run/fill.h"
 
 /* ---- problems ---- */
 
+/* Links that are as likely, without the switch that may be meant instead. */
+static uint32_t
+links_of(const struct pingmesh_problem *problem)
+{
+	return problem->alike - (problem->or_node != RUN_NONE);
+}
+
 /* Of the same links, in whatever direction. */
 static bool
 is_same(const struct run *run, const struct pingmesh_problem *a, const struct pingmesh_problem *b)
 {
-	if (a->kind != b->kind || a->node != b->node || a->alike != b->alike || a->nports != b->nports)
+	bool doubt = a->or_node != RUN_NONE && b->or_node != RUN_NONE && a->or_node != b->or_node;
+
+	if (doubt || a->kind != b->kind || a->node != b->node || links_of(a) != links_of(b) || a->nports != b->nports)
 		return false;
 	for (uint32_t i = 0; i < a->nports; i++)
 		if (a->ports[i] != b->ports[i] && run->ports[a->ports[i]].peer_port != b->ports[i])
@@ -31,6 +41,8 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 {
 	double weight = into->probes + seen->probes != 0 ? (double)seen->probes / (double)(into->probes + seen->probes) : 0;
 
+	into->alike += into->or_node == RUN_NONE && seen->or_node != RUN_NONE;
+	into->or_node = into->or_node == RUN_NONE ? seen->or_node : into->or_node;
 	into->ways |= seen->ways;
 	into->networks |= seen->networks;
 	into->services |= seen->services;
@@ -40,6 +52,8 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 	into->end_ps = max_u64(into->end_ps, seen->end_ps);
 	into->confidence += weight * (seen->confidence - into->confidence);
 	into->machine += weight * (seen->machine - into->machine);
+	if (into->or_node != RUN_NONE) /* one period's doubt is of the place */
+		into->confidence = fmin(into->confidence, 1.0 / into->alike);
 	into->base_ps += weight * (seen->base_ps - into->base_ps);
 	into->high_ps = fmax(into->high_ps, seen->high_ps);
 	into->both |= seen->both || (seen->nports != 0 && seen->ports[0] != into->ports[0]);
@@ -75,6 +89,7 @@ joins(const struct run *run, struct pingmesh_problem *known, struct pingmesh_pro
 	known->node = RUN_NONE;
 	known->ports[0] = seen->ports[0];
 	known->nports = known->alike = 1;
+	known->or_node = RUN_NONE;
 	known->both = seen->both;
 	known->unsure = false;
 	return true;
@@ -150,6 +165,7 @@ find_silent(struct judging *j)
 	for (uint32_t host = 0; host < j->run->nnodes; host++) {
 		struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_HOST,
 						 .node = host,
+						 .or_node = RUN_NONE,
 						 .ways = 1u << PINGMESH_BY_UPLOADS,
 						 .networks = 1u << PINGMESH_CLUSTER,
 						 .confidence = 1 };
@@ -196,6 +212,7 @@ name_rnic(struct judging *j, uint32_t rnic)
 	uint32_t alike = alike_of(j, rnic);
 	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_RNIC,
 					 .node = RUN_NONE,
+					 .or_node = RUN_NONE,
 					 .ports = { j->net.rnics[rnic].port },
 					 .nports = 1,
 					 .alike = 1,
@@ -209,6 +226,10 @@ name_rnic(struct judging *j, uint32_t rnic)
 	if (alike != RUN_NONE) {
 		seen.ports[seen.nports++] = j->net.rnics[alike].port;
 		seen.alike = 2;
+	}
+	if (alike == RUN_NONE && mesh_is_all_bad(j, j->net.rnics[rnic].tor)) {
+		seen.or_node = j->net.rnics[rnic].tor;
+		seen.alike++;
 	}
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
@@ -263,8 +284,10 @@ judge_period(struct judging *j)
 
 	judge_ends(j);
 	rc = find_silent(j);
-	plain = mesh_judge(j);
 	if (rc == 0)
+		rc = limits_take_late(j);
+	plain = mesh_judge(j);
+	if (rc == 0 && !j->slow)
 		rc = cpu_judge(j);
 	if (rc == 0)
 		mesh_review(j);
@@ -320,6 +343,7 @@ judge_all(struct judging *j)
 	j->votes = votes_create(j->run);
 	if (j->overloaded == NULL || j->rnic_until_ps == NULL || j->mesh == NULL || j->votes == NULL)
 		rc = err_set(j->err, -ENOMEM, "out of memory for probes");
+	limits_prepare(j);
 	if (rc == 0)
 		rc = cpu_prepare(j);
 	if (rc == 0 && !j->net.config.software_times)
@@ -331,6 +355,8 @@ judge_all(struct judging *j)
 		rc = judge_period(j);
 		keep_waiting(j);
 	}
+	if (rc == 0)
+		rc = limits_count(j);
 	if (rc == 0)
 		rc = sla_measure(j);
 	votes_destroy(j->votes);

@@ -33,6 +33,8 @@ struct judging {
 	struct votes *votes;
 	struct service_flow *flows; /* [nflows] connections of services, by service */
 	uint32_t nflows;
+	bool slow; /* even the quickest probe takes long beside the timeout */
+	bool late; /* in the last period probes came back so late that timeouts may be late answers */
 	uint32_t problem_cap;
 	struct err *err;
 };
@@ -54,6 +56,8 @@ struct mesh_rnic {
  * @return how many the paper's rule alone would blame
  */
 uint32_t mesh_judge(struct judging *j);
+/* After mesh_judge(): are all RNICs of a ToR bad, of two hosts at least? Then it may be the ToR. */
+bool mesh_is_all_bad(const struct judging *j, uint32_t tor);
 /* After cpu_judge(): clears those whom none but overloaded hosts speak against. */
 void mesh_review(struct judging *j);
 

@@ -120,9 +120,9 @@ is_bad(const struct mesh_rnic *rnic)
 	return rnic->anomalous || 100 * (uint64_t)rnic->all_bad > JUDGE_MESH_PERCENT * (uint64_t)rnic->all;
 }
 
-/* What all RNICs of a ToR have in common, if they are of three hosts at least, is the ToR. */
-static bool
-is_tor(const struct judging *j, uint32_t tor)
+/* @return hosts of a ToR's RNICs, if all of these are bad; 0: some are well */
+static uint32_t
+bad_hosts(const struct judging *j, uint32_t tor)
 {
 	const struct net *net = &j->net;
 	uint32_t hosts = 0;
@@ -133,12 +133,25 @@ is_tor(const struct judging *j, uint32_t tor)
 		if (net->rnics[i].tor != tor)
 			continue;
 		if (!is_bad(&j->mesh[i]) && !counted)
-			return false;
+			return 0;
 		for (uint32_t h = 0; h < i && !counted; h++)
 			counted = net->rnics[h].tor == tor && net->rnics[h].host == net->rnics[i].host;
 		hosts += !counted;
 	}
-	return hosts >= 3;
+	return hosts;
+}
+
+/* What all RNICs of a ToR have in common, if they are of three hosts at least, is the ToR. */
+static bool
+is_tor(const struct judging *j, uint32_t tor)
+{
+	return bad_hosts(j, tor) >= 3;
+}
+
+bool
+mesh_is_all_bad(const struct judging *j, uint32_t tor)
+{
+	return bad_hosts(j, tor) >= 2;
 }
 
 static void

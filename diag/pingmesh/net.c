@@ -243,13 +243,13 @@ net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *fr
 	bool has_next = next < net->nuploads && net->uploads[next].hdr.node == host;
 	bool has_last = next != 0 && net->uploads[next - 1].hdr.node == host;
 
-	*from_ps = has_last ? net->uploads[next - 1].hdr.time_ps : 0;
+	*from_ps = has_last ? net->uploads[next - 1].hdr.time_ps : net->begin_ps;
 	*to_ps = has_next ? net->uploads[next].hdr.time_ps : max_u64(net->horizon_ps, *from_ps);
 	if (net->nuploads == 0 || (!has_last && !has_next && !is_registered(net, host)))
 		return NET_ALIVE; /* it has no agent, or nobody uploads: nothing is known of life */
 	if (*to_ps - *from_ps > net->config.period_ps)
 		end_at_registration(net, host, time_ps, from_ps, to_ps);
-	if (*to_ps - *from_ps > net->config.period_ps)
+	if (*to_ps - *from_ps > (has_last ? net->config.period_ps : max_u64(net->config.period_ps, 2 * net->startup_ps)))
 		return NET_DOWN;
 	return !has_next && *to_ps - *from_ps > 2 * net->config.upload_ps ? NET_SILENT : NET_ALIVE;
 }
@@ -283,6 +283,41 @@ net_is_reset(const struct net *net, const struct net_probe *probe)
 	       net_first_upload(net, net->rnics[probe->dst].host, next->hdr.time_ps);
 }
 
+static int
+cmp_u64(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return CMP(*a, *b);
+}
+
+/* Sets begin_ps and startup_ps: that an agent is silent says something only beside how long all of them take to begin. */
+static int
+measure_startup(struct net *net, struct err *err)
+{
+	uint64_t *gaps = run_alloc(net->nregistered, sizeof(*gaps), err);
+	uint32_t count = 0;
+
+	if (gaps == NULL)
+		return -ENOMEM;
+	net->begin_ps = net->nregistered + net->nuploads != 0 ? UINT64_MAX : 0;
+	for (uint32_t i = 0; i < net->nuploads; i++)
+		net->begin_ps = min_u64(net->begin_ps, net->uploads[i].hdr.time_ps);
+	for (uint32_t i = 0; i < net->nregistered; i++) {
+		const struct rec_hdr *hdr = &net->registered[i].hdr;
+		uint32_t next = net_first_upload(net, hdr->node, hdr->time_ps);
+
+		net->begin_ps = min_u64(net->begin_ps, hdr->time_ps);
+		if (next < net->nuploads && net->uploads[next].hdr.node == hdr->node)
+			gaps[count++] = net->uploads[next].hdr.time_ps - hdr->time_ps;
+	}
+	if (count > 1)
+		qsort(gaps, count, sizeof(*gaps), cmp_u64);
+	net->startup_ps = count != 0 ? gaps[(count - 1) / 2] : 0;
+	free(gaps);
+	return 0;
+}
+
 int
 net_init(struct net *net, const struct evidence *ev, const struct run *run, struct err *err)
 {
@@ -294,6 +329,8 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 	net->registered = net_sorted(&ev->rnics, sizeof(*net->registered), cmp_registered, &net->nregistered, err);
 	net->uploads = net_sorted(&ev->uploads, sizeof(*net->uploads), cmp_upload, &net->nuploads, err);
 	rc = net->registered != NULL && net->uploads != NULL ? list_rnics(net, err) : -ENOMEM;
+	if (rc == 0)
+		rc = measure_startup(net, err);
 	for (uint32_t i = 0; rc == 0 && i < net->nuploads; i++) {
 		net->horizon_ps = max_u64(net->horizon_ps, net->uploads[i].hdr.time_ps);
 		net->dropped += net->uploads[i].dropped;

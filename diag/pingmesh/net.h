@@ -71,6 +71,8 @@ struct net {
 	uint32_t nregistered;
 	struct rec_upload *uploads; /* by (host, time) */
 	uint32_t nuploads;
+	uint64_t begin_ps;   /* the first that is known of any agent */
+	uint64_t startup_ps; /* from when an agent registers until its first upload: the median of hosts */
 	uint64_t horizon_ps; /* the last upload of any host */
 	uint64_t dropped;
 };

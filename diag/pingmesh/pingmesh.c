@@ -133,7 +133,9 @@ name_root(const struct run *run, const struct pingmesh_problem *p, char *root, s
 	for (uint32_t i = 0; i < p->nports && i < PLACES_NAMED && used < cap; i++)
 		used += (size_t)snprintf(root + used, cap - used, "%s%s", i != 0 ? " or " : "",
 					 run->ports[p->ports[i]].name);
-	if (p->alike > PLACES_NAMED && used < cap)
+	if (p->or_node != RUN_NONE)
+		snprintf(root + used, cap - used, " or %s", run->nodes[p->or_node].name);
+	else if (p->alike > PLACES_NAMED && used < cap)
 		snprintf(root + used, cap - used, " or %u other%s", p->alike - PLACES_NAMED,
 			 p->alike - PLACES_NAMED == 1 ? "" : "s");
 }

@@ -43,6 +43,29 @@ enum pingmesh_problem_kind { PINGMESH_PROBLEMS(ENUM_VALUE) };
 enum pingmesh_way { PINGMESH_WAYS(ENUM_VALUE) };
 #define PINGMESH_NWAYS ENUM_COUNT(PINGMESH_WAYS)
 
+/* What no test could judge, and why; how many of them are counted. Value, name, "cannot tell N ...". */
+#define PINGMESH_LIMITS(ROW)                                                                                               \
+	ROW(PINGMESH_LIMIT_SLOW, 0, "slow-probes",                                                                         \
+	    "timeouts, because even the quickest probe takes a quarter of the timeout: late and lost look alike")          \
+	ROW(PINGMESH_LIMIT_LATE, 1, "late-probes",                                                                         \
+	    "timeouts, because other probes of their RNICs came back later than half of the timeout: they may be late, "   \
+	    "not lost")                                                                                                    \
+	ROW(PINGMESH_LIMIT_WITNESS, 2, "no-witness",                                                                       \
+	    "RNICs apart from their links and ToRs, because no other host probes them within their ToR")                   \
+	ROW(PINGMESH_LIMIT_FEW_MESH, 3, "few-mesh-probes",                                                                 \
+	    "RNICs in a period by their ToR-mesh, because fewer than 5 of its probes say anything")                        \
+	ROW(PINGMESH_LIMIT_DELAYS, 4, "few-delays",                                                                        \
+	    "RNICs' hosts by their processing delay, because fewer than 20 delays are known")                              \
+	ROW(PINGMESH_LIMIT_LINKS, 5, "uncrossed-links",                                                                    \
+	    "links between switches, because no probe's traced path crosses them")                                         \
+	ROW(PINGMESH_LIMIT_UNTRACED, 6, "untraced", "places of timeouts, because nobody traced their paths")               \
+	ROW(PINGMESH_LIMIT_SPRAYED, 7, "sprayed",                                                                          \
+	    "links between switches one by one, because switches send each packet its own path")                           \
+	ROW(PINGMESH_LIMIT_SOFTWARE, 8, "software-times", "high round trips, because kernels took their times")
+
+enum pingmesh_limit { PINGMESH_LIMITS(ENUM_VALUE) };
+#define PINGMESH_NLIMITS ENUM_COUNT(PINGMESH_LIMITS)
+
 enum pingmesh_network { PINGMESH_CLUSTER, PINGMESH_SERVICE, PINGMESH_NNETWORKS };
 
 #define PINGMESH_PLACES 8 /* that evidence does not tell apart are named, at most */
@@ -53,11 +76,12 @@ struct pingmesh_problem {
 	uint32_t node; /* the host, or the whole switch; RUN_NONE: ports are meant */
 	/* Egress ports of the links: one; of several, one of them is meant. None and no node: nobody knows where. */
 	uint32_t ports[PINGMESH_PLACES];
-	uint32_t nports, alike; /* alike: so many links, those beyond PINGMESH_PLACES too */
-	bool both;              /* directions of the link */
-	bool unsure;            /* of a whole switch: which of its links it is chance does not let tell */
-	uint32_t ways;          /* bits of enum pingmesh_way */
-	uint32_t networks;      /* bits of enum pingmesh_network: whose probes show it */
+	uint32_t nports, alike; /* alike: so many links, those beyond PINGMESH_PLACES too, and or_node */
+	uint32_t or_node;  /* a switch that the same probes cross as its one port: it may be that one; RUN_NONE: none */
+	bool both;         /* directions of the link */
+	bool unsure;       /* of a whole switch: which of its links it is chance does not let tell */
+	uint32_t ways;     /* bits of enum pingmesh_way */
+	uint32_t networks; /* bits of enum pingmesh_network: whose probes show it */
 	uint32_t first_period, last_period, periods;
 	uint64_t start_ps, end_ps; /* the first and the last of its probes */
 	uint64_t found_ps;         /* when the analyzer had all of the first period */
@@ -154,6 +178,7 @@ struct pingmesh {
 	uint32_t nservices;
 	struct pingmesh_impact *impacts;
 	uint32_t nimpacts;
+	uint64_t limits[PINGMESH_NLIMITS]; /* what was not judged */
 	struct pingmesh_cpu_ways cpu;
 	struct pingmesh_metric metric; /* of all services */
 	bool innocent;                 /* services are degraded, and the network is innocent for each of these */

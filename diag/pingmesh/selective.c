@@ -310,6 +310,7 @@ tell(const struct selecting *s, const struct culprit *by, bool sure, const uint8
 	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_SWITCH,
 					 .node = by->node,
 					 .ways = 1u << PINGMESH_BY_VOTES,
+					 .or_node = RUN_NONE,
 					 .networks = 1u << b->network,
 					 .start_ps = UINT64_MAX,
 					 .confidence = 1 };

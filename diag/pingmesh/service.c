@@ -184,7 +184,8 @@ is_end_at(const struct judging *j, const struct service_flow *of, const struct p
 
 		if (rnic == NULL)
 			continue;
-		if (at->node != RUN_NONE && (at->node == rnic->host || at->node == rnic->tor))
+		if ((at->node != RUN_NONE && (at->node == rnic->host || at->node == rnic->tor)) ||
+		    (at->or_node != RUN_NONE && at->or_node == rnic->tor))
 			return true;
 		for (uint32_t i = 0; i < at->nports; i++)
 			if (is_link(j->run, rnic->port, at->ports[i]))

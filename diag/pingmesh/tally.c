@@ -127,6 +127,26 @@ ballot_ways(const struct ballot *b, const struct net_probe *probe, uint32_t trac
 	return count;
 }
 
+uint32_t
+tally_tor(const struct run *run, uint32_t port)
+{
+	uint32_t peer = run->ports[port].peer_node;
+
+	if (peer == RUN_NONE || run->nodes[peer].host == run->nodes[run->ports[port].node].host)
+		return RUN_NONE;
+	return run->nodes[peer].host ? run->ports[port].node : peer;
+}
+
+uint32_t
+tally_only_link(const struct votes *v, uint32_t node)
+{
+	for (uint32_t i = 0; node != RUN_NONE && i < v->run->nports; i++)
+		if (tally_tor(v->run, i) == node && tally_link(v->run, i) == i && v->links[i].all != 0 &&
+		    v->links[i].all == v->switches[node].all && v->links[i].which == v->switches[node].which)
+			return i;
+	return RUN_NONE;
+}
+
 static void
 count_link(struct votes *v, uint32_t port, bool bad)
 {

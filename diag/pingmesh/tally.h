@@ -103,6 +103,13 @@ int selective_once(const struct ballot *b);
 bool tally_is_alike(const struct votes *v, uint32_t port, uint32_t other);
 /* A host's link is its RNIC's problem, whoever finds it (footnote 4). */
 bool tally_is_host_link(const struct run *run, uint32_t port);
+/* @return the switch at the other end of a host's link, RUN_NONE: it is none */
+uint32_t tally_tor(const struct run *run, uint32_t port);
+/*
+ * A host's link that all probes cross which cross a switch: with one host at a ToR nothing parts the two.
+ * @param node  RUN_NONE: there is none @return the link; RUN_NONE: some probes cross the switch without it
+ */
+uint32_t tally_only_link(const struct votes *v, uint32_t node);
 /* Names one more link: a switch's by the port that sends to its bad direction, a host's by its NIC. */
 void ballot_name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem *seen);
 /* Does a probe cross the place of a problem? */

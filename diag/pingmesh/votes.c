@@ -81,16 +81,48 @@ ballot_name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem 
 	seen->ports[seen->nports++] = port;
 }
 
+/*
+ * Do RNICs of several hosts at a ToR probe each other? Then what a service's few tuples cannot part the cluster's probes do. In the cluster's
+ * ballot that is seen by which probes cross the ToR.
+ */
+static bool
+has_mesh(const struct ballot *b, uint32_t tor)
+{
+	const struct net *net = &b->j->net;
+	uint32_t host = RUN_NONE;
+
+	for (uint32_t i = 0; i < net->nrnics && b->network == PINGMESH_SERVICE; i++) {
+		if (net->rnics[i].tor != tor)
+			continue;
+		if (host != RUN_NONE && net->rnics[i].host != host)
+			return true;
+		host = net->rnics[i].host;
+	}
+	return false;
+}
+
+/* Names the place that is meant by a port that was voted for, or by a whole switch. @param seen  without a place */
 static void
 name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh_problem *seen)
 {
 	const struct votes *v = b->j->votes;
 	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[tally_link(v->run, port)];
 	bool all_hosts = node == RUN_NONE;
+	uint32_t tor = node != RUN_NONE ? node : tally_tor(v->run, port);
+	uint32_t only = has_mesh(b, tor) ? RUN_NONE : tally_only_link(v, tor);
 
+	if (only != RUN_NONE && (node != RUN_NONE || tally_link(v->run, port) == only)) {
+		seen->or_node = tor;
+		seen->alike = 1;
+		node = RUN_NONE;
+		all_hosts = true;
+		t = &v->links[only];
+	}
 	seen->node = node;
+	if (seen->or_node != RUN_NONE)
+		ballot_name_link(b, only, seen);
 	seen->unsure = node != RUN_NONE && ballot_is_unsure(b, port);
-	for (uint32_t i = 0; node == RUN_NONE && i < v->run->nports; i++) {
+	for (uint32_t i = 0; node == RUN_NONE && seen->or_node == RUN_NONE && i < v->run->nports; i++) {
 		if (!tally_is_alike(v, i, port) ||
 		    (tally_link(v->run, i) != i && tally_is_alike(v, tally_link(v->run, i), port)))
 			continue;
@@ -236,9 +268,9 @@ find_place(const struct ballot *b, struct likely_place *place, struct pingmesh_p
 	uint32_t link;
 	int rc;
 
-	*seen = (struct pingmesh_problem){ .node = RUN_NONE,
-					   .ways = 1u << PINGMESH_BY_VOTES,
-					   .networks = 1u << b->network };
+	*seen = (struct pingmesh_problem){
+		.node = RUN_NONE, .or_node = RUN_NONE, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network
+	};
 	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
 		return 0;
 	rc = likely_port(b, place);
@@ -316,6 +348,7 @@ leave_rest(const struct ballot *b)
 	struct judging *j = b->j;
 	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_SWITCH,
 					 .node = RUN_NONE,
+					 .or_node = RUN_NONE,
 					 .ways = 1u << PINGMESH_BY_VOTES,
 					 .networks = 1u << b->network,
 					 .start_ps = UINT64_MAX };

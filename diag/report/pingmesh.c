@@ -204,6 +204,21 @@ say_services(const struct text *text, const struct section *section)
 		fprintf(text->to, "  ... and %u more jobs, in verdict.json\n", own->nservices - SERVICES_SHOWN);
 }
 
+/* What no test could judge, once each. */
+static void
+say_limits(const struct text *text, const struct pingmesh *own)
+{
+	char line[FACTS_TEXT];
+
+	for (uint32_t i = 0; i < PINGMESH_NLIMITS; i++) {
+		if (own->limits[i] == 0)
+			continue;
+		snprintf(line, sizeof(line), "Cannot tell %s %s.", fmt_count(own->limits[i]).text, pingmesh_limits[i]);
+		fprintf(text->to, "  ");
+		text_wrap(text, line, 2);
+	}
+}
+
 /* What no problem was made of. */
 static void
 say_rest(const struct text *text, const struct pingmesh *own)
@@ -255,6 +270,7 @@ pingmesh_text(const struct text *text, const struct section *section)
 	say_problems(text, section);
 	say_services(text, section);
 	say_rest(text, own);
+	say_limits(text, own);
 	rc = own->nperiods != 0 ? show_networks(text, text->facts.v, own) : 0;
 	if (rc == 0 && own->networks[PINGMESH_CLUSTER].one_way.count != 0)
 		say_one_way(text, &own->networks[PINGMESH_CLUSTER].one_way);

@@ -9,6 +9,8 @@
 int pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root);
 /* The finding that problem index of the section became. @return NULL where the verdict has none */
 const struct finding *pingmesh_finding(const struct verdict *v, const struct pingmesh *own, uint32_t index);
+/* [enum pingmesh_limit] "RNICs apart from ..., because ...": what was not judged, and why */
+extern const char *const pingmesh_limits[PINGMESH_NLIMITS];
 /* Appends to a line what a problem is to each service that uses its place, with the connections that cross it. */
 void pingmesh_impacts_text(const struct verdict *v, const struct pingmesh *own, const struct pingmesh_problem *p,
 			   char *line, size_t cap);

@@ -10,6 +10,7 @@
 
 static const char *const causes[] = { PINGMESH_CAUSES(ENUM_NAME) };
 static const char *const algorithms[] = { REC_PINGMESH_ALGORITHMS(ENUM_NAME) };
+static const char *const limits[] = { PINGMESH_LIMITS(ENUM_NAME) };
 static const char *const ways[] = { PINGMESH_WAYS(ENUM_NAME) };
 static const char *const problems[] = { PINGMESH_PROBLEMS(ENUM_NAME) };
 static const char *const networks[PINGMESH_NNETWORKS] = { "cluster", "service" };
@@ -129,18 +130,20 @@ problem_json(const struct verdict *v, const struct pingmesh *own, uint32_t index
 	char priority[] = { 'P', (char)('0' + p->priority), '\0' };
 
 	return json_pack(
-		"{s:s, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:o, "
+		"{s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, "
+		"s:o, "
 		"s:o, s:o}",
 		"type", problems[p->kind], "finding", finding != NULL ? json_integer(finding - v->findings) : json_null(),
 		"priority", priority, "node", p->node != RUN_NONE ? value_text(node_name(v, p->node)) : json_null(),
-		"ports", ports_json(v, p), "alike", (json_int_t)p->alike, "both_directions", p->both, "seen_by",
-		bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by", bits_json(p->ways, ways, PINGMESH_NWAYS),
-		"in_service_network", p->in_service, "degradation", value_real(p->degradation), "services",
-		impacts_json(v, own, p), "first_period", (json_int_t)p->first_period, "last_period",
-		(json_int_t)p->last_period, "periods", (json_int_t)p->periods, "start_ns", value_ns(p->start_ps), "end_ns",
-		value_ns(p->end_ps), "found_ns", value_ns(p->found_ps), "probes", (json_int_t)p->probes, "bad",
-		(json_int_t)p->bad, "usual_ns", value_real(p->base_ps / PS_PER_NS), "high_ns",
-		value_real(p->high_ps / PS_PER_NS), "confidence", value_real(p->confidence));
+		"ports", ports_json(v, p), "or_switch",
+		p->or_node != RUN_NONE ? value_text(node_name(v, p->or_node)) : json_null(), "alike", (json_int_t)p->alike,
+		"both_directions", p->both, "seen_by", bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by",
+		bits_json(p->ways, ways, PINGMESH_NWAYS), "in_service_network", p->in_service, "degradation",
+		value_real(p->degradation), "services", impacts_json(v, own, p), "first_period",
+		(json_int_t)p->first_period, "last_period", (json_int_t)p->last_period, "periods", (json_int_t)p->periods,
+		"start_ns", value_ns(p->start_ps), "end_ns", value_ns(p->end_ps), "found_ns", value_ns(p->found_ps),
+		"probes", (json_int_t)p->probes, "bad", (json_int_t)p->bad, "usual_ns", value_real(p->base_ps / PS_PER_NS),
+		"high_ns", value_real(p->high_ps / PS_PER_NS), "confidence", value_real(p->confidence));
 }
 
 static json_t *
@@ -203,6 +206,18 @@ servers_json(const struct verdict *v, const struct pingmesh *own)
 }
 
 static json_t *
+limits_json(const struct pingmesh *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < PINGMESH_NLIMITS; i++)
+		if (own->limits[i] != 0)
+			array = value_add(array, json_pack("{s:s, s:I, s:s}", "because", limits[i], "count",
+							   (json_int_t)own->limits[i], "text", pingmesh_limits[i]));
+	return array;
+}
+
+static json_t *
 metric_json(const struct pingmesh *own)
 {
 	const struct pingmesh_metric *m = &own->metric;
@@ -229,13 +244,13 @@ int
 pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root)
 {
 	const struct pingmesh *own = section->own;
-	json_t *object = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time_factor",
+	json_t *object = json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "time_factor",
 				   value_real((double)own->config.time_factor_ppm / 1e6), "software_times",
 				   own->config.software_times != 0, "period_ns", value_ns(own->config.period_ps),
 				   "problems", problems_json(v, own), "cluster", sla_json(&own->networks[PINGMESH_CLUSTER]),
 				   "service", sla_json(&own->networks[PINGMESH_SERVICE]), "services", services_json(v, own),
-				   "servers", servers_json(v, own), "periods", periods_json(own), "impact",
-				   metric_json(own), "analysis", analysis_json(own));
+				   "servers", servers_json(v, own), "periods", periods_json(own), "cannot_tell",
+				   limits_json(own), "impact", metric_json(own), "analysis", analysis_json(own));
 
 	return object != NULL && json_object_set_new(root, "pingmesh", object) == 0 ? 0 : -ENOMEM;
 }

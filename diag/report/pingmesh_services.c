@@ -7,6 +7,9 @@
 #define IMPACTS_SHOWN 3u
 #define FLOWS_SHOWN 2u
 
+#define LIMIT_TEXT(ID, VALUE, KEY, TEXT) [ID] = (TEXT),
+const char *const pingmesh_limits[PINGMESH_NLIMITS] = { PINGMESH_LIMITS(LIMIT_TEXT) };
+
 static const char *
 job_name(const struct verdict *v, const struct pingmesh *own, uint32_t service)
 {

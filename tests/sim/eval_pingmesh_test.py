@@ -4,7 +4,7 @@
 again runs nothing, a verdict that is wanting is made again; another case in the way and bad input are refused."""
 import json
 
-from harness import ROCELAB, check, command, scratch, told
+from harness import ROCELAB, SOURCE, check, command, scratch, told
 
 SEED, CASES = 8, 3
 ARGS = ("--seeds", SEED, "--cases", CASES)
@@ -60,10 +60,23 @@ def refused(directory):
     check("was another case" in told(done), "a case that is another is not overwritten unseen", told(done))
 
 
+def beside_the_paper(directory):
+    """The same recordings by Algorithm 1: its sums beside ours, and ours as they are without."""
+    done = evaluate(directory, *ARGS, "--baseline")
+    results = json.loads((directory / "pingmesh.json").read_text())
+    check("LIKELIHOOD" in done.stdout and "ALGORITHM 1" in done.stdout, "both stand side by side", told(done))
+    check(results["baseline"]["all"]["injected"] == results["all"]["injected"] and results["baseline"]["all"]["found"] > 0,
+          "of the same problems", results["baseline"]["all"])
+    plain(results)
+    table = command(SOURCE / "scripts/pingmesh-baseline", directory).stdout
+    check(f"| problems found | {results['all']['found']} of {results['all']['injected']}" in table, "and as a table of the docs", table)
+
+
 out = scratch() / "pingmesh"
 first_run = evaluate(out, *ARGS)
 found = json.loads((out / "pingmesh.json").read_text())
 sums(found)
 plain(found)
 again(out, first_run)
+beside_the_paper(out)
 refused(out)

@@ -59,6 +59,16 @@ lonely = rocelab(scenario_file(SMALL.replace("{hosts}", "1"))).verdict["pingmesh
 check(not lonely["problems"] and lonely["cluster"]["rpingmesh.probe_total"] == lonely["cluster"]["rpingmesh.probe_success_total"] > 1000,
       "two hosts alone probe each other", lonely["cluster"])
 
+# With one host a leaf nothing parts an RNIC from its leaf: one of the two is named, once, and why no more is known.
+for title, what in (("without a GID", 'kind = "rnic-no-gid"; port = "h1:1";'), ("on a damaged cable", 'kind = "corruption"; port = "l1:1"; rate = 0.1;')):
+    text = NET.replace("spines = 4; hosts_per_leaf = 4", "spines = 2; hosts_per_leaf = 1")
+    run = rocelab(scenario_file(text + f'faults = ( {{ start = "200ms"; {what} }} );\n'))
+    problems = [(p["type"], p["ports"], p["or_switch"]) for p in run.verdict["pingmesh"]["problems"]]
+    check(problems == [("rnic-problem", ["h1:1"], "l1")] and run.verdict["pingmesh"]["problems"][0]["confidence"] <= 0.5,
+          f"one host a leaf, an RNIC {title}: it, its link or its leaf", problems)
+    limits = {limit["because"]: limit["count"] for limit in run.verdict["pingmesh"]["cannot_tell"]}
+    check(limits.get("no-witness") == 4 and "Cannot tell 4 RNICs apart from" in run.report, "which the report says once", limits)
+
 # The ready-made scenario: what is wrong, where, and how much it matters; and the page and report have the same.
 run = rocelab(SCENARIOS / "pingmesh.cfg")
 said = [(p["type"], p["node"] or p["ports"], p["priority"]) for p in run.verdict["pingmesh"]["problems"]]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What probes found: problems by priority, as a list and as marks in the fabric. */
 import {el, phrases, section, svg} from "./dom.js";
-import {many} from "./format.js";
+import {count, many} from "./format.js";
 import {blamedBy, clock, impactOn, isTraced, placesOf, serviceText, sharedBy} from "./probes_data.js";
 import {stands} from "./store.js";
 import {tip} from "./tip.js";
@@ -76,7 +76,10 @@ export function drawProblems(root, store) {
       el("p", {class: "legend"}, "By probes between RNICs (R-Pingmesh). P0: a service suffers; P1: services use it; ",
          "P2: no service does. What they cost in time is not known."),
       problems.length > 0 ? list : el("p", null, nothingFound(model.pingmesh)), problems.length > FIRST && more,
-      model.pingmesh.services.length > 0 && serviceItems(model.pingmesh));
+      model.pingmesh.services.length > 0 && serviceItems(model.pingmesh),
+      model.pingmesh.cannot_tell.length > 0 &&
+          el("ul", {class: "services"},
+             ...model.pingmesh.cannot_tell.map((l) => el("li", null, `Cannot tell ${count(l.count)} ${l.text}.`))));
 }
 
 /* ---- in the fabric ---- */

@@ -94,6 +94,78 @@ a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone(void **state)
 	verdict_destroy(v);
 }
 
+/* With one host at a ToR the same probes cross its RNIC and the ToR: it is one of them, and that is said once. */
+static void
+a_lonely_rnic_and_its_tor_are_one_place(void **state)
+{
+	static const uint32_t lonely = 6;
+
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct pingmesh *own;
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		for (uint32_t host = lonely + 1; host < RIG_HOSTS; host++)
+			rig.hosts[host].absent = true;
+		rig.nic_loss[lonely] = i == 0 ? 1 : i == 1 ? 0.05 : 0;
+		if (i == 2) /* all of its ToR's links to spines: the ToR */
+			for (uint32_t k = 0; k < RIG_SPINES; k++)
+				rig_link(&rig, 2, RIG_SPINE(k), 0.5);
+		v = rig_diagnose(&rig);
+		own = rig_own(v);
+		ASSERT_FINDINGS(v, "rnic-problem h6:1 or l2");
+		assert_true(own->problems[0].confidence <= 0.5);
+		assert_int_equal(own->limits[PINGMESH_LIMIT_WITNESS], 1);
+		verdict_destroy(v);
+	}
+	for (uint32_t i = 0; i < 2; i++) { /* an uplink of it is not, nor is an RNIC with others beside it */
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		for (uint32_t host = lonely + 1; host < RIG_HOSTS; host++)
+			rig.hosts[host].absent = true;
+		if (i == 0)
+			rig_link(&rig, 2, RIG_SPINE(0), 0.5);
+		else
+			rig.nic_loss[1] = 0.5;
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, i == 0 ? "switch-problem l2:4" : "rnic-problem h1:1");
+		verdict_destroy(v);
+	}
+}
+
+/* Timeouts beside probes that come back as late as that may be late, too; where none is late, they are losses. */
+static void
+what_may_be_late_is_not_lost(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct pingmesh *own;
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig.links[rig.nlinks++] = (struct rig_link){ .from = 0, .to = RIG_SPINE(0), .loss = 0.5 };
+		if (i == 1) /* what is not lost there takes long */
+			rig.links[0].delay_ps = 300 * PS_PER_MS;
+		if (i == 2) /* every probe does */
+			rig.far_ps = 70 * PS_PER_MS;
+		v = rig_diagnose(&rig);
+		own = rig_own(v);
+		if (i == 0)
+			ASSERT_FINDINGS(v, "switch-problem l0:4");
+		for (uint32_t p = 0; i != 0 && p < own->nproblems; p++)
+			assert_int_equal(own->problems[p].kind, PINGMESH_PROBLEM_RTT);
+		assert_int_equal(own->limits[PINGMESH_LIMIT_LATE] > 20, i == 1);
+		assert_int_equal(own->limits[PINGMESH_LIMIT_SLOW] > 20, i == 2);
+		assert_int_equal(own->networks[PINGMESH_CLUSTER].causes[PINGMESH_UNDECIDED] > 20, i != 0);
+		verdict_destroy(v);
+	}
+}
+
 /* Algorithm 1 has the link that most lost probes cross: of one fault that one, of two at once no more than one a period, in no direction. */
 static void
 the_papers_algorithm_finds_one_place_a_period(void **state)
@@ -200,6 +272,8 @@ main(void)
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
 		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
+		cmocka_unit_test(a_lonely_rnic_and_its_tor_are_one_place),
+		cmocka_unit_test(what_may_be_late_is_not_lost),
 		cmocka_unit_test(the_papers_algorithm_finds_one_place_a_period),
 		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
 		cmocka_unit_test(responders_tell_which_way_lost_it),

@@ -78,6 +78,7 @@ travel(struct rig *rig, uint32_t from, uint32_t to, uint32_t spine, uint64_t tim
 {
 	bool lost = nic_loses(rig, from, time_ps);
 
+	*delay_ps += rig->far_ps;
 	lost |= nic_loses(rig, to, time_ps);
 	lost |= cross(rig, RIG_HOST(host_of(from)), leaf_of(from), time_ps, delay_ps);
 	if (leaf_of(from) != leaf_of(to)) {

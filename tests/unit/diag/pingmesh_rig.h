@@ -66,6 +66,7 @@ struct rig {
 	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
+	uint64_t far_ps; /* longer a packet takes, wherever it goes */
 	uint64_t gap_ps; /* between two probes of a pair; 0: a second */
 	bool untraced, mesh_only, software_times;
 	uint16_t algorithm;    /* enum rec_pingmesh_algorithm */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the analyzer's tests ask for before they say anything, and what was not judged where that is not given. */
+#pragma once
+
+#include "diag/pingmesh/judge.h"
+
+#define LIMITS_SLOW                                                                                                        \
+	4 /* a probe that nothing delays takes no more than this part of the timeout, or late and lost are one */
+#define LIMITS_HOST_PS                                                                                                     \
+	(1000ull * 1000 * 1000) /* a shorter timeout is one that processors make, which take some 10 us a completion */
+#define LIMITS_LATE 2           /* one that came back after this part of the timeout was late, */
+#define LIMITS_PART 10 /* and where they are this part of the timeouts, or of the answers, timeouts may be late, too */
+
+/* Before periods are judged: sets j->slow. */
+void limits_prepare(struct judging *j);
+/*
+ * Takes out the period's timeouts that may be answers that were late: all, where even the quickest probe takes long (j->slow); else those of RNICs
+ * to or from which, or of a period in which, others came back late. @return 0 or -ENOMEM
+ */
+int limits_take_late(struct judging *j);
+/* After all periods: counts in own->limits what no test could judge. @return 0 or -ENOMEM */
+int limits_count(struct judging *j);
