@@ -145,7 +145,8 @@ struct rec_step {
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps; /* end_ps 0: open; start_ps 0 with end_ps 0: not started, waits for what waited_* name */
 	uint32_t open;             /* 1: open at the end of the run */
-	uint32_t reserved;
+	uint32_t
+		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and told to wait by a receiver not ready */
@@ -165,7 +166,7 @@ struct rec_step {
 	F(T, 72, start_ps, PAST)                                                                                           \
 	F(T, 80, end_ps, PAST)                                                                                             \
 	F(T, 88, open, FLAG)                                                                                               \
-	F(T, 92, reserved, ZERO)                                                                                           \
+	F(T, 92, waited_ns, ANY)                                                                                           \
 	F(T, 96, rtt_min_ps, TIME)                                                                                         \
 	F(T, 104, rtt_mean_ps, TIME)                                                                                       \
 	F(T, 112, paced_ps, TIME)                                                                                          \

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
+#include "common/units.h"
 #include "common/wire/record.h"
 
 static const struct coll_dep none = { COLL_NONE, 0 };
@@ -181,6 +183,12 @@ monitor_next_iteration(struct monitor *monitor)
 	}
 }
 
+static uint32_t
+waited_ns(uint64_t waited_ps)
+{
+	return (uint32_t)min_u64((waited_ps + PS_PER_NS - 1) / PS_PER_NS, UINT32_MAX);
+}
+
 void
 monitor_report(struct recbuf *records, const struct step_result *result, uint64_t now_ps)
 {
@@ -202,6 +210,7 @@ monitor_report(struct recbuf *records, const struct step_result *result, uint64_
 		.rtt_mean_ps = rtt_sum_mean_ps(&result->times.rtt),
 		.paced_ps = result->times.paced_ps,
 		.stalled_ps = result->times.stalled_ps,
+		.waited_ns = waited_ns(result->times.waited_ps),
 	};
 
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);

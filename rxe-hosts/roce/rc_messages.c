@@ -167,5 +167,5 @@ forget_message(struct rc_send *s)
 	s->rtt = (struct rtt_sum){ 0 };
 	s->paced.sum_ps = 0;
 	s->paced.next = s->nxt;
-	s->stalled_ps = 0;
+	s->stalled_ps = s->waited_ps = 0;
 }

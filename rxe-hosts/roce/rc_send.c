@@ -266,6 +266,7 @@ timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
 	s->timeouts++;
 	s->stalled_ps += now_ps - s->rto_base_ps;
+	rc_send_waited(s, now_ps - s->rto_base_ps);
 	if (s->retries++ >= params->retry_count)
 		return false;
 	go_back(s, now_ps);

@@ -75,7 +75,7 @@ struct rc_send {
 	const uint8_t *region;
 	uint64_t line_bps;
 	struct paced paced; /* since the oldest message is it, as stalled_ps */
-	uint64_t stalled_ps;
+	uint64_t stalled_ps, waited_ps;
 	uint64_t window_line_bytes; /* at line rate; 0: none */
 	struct rc_post posts[MSG_SLOTS];
 };
@@ -237,7 +237,14 @@ uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *
 static inline struct send_times
 rc_send_times(const struct rc_send *s)
 {
-	return (struct send_times){ s->rtt, paced_ps(&s->paced, s->nxt, s->gap_ps), s->stalled_ps };
+	return (struct send_times){ s->rtt, paced_ps(&s->paced, s->nxt, s->gap_ps), s->stalled_ps, s->waited_ps };
+}
+/* After so long a packet was taken for lost, by time alone. */
+static inline void
+rc_send_waited(struct rc_send *s, uint64_t waited_ps)
+{
+	if (s->waited_ps == 0 || waited_ps < s->waited_ps)
+		s->waited_ps = waited_ps;
 }
 /* Payload bytes sent at least once and not acknowledged. */
 uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params);

@@ -46,6 +46,8 @@ void sel_aim(struct rc_send *s);
 
 /* A packet in flight is taken for lost. */
 void sel_lose(struct rc_send *s, const struct roce_params *params, uint32_t seq);
+/* How long the last of the packets waited that were taken for lost since this was asked. */
+void sel_note_waited(struct rc_send *s, uint64_t now_ps);
 
 /*
  * Takes the packets in flight that were sent at horizon_ps or before for lost. Packets that were sent once went out in the

@@ -138,10 +138,19 @@ sel_lose(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 	uint32_t bytes = payload_of(s, params, seq);
 
 	word_of(s, seq)->lost |= bit_of(seq);
+	s->sel->lost_sent_ps = max_u64(s->sel->lost_sent_ps, s->sent_ps[seq & s->sent_mask] + 1);
 	s->sel->again[seq % SEL_AGAIN] = (struct sel_again){ .sent_ps = s->sent_ps[seq & s->sent_mask], .seq = seq };
 	s->sel->nlost++;
 	s->sel->lost_bytes += bytes;
 	s->una_byte += bytes;
+}
+
+void
+sel_note_waited(struct rc_send *s, uint64_t now_ps)
+{
+	if (s->sel->lost_sent_ps != 0)
+		rc_send_waited(s, now_ps + 1 - s->sel->lost_sent_ps);
+	s->sel->lost_sent_ps = 0;
 }
 
 /* Of the packets in flight from seq on but before end, those sent at horizon_ps or before. @param oldest_ps  of the others */
@@ -237,6 +246,7 @@ judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 		s->sel->recovering = true;
 		s->sel->recovery = s->max;
 	}
+	sel_note_waited(s, now_ps);
 	rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
 }
 

@@ -34,13 +34,15 @@ struct sel_send {
 	struct sel_word *words; /* [(sent_mask + 1) / SEL_WORD_PACKETS] */
 	uint32_t fresh;         /* packets before: acknowledged, or taken for lost at least once */
 	uint32_t nacked, nlost; /* bits that are set */
-	uint32_t lost_bytes;    /* payload of packets taken for lost */
-	uint64_t newest_ps;     /* when the newest of the acknowledged packets was sent */
-	uint64_t judge_ps;      /* adaptive: once newest_ps is here, a packet may be lost */
-	uint64_t timeout_ps;    /* of a first time */
-	uint64_t repeated_ps;   /* when a packet was last sent again */
-	uint64_t held_ps;       /* fixed: timeouts run from here at the earliest */
-	uint32_t doublings;     /* of timeout_ps, until host.timeout is reached */
+	uint64_t
+		lost_sent_ps; /* when the last of those taken for lost was sent, not yet counted in waited_ps, plus 1; 0: none */
+	uint32_t lost_bytes;  /* payload of packets taken for lost */
+	uint64_t newest_ps;   /* when the newest of the acknowledged packets was sent */
+	uint64_t judge_ps;    /* adaptive: once newest_ps is here, a packet may be lost */
+	uint64_t timeout_ps;  /* of a first time */
+	uint64_t repeated_ps; /* when a packet was last sent again */
+	uint64_t held_ps;     /* fixed: timeouts run from here at the earliest */
+	uint32_t doublings;   /* of timeout_ps, until host.timeout is reached */
 	/* adaptive: the reordering window */
 	uint64_t wider_ps;  /* than repeat_after */
 	uint64_t smooth_ps; /* round trip time, smoothed: the window is no longer than that */

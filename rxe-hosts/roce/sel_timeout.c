@@ -135,6 +135,7 @@ timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	if (!alive)
 		return false;
 	sel_aim(s);
+	sel_note_waited(s, now_ps);
 	rc_send_lost(s, params, CC_LOSS_TIMEOUT, now_ps);
 	return true;
 }

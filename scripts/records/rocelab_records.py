@@ -48,7 +48,7 @@ KINDS = {
         "46 threads u16"),
     16: ("STEP", 128, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 waited_collective u32, "
         "44 waited_rank u32, 48 waited_step u32, 52 retransmits u32, 56 bytes u64, 64 acked_bytes u64, 72 start_ps u64, "
-        "80 end_ps u64, 88 open u32, 92 reserved u32, 96 rtt_min_ps u64, 104 rtt_mean_ps u64, 112 paced_ps u64, "
+        "80 end_ps u64, 88 open u32, 92 waited_ns u32, 96 rtt_min_ps u64, 104 rtt_mean_ps u64, 112 paced_ps u64, "
         "120 stalled_ps u64"),
     17: ("TRIGGER", 80, "24 flow tuple, 40 collective u32, 44 iteration u32, 48 step u32, 52 cause u32, 56 rtt_ps u64, "
         "64 threshold_ps u64, 72 remaining u32, 76 rank u32"),

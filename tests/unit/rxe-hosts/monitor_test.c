@@ -211,6 +211,7 @@ report_is_the_record(void **state)
 		.times.rtt = { .min_ps = 70, .sum_ps = 240, .count = 3 },
 		.times.paced_ps = 11,
 		.times.stalled_ps = 12,
+		.times.waited_ps = 4001,
 	};
 	const struct rec_step *rec;
 
@@ -235,6 +236,7 @@ report_is_the_record(void **state)
 	assert_int_equal(rec->rtt_mean_ps, 80);
 	assert_int_equal(rec->paced_ps, 11);
 	assert_int_equal(rec->stalled_ps, 12);
+	assert_int_equal(rec->waited_ns, 5);
 	assert_int_equal(rec->open, 0);
 	recbuf_fini(&records);
 }
