@@ -245,6 +245,8 @@ struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_fe
 struct ev_range evidence_overtakes(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
 /* The end of the time that such a row tells of: of an open epoch, when it was reported. Its start is that of its epochs. */
 uint64_t evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row);
+/* Is this class of data strict, and served before a flow's? */
+bool evidence_class_is_ahead(const struct evidence *ev, uint8_t of, uint32_t flow);
 /* Are its frames of a class that is served before a flow's? */
 bool evidence_is_ahead(const struct evidence *ev, const struct rec_overtake_row *row, uint32_t flow);
 /* "6:2". @param buf  of at least 48 bytes  @return buf */

@@ -96,6 +96,15 @@ evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_ro
 }
 
 bool
+evidence_class_is_ahead(const struct evidence *ev, uint8_t of, uint32_t flow)
+{
+	uint8_t prio = ev->flows[flow].prio;
+
+	return (ev->run.strict_classes >> of & 1) != 0 && of != prio &&
+	       ((ev->run.strict_classes >> prio & 1) == 0 || of > prio);
+}
+
+bool
 evidence_is_ahead(const struct evidence *ev, const struct rec_overtake_row *row, uint32_t flow)
 {
 	uint8_t prio = ev->flows[flow].prio;

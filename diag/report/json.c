@@ -22,10 +22,10 @@ static json_t *evidence(const struct verdict *v);
 json_t *
 json_document(const struct verdict *v)
 {
-	json_t *root =
-		json_pack("{s:i, s:[], s:o, s:o, s:[], s:o, s:[], s:o, s:o}", "schema_version", VERDICT_SCHEMA_VERSION,
-			  "jobs", "collectives", collectives(v), "network", network(v), "critical_path", "findings",
-			  findings(v), "contributors", "overhead", overhead(v), "evidence", evidence(v));
+	json_t *root = json_pack("{s:i, s:[], s:o, s:o, s:[], s:o, s:[], s:[], s:o, s:o}", "schema_version",
+				 VERDICT_SCHEMA_VERSION, "jobs", "collectives", collectives(v), "network", network(v),
+				 "critical_path", "findings", findings(v), "contributors", "unjudged", "overhead",
+				 overhead(v), "evidence", evidence(v));
 	int rc = root != NULL ? json_object_set_new(root, "headline", headline(v)) : -ENOMEM;
 
 	rc = rc == 0 ? 0 : -ENOMEM;

@@ -106,6 +106,39 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 	return 0;
 }
 
+/* ---- tests whose preconditions do not hold ---- */
+
+#define UNJUDGED 2
+
+static const struct unjudged_row {
+	const char *test, *because;
+	size_t at; /* in struct vedrfolnir_unjudged */
+} unjudged_rows[UNJUDGED] = {
+	{ "packet-loss", "their senders sent packets again after no longer than round trips took at that time",
+	  offsetof(struct vedrfolnir_unjudged, resends) },
+	{ "path-delay", "their packets take paths that differ in rate or length",
+	  offsetof(struct vedrfolnir_unjudged, paths) },
+};
+
+static uint32_t
+unjudged_count(const struct vedrfolnir *own, const struct unjudged_row *row)
+{
+	return *(const uint32_t *)((const char *)&own->unjudged + row->at);
+}
+
+static json_t *
+unjudged_json(const struct vedrfolnir *own)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < UNJUDGED; i++)
+		if (unjudged_count(own, &unjudged_rows[i]) != 0)
+			array = value_add(array, json_pack("{s:s, s:s, s:I}", "test", unjudged_rows[i].test, "because",
+							   unjudged_rows[i].because, "steps",
+							   (json_int_t)unjudged_count(own, &unjudged_rows[i])));
+	return array;
+}
+
 int
 vedrfolnir_json(const struct verdict *v, const struct section *section, json_t *root)
 {
@@ -117,6 +150,8 @@ vedrfolnir_json(const struct verdict *v, const struct section *section, json_t *
 		rc = json_object_set_new(root, "critical_path", critical_path(v, section->own));
 	if (rc == 0)
 		rc = json_object_set_new(root, "contributors", contributors(v, section->own));
+	if (rc == 0)
+		rc = json_object_set_new(root, "unjudged", unjudged_json(section->own));
 	return rc == 0 ? 0 : -ENOMEM;
 }
 
@@ -150,6 +185,28 @@ write_contributors(const struct text *text, const struct vedrfolnir *own)
 	return text_contributors(&text->facts, text->to);
 }
 
+static void
+write_unjudged(const struct text *text, const struct vedrfolnir *own)
+{
+	bool titled = false;
+
+	for (uint32_t i = 0; i < UNJUDGED; i++) {
+		const struct unjudged_row *row = &unjudged_rows[i];
+		uint32_t steps = unjudged_count(own, row);
+		char line[256];
+
+		if (steps == 0)
+			continue;
+		if (!titled)
+			text_title(text, "Not judged");
+		titled = true;
+		snprintf(line, sizeof(line), "  %s: cannot tell of %u slow step%s, because %s", row->test, steps,
+			 steps == 1 ? "" : "s", row->because);
+		text_wrap(text, line, 2);
+		fputc('\n', text->to);
+	}
+}
+
 int
 vedrfolnir_text(const struct text *text, const struct section *section)
 {
@@ -157,5 +214,9 @@ vedrfolnir_text(const struct text *text, const struct section *section)
 
 	if (rc == 0)
 		rc = write_path(text, section->own);
-	return rc == 0 ? write_contributors(text, section->own) : rc;
+	if (rc == 0)
+		rc = write_contributors(text, section->own);
+	if (rc == 0)
+		write_unjudged(text, section->own);
+	return rc;
 }

@@ -143,7 +143,7 @@ run_sum_up_iterations(struct run *run)
 static void
 take_part(struct run_rank *rank, const struct run_step *step, bool sends)
 {
-	uint64_t earliest_ps = !sends && step->end_ps > step->base_rtt_ps ? step->end_ps - step->base_rtt_ps : step->end_ps;
+	uint64_t earliest_ps = step->end_ps - (sends ? 0 : min_u64(step->end_ps, step->base_rtt_ps));
 
 	rank->part = true;
 	if (!step->reported || step->open) {

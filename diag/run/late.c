@@ -34,7 +34,8 @@ note_late(struct run_step *step, uint64_t jitter_ps, struct ready ready)
 
 	if (ready.told_ps == RUN_UNKNOWN)
 		return;
-	if (step->start_ps > ready.told_ps + tolerance_ps) {
+	/* A pause that all make may be as long as its longest estimate. */
+	if (step->start_ps > max_u64(ready.told_ps + tolerance_ps, ready.latest_ps + jitter_ps)) {
 		step->late_ps = step->start_ps - ready.told_ps;
 	} else if (step->start_ps > ready.latest_ps + jitter_ps) {
 		step->late_ps = step->start_ps - ready.latest_ps;

@@ -86,6 +86,7 @@ struct run_collective {
 	uint64_t start_ps, end_ps;    /* end: of the last step; 0 if not complete */
 	uint64_t ideal_ps, expect_ps; /* durations */
 	bool complete;
+	bool began;                   /* a step's report shows it */
 	uint32_t first_step, nsteps;  /* its steps in run.steps, consecutive, rank major */
 	uint32_t first_rank, nranks;  /* in run.ranks: of rank 0, 1, ... */
 	uint32_t first_after, nafter; /* in run.after: collectives of the same iteration that its ranks do before */
@@ -142,6 +143,8 @@ struct run_step {
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts */
+	uint64_t
+		waited_ps; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint32_t detections; /* polls it triggered */
 	bool held_back;      /* one of them because its sender was, by a congestion control that leaves no queue to see */
 	double completeness; /* share of the telemetry bytes of its time that was sent */

@@ -15,13 +15,23 @@ run_failed(const struct run *run)
 				   run->end_reason == REC_END_HOST_LOST || run->end_reason == REC_END_PART_LOST);
 }
 
-/* Zero start and end mean "not started", which a step cannot be that waits for nothing at all. */
+/*
+ * Zero start and end mean "not started", or started at zero: so a step may that waits for nothing at all, of a collective of
+ * which something shows that it began; or everything was due and nothing would move.
+ */
 static bool
-waits_for_nothing(const struct run *run, const struct run_step *step)
+began_at_zero(const struct run *run, const struct run_step *step)
 {
 	const struct run_collective *collective = &run->collectives[step->collective];
 
-	return step->ndeps == 0 && collective->iteration == 0 && collective->nafter == 0 && !run_is_flows(collective);
+	return step->ndeps == 0 && collective->iteration == 0 && collective->nafter == 0 && !run_is_flows(collective) &&
+	       (collective->began || run_failed(run));
+}
+
+static bool
+shows_beginning(const struct rec_step *rec)
+{
+	return rec != NULL && (rec->open == 0 || rec->start_ps != 0 || rec->acked_bytes != 0 || rec->retransmits != 0);
 }
 
 static void
@@ -34,13 +44,14 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 
 	step->reported = true;
 	step->open = rec->open != 0;
-	step->started = !step->open || rec->start_ps != 0 || waits_for_nothing(run, step);
+	step->started = !step->open || rec->start_ps != 0 || began_at_zero(run, step);
 	step->acked_bytes = rec->acked_bytes;
 	step->retransmits = rec->retransmits;
 	step->rtt_min_ps = rec->rtt_min_ps;
 	step->rtt_mean_ps = rec->rtt_mean_ps;
 	step->paced_ps = rec->paced_ps;
 	step->stalled_ps = rec->stalled_ps;
+	step->waited_ps = rec->waited_ns * UINT64_C(1000);
 	step->start_ps = rec->start_ps;
 	step->end_ps = step->open ? run->end_ps : rec->end_ps;
 	if (!step->started)
@@ -122,6 +133,8 @@ run_fill_steps(struct run *run, const struct evidence *ev, struct err *err)
 	run->nsteps = ev->nsteps;
 	run->ndepends = ev->ndeps;
 	memcpy(run->depends, ev->deps, ev->ndeps * sizeof(*run->depends));
+	for (uint32_t i = 0; i < ev->nsteps; i++)
+		run->collectives[ev->steps[i].collective].began |= shows_beginning(ev->steps[i].report);
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
 		struct run_collective *coll = &run->collectives[ev->steps[i].collective];
 

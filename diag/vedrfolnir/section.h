@@ -139,6 +139,12 @@ time_budget_unexplained_ps(const struct time_budget *budget)
 	return budget->lost_ps > budget->explained_ps ? budget->lost_ps - budget->explained_ps : 0;
 }
 
+/* Slow steps of which a test says nothing, as its precondition does not hold. */
+struct vedrfolnir_unjudged {
+	uint32_t resends; /* packet loss: sent again after no longer than round trips took then */
+	uint32_t paths;   /* path delay: packets take paths of different rates or lengths */
+};
+
 #define VEDRFOLNIR_NAME "vedrfolnir"
 
 struct vedrfolnir {
@@ -150,6 +156,7 @@ struct vedrfolnir {
 	struct contributor *contributors;
 	uint32_t ncontributors;
 	struct time_budget *budgets; /* [run.ncollectives] */
+	struct vedrfolnir_unjudged unjudged;
 };
 
 /* Its part of a verdict; NULL: it was not asked. */

@@ -68,6 +68,7 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 	if (own == NULL)
 		return -ENOMEM;
 	in.window = window_packets(evidence, run);
+	in.unjudged = &own->unjudged;
 	own->steps = run_alloc(run->nsteps, sizeof(*own->steps), err);
 	in.own = own->steps;
 	in.graphs = d.graphs = run_alloc(run->nsteps, sizeof(*d.graphs), err);

@@ -45,6 +45,7 @@ struct cause_input {
 	const struct vedrfolnir_step *own; /* the same steps */
 	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */
 	double window;                     /* packets that a flow may have under way */
+	struct vedrfolnir_unjudged *unjudged;
 };
 
 struct delays;

@@ -32,27 +32,21 @@ held_ps(const struct cause_input *in, double pause_ps, double packets)
 	return pause_ps > 0 ? pause_ps * fmin(1, in->window / packets) : 0;
 }
 
-/* Frames of class 0, or of a class served before the flow's, that went ahead of data that waited: time that they took. */
-struct overtaken {
-	double acks_ps, data_ps;
-};
-
-static struct overtaken
-overtaken_at(const struct evidence *ev, uint32_t flow, uint32_t port, struct window during)
+/* Frames of class 0 that went ahead of data that waited: time that they took. */
+static double
+overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
 {
 	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
-	struct overtaken sum = { 0, 0 };
+	double sum_ps = 0;
 
 	for (uint32_t i = rows.first; i < rows.end; i++) {
 		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
 		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps;
 
-		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 &&
-		    evidence_is_ahead(ev, row, flow))
-			*(row->acks ? &sum.acks_ps : &sum.data_ps) +=
-				(double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
+		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 && row->prio == 0)
+			sum_ps += (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
 	}
-	return sum;
+	return sum_ps;
 }
 
 /* Classes of data that sent in an epoch. */
@@ -66,6 +60,21 @@ classes_in(const struct evidence *ev, const struct ev_epoch *epoch)
 	return classes;
 }
 
+/* Data of classes that are served before the flow's: all that they sent in an epoch may have gone ahead. */
+static double
+served_before_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
+{
+	double bits = 0;
+
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+
+		if (evidence_class_is_ahead(ev, (uint8_t)row->prio, flow))
+			bits += (double)row->bytes * 8;
+	}
+	return bits * 1e12 / (double)ev->ports[epoch->port].rate_bps;
+}
+
 /* Packets of a step on their way. */
 struct passing {
 	struct window during; /* when they passed, the way from switch to switch being short beside it */
@@ -76,16 +85,16 @@ struct passing {
 
 /*
  * What they waited at a switch on average: for those that they found there, for as many of each other class, as classes are
- * served in turn, for ACKs that went ahead, as evenly as data, and for what else did, as for a halt.
+ * served in turn, and for what went ahead of them, as for a halt: nothing says how evenly ACKs did.
  */
 static double
 hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
 {
 	const struct evidence *ev = in->ev;
 	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
-	double seen = 0, depth = 0, pause_ps = 0, sent = 0, classes = 1;
+	double seen = 0, depth = 0, pause_ps = 0, classes = 1;
 	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
-	struct overtaken overtaken = overtaken_at(ev, flow, port, p->during);
+	double overtaken_ps = overtaken_at(ev, port, p->during);
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
@@ -97,7 +106,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 			continue;
 		covered_ps += (double)overlap_ps;
 		pause_ps += own != NULL ? (double)own->pause_ps : 0;
-		sent += (double)epoch->packets;
+		pause_ps += served_before_ps(ev, epoch, flow);
 		classes = fmax(classes, classes_in(ev, epoch));
 		seen += row != NULL ? (double)row->packets : 0;
 		depth += row != NULL ? (double)row->depth_sum : 0;
@@ -106,8 +115,8 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	p->missing_ps = fmax(p->missing_ps, missing_ps);
 	if (seen < 1 || seen < p->least * p->packets * (1 - missing_ps / took_ps))
 		return INFINITY;
-	return depth / fmin(p->packets, seen) * classes * (frame_ps(ev, port) + overtaken.acks_ps / fmax(1, sent)) +
-	       held_ps(in, pause_ps + overtaken.data_ps, p->packets);
+	return depth / fmin(p->packets, seen) * classes * frame_ps(ev, port) +
+	       held_ps(in, pause_ps + overtaken_ps, p->packets);
 }
 
 /* What they waited at all switches. What nobody tells of may have held up what was under way then. */
@@ -182,6 +191,13 @@ is_told_of(const struct cause_input *in, uint32_t step)
 	       !acks_may_wait(in->ev, s);
 }
 
+/* Of a step, as far as it is known to have sent. */
+static double
+packets_of(const struct cause_input *in, const struct run_step *s)
+{
+	return ceil((double)(s->open ? s->acked_bytes : s->bytes) / fmax(1, in->ev->run.payload_bytes));
+}
+
 /* What those packets of a step waited that the first switch of their way tells of in one epoch. */
 static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
@@ -191,8 +207,10 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 					 epoch->to_ps < s->end_ps ? epoch->to_ps : s->end_ps },
 			     .least = SOME };
 
-	if (row != NULL && epoch->from_ps < epoch->to_ps)
-		p.packets = window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets;
+	/* Others of the flow's steps may have sent most of the row's packets: no more are the step's than its time's part. */
+	if (row != NULL && epoch->from_ps < epoch->to_ps && s->start_ps < s->end_ps)
+		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
+				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
 	return way_wait_ps(in, &in->ev->flows[s->flow], &p);
 }
 
@@ -217,10 +235,7 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
-	double bytes = (double)(s->open ? s->acked_bytes : s->bytes);
-	struct passing p = { .during = { s->start_ps, s->end_ps },
-			     .packets = ceil(bytes / fmax(1, in->ev->run.payload_bytes)),
-			     .least = MOST };
+	struct passing p = { .during = { s->start_ps, s->end_ps }, .packets = packets_of(in, s), .least = MOST };
 
 	return is_told_of(in, step) ? way_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
 }

@@ -24,6 +24,7 @@ struct placing {
 	uint32_t ndelayed;
 	uint32_t *links;
 	double *cost_ps; /* [nports] */
+	bool uneven;     /* is_uneven() */
 };
 
 /* Of a full frame on the slowest link of a flow's way. */
@@ -57,12 +58,42 @@ delays_known(const struct delays *delays, uint32_t step)
 	return delays->extra_ps[step] > 0 ? fmin(1, delays->certain_ps[step] / delays->extra_ps[step]) : 0;
 }
 
+/*
+ * Do links between switches differ in rate or length? Then a packet with a path of its own may take longer than the one path
+ * that is configured for its flow, and nothing is known of an idle one.
+ */
 static bool
-may_be_delayed(const struct cause_input *in, uint32_t step)
+is_uneven(const struct evidence *ev)
 {
+	const struct ev_port *first = NULL;
+
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		const struct ev_port *port = &ev->ports[p];
+
+		if (port->peer_node == EV_NONE || ev->nodes[port->node].host || ev->nodes[port->peer_node].host)
+			continue;
+		if (first == NULL)
+			first = port;
+		if (port->rate_bps != first->rate_bps || port->delay_ps != first->delay_ps)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_of_many_paths(const struct placing *p, const struct run_step *s)
+{
+	return p->uneven && !run_is_local(s) && evidence_is_sprayed(p->in->ev, s->flow);
+}
+
+static bool
+may_be_delayed(const struct placing *p, uint32_t step)
+{
+	const struct cause_input *in = p->in;
 	const struct run_step *s = &in->steps[step];
 
-	return s->slow && !run_is_local(s) && in->graphs[step] != NULL && s->rtt_min_ps != 0 && s->base_rtt_ps != 0;
+	return s->slow && !is_of_many_paths(p, s) && !run_is_local(s) && in->graphs[step] != NULL && s->rtt_min_ps != 0 &&
+	       s->base_rtt_ps != 0;
 }
 
 /* @return 0: queues may have made them so long */
@@ -121,7 +152,8 @@ find_delayed(struct placing *p)
 	for (uint32_t i = 0; i < in->nsteps; i++) {
 		double extra_ps = 0;
 
-		if (may_be_delayed(in, i))
+		in->unjudged->paths += in->steps[i].slow && is_of_many_paths(p, &in->steps[i]);
+		if (may_be_delayed(p, i))
 			extra_ps = fmax(least_extra_ps(in, i), mean_extra_ps(in, i));
 		p->out->certain_ps[i] = p->out->extra_ps[i] = extra_ps;
 		p->ndelayed += extra_ps > 0;
@@ -271,7 +303,7 @@ add_neighbours(struct placing *p)
 		const struct run_step *s = &in->steps[i];
 		uint64_t took_ps = s->end_ps - s->start_ps;
 
-		for (uint32_t n = 0; n < p->out->nplaces && may_be_delayed(in, i) && p->out->place[i] == EV_NONE; n++) {
+		for (uint32_t n = 0; n < p->out->nplaces && may_be_delayed(p, i) && p->out->place[i] == EV_NONE; n++) {
 			const struct delay_place *place = &p->out->places[n];
 			double extra_ps;
 
@@ -290,7 +322,7 @@ add_neighbours(struct placing *p)
 int
 delays_init(struct delays *delays, const struct cause_input *in)
 {
-	struct placing p = { .in = in, .out = delays };
+	struct placing p = { .in = in, .out = delays, .uneven = is_uneven(in->ev) };
 	uint32_t nports = 0;
 	int rc;
 

@@ -4,13 +4,15 @@
  * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
  * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
  * was lost there. A lossless class that drops for want of buffer says so itself. Else the flow's own path is all that can be said. Of packets that are sprayed one that is overtaken may be sent
- * again as well: those are lost that had not come twice, somewhere. Drops with a known reason have signatures of their own.
+ * again as well: those are lost that had not come twice, somewhere. What a sender took for lost sooner than round trips took
+ * then may only have been late: of that nothing is said. Drops with a known reason have signatures of their own.
  */
 #include <math.h>
 
 #include "common/array.h"
 #include "common/minmax.h"
 #include "diag/vedrfolnir/cause/drops.h"
+#include "diag/vedrfolnir/cause/late_packets.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
 enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL, SAYS_ACKS, SAYS_SPRAYED, SAYS_NO_BUFFER };
@@ -161,6 +163,10 @@ look(struct cause_set *set, uint32_t step)
 	    drops_add(set, step, REC_DROP_NO_BUFFER, SAYS_NO_BUFFER) || !drops_sent_again(set->in, step) ||
 	    drops_explain(set->in->ev, s) || add_places(set, step))
 		return;
+	if (packets_may_be_late(set->in, step)) {
+		set->in->unjudged->resends++;
+		return;
+	}
 	if (evidence_is_sprayed(set->in->ev, s->flow))
 		add_sprayed(set, step);
 	else

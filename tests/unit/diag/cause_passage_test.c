@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
+#include "common/wire/detection.h"
 #include "common/wire/drop.h"
 #include "common/wire/record.h"
+#include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
 
 #define FLOW "17->18/10000>10000"
@@ -251,6 +254,56 @@ test_acks_are_lost_somewhere(void **state)
 	}
 }
 
+/*
+ * A sender that goes by time alone takes late packets for lost. Of those nothing is said where it waited for no longer than
+ * round trips took then: of an idle path, on average, sampled at a detection, or behind the queue that is reported; nor where
+ * the step ended before the ACK of a packet sent again can have arrived.
+ */
+static void
+test_late_packets_are_not_lost(void **state)
+{
+	static const struct {
+		uint64_t waited_us, mean_us, sampled_us;
+		uint32_t depth;
+		uint32_t cause; /* of the detection */
+		bool lost;
+	} cases[] = {
+		{ 4000, 10, 0, 0, REC_TRIGGER_RTT, true },      { 9, 0, 0, 0, REC_TRIGGER_RTT, false },
+		{ 4000, 4000, 0, 0, REC_TRIGGER_RTT, false },   { 4000, 10, 4000, 0, REC_TRIGGER_RTT, false },
+		{ 4000, 10, 4000, 0, REC_TRIGGER_STALL, true }, /* the age of a packet is no round trip */
+		{ 100, 10, 0, 1000, REC_TRIGGER_RTT, false },   { 200, 10, 0, 1000, REC_TRIGGER_RTT, true },
+		{ 39995, 10, 0, 0, REC_TRIGGER_RTT, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_step step = { .step = 1,
+					 WAITED_NONE,
+					 .start_ps = 40 * MS,
+					 .end_ps = 80 * MS,
+					 .retransmits = 40,
+					 .waited_ns = (uint32_t)cases[i].waited_us * 1000,
+					 .rtt_mean_ps = cases[i].mean_us * PS_PER_US };
+		struct rec_trigger trigger = {
+			.flow = F17, .step = 1, .cause = cases[i].cause, .rtt_ps = cases[i].sampled_us * PS_PER_US
+		};
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);
+		RECORDS_PUT(&r, trigger, REC_TRIGGER, H17, 60 * MS);
+		if (cases[i].depth != 0) {
+			records_put_port(&r, SW2, records_port_row(2, 40, 79, 1000, 1000, cases[i].depth));
+			records_put_flow(&r, SW2, records_flow_row(2, F17, 40, 79, 1000, 1000));
+		}
+		v = case_conclude(&r, REC_END_COMPLETE);
+		if ((case_find(v, FINDING_PACKET_LOSS, FLOW, NULL) != NULL) != cases[i].lost)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, !cases[i].lost);
+		verdict_destroy(v);
+	}
+}
+
 /* A polling packet leaves 2:3, and switch 6 may not see it. */
 static void
 poll(struct records *r, uint32_t event, uint64_t at_ps, bool arrives)
@@ -376,6 +429,7 @@ main(void)
 		cmocka_unit_test(test_what_may_wait_is_not_lost),
 		cmocka_unit_test(test_acks_are_lost_on_their_way),
 		cmocka_unit_test(test_acks_are_lost_somewhere),
+		cmocka_unit_test(test_late_packets_are_not_lost),
 		cmocka_unit_test(test_polling_packets_vanish),
 		cmocka_unit_test(test_damage_takes_polling_packets_too),
 		cmocka_unit_test(test_what_the_link_lost_tells_who_swallows),

@@ -104,17 +104,21 @@ test_storm_by_silence(void **state)
 		uint32_t kept; /* epochs that an answer tells of */
 		bool all_polled, storm;
 		uint32_t halted_last; /* last epoch of the row that tells of the pause */
+		uint32_t all_last;    /* last epoch that 6 reports where all are polled */
 	} cases[] = {
-		{ { 0 }, 80, false, false, LAST },
-		{ { 0 }, 80, true, true, LAST },
-		{ { 79 }, 80, false, true, LAST },
-		{ { 79 }, 42, false, true, LAST },
-		{ { 79 }, 2, false, false, LAST },
-		{ { 20 }, 80, false, false, LAST },
-		{ { 20, 79 }, 22, false, true, LAST },  /* two answers: 0 to 20 ms, 58 to 79 ms */
-		{ { 70, 79 }, 22, false, false, LAST }, /* the time that both tell of counts once */
-		{ { 79 }, 80, false, true, 140 },
-		{ { 79 }, 80, false, false, 180 }, /* most of that row's time is after the step */
+		{ { 0 }, 80, false, false, LAST, 0 },
+		{ { 0 }, 80, true, true, LAST, LAST },
+		{ { 0 }, 80, true, true, LAST, 60 },
+		{ { 0 }, 80, true, false, LAST, 30 }, /* less than half of the pause */
+		{ { 0 }, 80, true, false, LAST, 0 },
+		{ { 79 }, 80, false, true, LAST, 0 },
+		{ { 79 }, 42, false, true, LAST, 0 },
+		{ { 79 }, 2, false, false, LAST, 0 },
+		{ { 20 }, 80, false, false, LAST, 0 },
+		{ { 20, 79 }, 22, false, true, LAST, 0 },  /* two answers: 0 to 20 ms, 58 to 79 ms */
+		{ { 70, 79 }, 22, false, false, LAST, 0 }, /* the time that both tell of counts once */
+		{ { 79 }, 80, false, true, 140, 0 },
+		{ { 79 }, 80, false, false, 180, 0 }, /* most of that row's time is after the step */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -128,6 +132,8 @@ test_storm_by_silence(void **state)
 		run->epochs_kept = cases[i].kept;
 		if (cases[i].all_polled)
 			run->policy = REC_POLICY_FULL_POLLING;
+		if (cases[i].all_last != 0)
+			records_put_port(&r, SW6, records_port_row(2, 0, cases[i].all_last, 0, 0, 0));
 		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++) {
 			uint32_t epoch = (uint32_t)cases[i].polled_ms[p];
 			struct rec_poll poll = {

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 
@@ -219,13 +220,62 @@ test_little_pause(void **state)
 	second_starts(50 * MS + 3, 50 * MS, 3, 0);
 }
 
+/* Steps that take less than a base RTT: what 17 received may have been there at any time before. */
+static void
+test_pause_after_short_steps(void **state)
+{
+	struct records r;
+	struct verdict *v;
+
+	fabric(&r);
+	step(&r, 0, 0, 0, 5 * PS_PER_US);
+	step(&r, 0, 1, 0, 8 * PS_PER_US);
+	step(&r, 1, 0, 9 * PS_PER_US, 14 * PS_PER_US); /* its message was there at 6 us, and both pause for 3 us */
+	step(&r, 1, 1, 11 * PS_PER_US, 19 * PS_PER_US);
+	records_end(&r, REC_END_COMPLETE, 200 * MS);
+	v = case_diagnose(&r);
+	assert_int_equal(v->run.steps[6].late_ps, 0);
+	assert_int_equal(v->run.steps[7].late_ps, 0);
+	verdict_destroy(v);
+	records_fini(&r);
+}
+
+/* Open and without a start: it began at 0 where another step shows it, or where the run ended as nothing would move. */
+static void
+test_what_never_began(void **state)
+{
+	static const struct {
+		uint32_t end;
+		bool moved, began;
+	} cases[] = { { REC_END_LIMIT, false, false }, { REC_END_LIMIT, true, true }, { REC_END_STALL, false, true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_step open = { .collective = 5, .step = 1, WAITED_NONE, .bytes = 1000, .open = 1 };
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r);
+		RECORDS_PUT(&r, open, REC_STEP, H17, 200 * MS);
+		open.rank = 1;
+		open.acked_bytes = cases[i].moved ? 10 : 0;
+		RECORDS_PUT(&r, open, REC_STEP, H18, 200 * MS);
+		records_end(&r, cases[i].end, 200 * MS);
+		v = case_diagnose(&r);
+		assert_int_equal(v->run.steps[4].started, cases[i].began);
+		assert_int_equal(v->run.steps[4].slow, cases[i].began);
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_next_iteration),  cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_first_iteration), cmocka_unit_test(test_little),
-		cmocka_unit_test(test_little_pause),
+		cmocka_unit_test(test_next_iteration),   cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_first_iteration),  cmocka_unit_test(test_little),
+		cmocka_unit_test(test_little_pause),     cmocka_unit_test(test_pause_after_short_steps),
+		cmocka_unit_test(test_what_never_began),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
