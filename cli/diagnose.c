@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/page_scenario.h"
 #include "cli/systems_plan.h"
 #include "cli/systems_show.h"
 #include "cli/verdict_file.h"
@@ -115,6 +116,8 @@ analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
+	if (ret == EXIT_DONE && page_scenario(diagnose->dir, diagnose->out, err) < 0)
+		return EXIT_FAILED;
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
 }
 

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "cli/page_scenario.h"
 #include "common/child.h"
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -35,6 +36,8 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 	}
 	launch_catch_interrupts();
 	ret = launch_run(&launch, status, err);
+	if (ret == 0 && status->analyzer == 0)
+		ret = page_scenario(dir->path, dir->path, err);
 	run_files_tidy(dir->path);
 	run_hosts_destroy(launch.hosts);
 	private_dir_remove(&private_dir);

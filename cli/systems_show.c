@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
+#include "cli/page_element.h"
 #include "cli/systems_json.h"
-#include "cli/systems_page.h"
 #include "cli/systems_print.h"
 #include "common/exit_code.h"
 #include "common/run_files.h"
@@ -28,7 +28,7 @@ show(const struct systems_plan *plan, json_t *comparison, bool json, struct err 
 	int ret = output_json(json_incref(comparison), plan->dir, RUN_COMPARISON, err), rc = 0;
 
 	if (ret == 0)
-		ret = systems_page(plan->dir, comparison, err);
+		ret = page_element(plan->dir, "comparison", comparison, err);
 	if (json)
 		rc = json_dumpf(comparison, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER) == 0 && putchar('\n') != EOF &&
 				     fflush(stdout) == 0

@@ -39,6 +39,13 @@ static void
 fill(struct slowdown_bucket *bucket, const struct slowdown_flow *flows, size_t count, double *scratch)
 {
 	for (size_t i = 0; i < count; i++)
+		scratch[i] = (double)flows[i].fct_ps;
+	if (count > 1)
+		qsort(scratch, count, sizeof(*scratch), by_value);
+	bucket->fct_p50_ps = percentile(scratch, count, 50);
+	bucket->fct_p99_ps = percentile(scratch, count, 99);
+	bucket->fct_max_ps = percentile(scratch, count, 100);
+	for (size_t i = 0; i < count; i++)
 		scratch[i] = slowdown_of(&flows[i]);
 	if (count > 1)
 		qsort(scratch, count, sizeof(*scratch), by_value);

@@ -17,6 +17,7 @@ struct slowdown_bucket {
 	const char *name;
 	size_t flows;
 	double p50, p99, max; /* by nearest rank; 0 without flows */
+	double fct_p50_ps, fct_p99_ps, fct_max_ps;
 };
 
 static inline double

@@ -85,43 +85,67 @@ flows_headline(const struct verdict *v, char *buf, size_t cap)
 int
 flows_text(const struct text *text)
 {
+	const struct fmt_unit unit = text->facts.unit;
 	struct fared fared;
 	int rc = sum_up(&text->facts.v->run, 0, text->facts.v->run.nsteps, &fared);
 
 	if (rc != 0)
 		return rc;
-	fprintf(text->to, "# slowdown: time of a flow by that on an idle fabric\n");
-	fprintf(text->to, "# %-14s %10s %10s %10s %10s\n", "size", "flows", "p50", "p99", "max");
+	fprintf(text->to, "# slowdown: time of a flow by that on an idle fabric; FCT: its time, in %s\n", unit.name);
+	fprintf(text->to, "# %-14s %8s %10s %10s %10s %12s %12s %12s\n", "size", "flows", "p50", "p99", "max", "FCT p50",
+		"FCT p99", "FCT max");
 	for (int b = 0; b < SLOWDOWN_BUCKETS; b++) {
 		const struct slowdown_bucket *bucket = &fared.buckets[b];
 
 		if (bucket->flows != 0)
-			fprintf(text->to, "  %-14s %10zu %10.2f %10.2f %10.2f\n", bucket->name, bucket->flows, bucket->p50,
-				bucket->p99, bucket->max);
+			fprintf(text->to, "  %-14s %8zu %10.2f %10.2f %10.2f %12s %12s %12s\n", bucket->name, bucket->flows,
+				bucket->p50, bucket->p99, bucket->max,
+				fmt_time_bare(unit, (uint64_t)bucket->fct_p50_ps).text,
+				fmt_time_bare(unit, (uint64_t)bucket->fct_p99_ps).text,
+				fmt_time_bare(unit, (uint64_t)bucket->fct_max_ps).text);
 	}
 	return 0;
 }
 
 static json_t *
-generator_json(const struct verdict *v, const struct run_collective *c)
+buckets_json(const struct fared *fared)
 {
 	json_t *buckets = json_array();
+
+	for (int b = 0; b < SLOWDOWN_BUCKETS; b++) {
+		const struct slowdown_bucket *bucket = &fared->buckets[b];
+
+		buckets = value_add(buckets, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "size", bucket->name,
+						       "flows", (json_int_t)bucket->flows, "p50", value_real(bucket->p50),
+						       "p99", value_real(bucket->p99), "max", value_real(bucket->max),
+						       "fct_p50_ns", value_ns((uint64_t)bucket->fct_p50_ps), "fct_p99_ns",
+						       value_ns((uint64_t)bucket->fct_p99_ps), "fct_max_ns",
+						       value_ns((uint64_t)bucket->fct_max_ps)));
+	}
+	return buckets;
+}
+
+static json_t *
+generator_json(const struct verdict *v, const struct run_collective *c)
+{
 	struct fared fared;
 
-	if (sum_up(&v->run, c->first_step, c->nsteps, &fared) != 0) {
-		json_decref(buckets);
+	if (sum_up(&v->run, c->first_step, c->nsteps, &fared) != 0)
 		return NULL;
-	}
-	for (int b = 0; b < SLOWDOWN_BUCKETS; b++) {
-		const struct slowdown_bucket *bucket = &fared.buckets[b];
-
-		buckets = value_add(buckets, json_pack("{s:s, s:I, s:o, s:o, s:o}", "size", bucket->name, "flows",
-						       (json_int_t)bucket->flows, "p50", value_real(bucket->p50), "p99",
-						       value_real(bucket->p99), "max", value_real(bucket->max)));
-	}
 	return json_pack("{s:I, s:o, s:I, s:I, s:I, s:o}", "collective", (json_int_t)c->id, "name", value_text(c->name),
 			 "flows", (json_int_t)fared.flows, "slow", (json_int_t)fared.slow, "open", (json_int_t)fared.open,
-			 "slowdown", buckets);
+			 "slowdown", buckets_json(&fared));
+}
+
+json_t *
+flows_all_json(const struct verdict *v)
+{
+	struct fared fared;
+
+	if (sum_up(&v->run, 0, v->run.nsteps, &fared) != 0)
+		return NULL;
+	return json_pack("{s:I, s:I, s:I, s:o}", "flows", (json_int_t)fared.flows, "slow", (json_int_t)fared.slow, "open",
+			 (json_int_t)fared.open, "slowdown", buckets_json(&fared));
 }
 
 json_t *

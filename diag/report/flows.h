@@ -15,3 +15,5 @@ char *flows_headline(const struct verdict *v, char *buf, size_t cap);
 int flows_text(const struct text *text);
 /* verdict.json, "flows": an object a generator. @return NULL: out of memory */
 json_t *flows_json(const struct verdict *v);
+/* The same of all generators together, for the page. */
+json_t *flows_all_json(const struct verdict *v);

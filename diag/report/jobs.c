@@ -133,7 +133,7 @@ job_json(const struct verdict *v, uint32_t job)
 				  (json_int_t)facts.iterations, "unfinished", (json_int_t)facts.unfinished, "start_ns",
 				  value_ns(facts.start_ps), "end_ns",
 				  facts.unfinished == 0 ? value_ns(facts.end_ps) : json_null(), "lost_ns",
-				  value_ns(facts.lost_ps), "path_ns", value_ns(facts.path_ps), "compute_share",
+				  value_cost((double)facts.lost_ps), "path_ns", value_ns(facts.path_ps), "compute_share",
 				  value_real(share(&facts, facts.compute_ps)), "collectives", parts);
 	} else {
 		json_decref(parts);

@@ -82,10 +82,9 @@ network(const struct verdict *v)
 
 	return json_pack("{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "innocent", facts_innocent(v), "word",
 			 facts_word(v), "confidence", sure ? value_real(confidence) : json_null(), "lost_ns",
-			 value_ns((uint64_t)loss.lost_ps), "explained_ns", value_ns((uint64_t)loss.causes_ps),
-			 "without_effect_ns", value_ns((uint64_t)loss.alone_ps), "late_little_ns",
-			 value_ns((uint64_t)loss.little_ps), "unexplained_ns", value_ns((uint64_t)loss.unexplained_ps),
-			 "reason", value_text(facts_reason(v, reason)));
+			 value_cost(loss.lost_ps), "explained_ns", value_cost(loss.causes_ps), "without_effect_ns",
+			 value_cost(loss.alone_ps), "late_little_ns", value_cost(loss.little_ps), "unexplained_ns",
+			 value_cost(loss.unexplained_ps), "reason", value_text(facts_reason(v, reason)));
 }
 
 static json_t *
@@ -105,7 +104,7 @@ flow_times(const double *flow_ps, uint32_t nflows)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < nflows; i++)
-		array = value_add(array, value_ns((uint64_t)flow_ps[i]));
+		array = value_add(array, value_cost(flow_ps[i]));
 	return array;
 }
 
@@ -175,9 +174,9 @@ iterations(const struct verdict *v, const struct finding *finding)
 	for (uint32_t i = 0; i < finding->nparts; i++) {
 		const struct finding_part *part = &finding->parts[i];
 		json_t *value = value_collective(v, part->collective);
-		json_t *more = json_pack("{s:o, s:o, s:o}", "explained_ns", value_ns((uint64_t)part->critical_ps),
-					 "flows_explained_ns", flow_times(part->flow_ps, finding->nflows), "steps",
-					 steps(v, finding, part->collective));
+		json_t *more =
+			json_pack("{s:o, s:o, s:o}", "explained_ns", value_cost(part->critical_ps), "flows_explained_ns",
+				  flow_times(part->flow_ps, finding->nflows), "steps", steps(v, finding, part->collective));
 
 		if (value == NULL || more == NULL || json_object_update(value, more) != 0) {
 			json_decref(value);
@@ -220,12 +219,11 @@ findings(const struct verdict *v)
 			"{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "type",
 			f->type->key, "fault", (f->type->traits & FINDING_OF_FAULT) != 0, "root", value_text(f->root),
 			"ports", port_names(v, f->ports, f->nports), "flows", flow_names(v, f->flows, f->nflows),
-			"flows_explained_ns", flow_times(f->flow_ps, f->nflows), "explained_ns",
-			value_ns((uint64_t)f->critical_ps), "regained_ns", value_ns((uint64_t)f->regained_ps),
-			"without_effect", f->costless, "confidence", value_real(f->confidence), "victims",
-			flow_names(v, f->victims, f->nvictims), "iterations", iterations(v, f), "start_ns",
-			value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score", value_real(f->score), "evidence",
-			value_text(facts_evidence(v, f, evidence)));
+			"flows_explained_ns", flow_times(f->flow_ps, f->nflows), "explained_ns", value_cost(f->critical_ps),
+			"regained_ns", value_cost(f->regained_ps), "without_effect", f->costless, "confidence",
+			value_real(f->confidence), "victims", flow_names(v, f->victims, f->nvictims), "iterations",
+			iterations(v, f), "start_ns", value_ns(f->start_ps), "end_ns", value_ns(f->end_ps), "score",
+			value_real(f->score), "evidence", value_text(facts_evidence(v, f, evidence)));
 
 		if (finding != NULL && (f->type->traits & FINDING_OF_CIRCLE) != 0)
 			add_origin(v, f, finding);

@@ -52,13 +52,14 @@ run(const struct verdict *v)
 {
 	struct facts facts = facts_of(v);
 	json_int_t root = facts_root(v) != NULL ? facts_root(v) - v->findings : -1;
+	json_int_t first = facts_first(v) != NULL ? facts_first(v) - v->findings : -1;
 	char headline[FACTS_TEXT], conclusion[FACTS_TEXT], lost[FACTS_TEXT], late[FACTS_TEXT];
 
-	return json_pack("{s:o, s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:o, s:o, s:o, s:o}", "name", value_text(v->run.name),
+	return json_pack("{s:o, s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", value_text(v->run.name),
 			 "policy", facts_policy_name(v->run.config.policy), "detections",
 			 (json_int_t)v->run.config.detections, "rtt_percent", (json_int_t)v->run.config.rtt_percent, "unit",
 			 facts.unit.name, "unit_ns", (double)facts.unit.ps / (double)PS_PER_NS, "worst",
-			 page_index(facts.worst), "root", root, "headline",
+			 page_index(facts.worst), "root", root, "first", first, "headline",
 			 value_text(facts_headline(&facts, headline, sizeof(headline))), "conclusion",
 			 value_text(facts_conclusion(&facts, conclusion, sizeof(conclusion))), "recording_lost",
 			 value_text(facts_recording_lost(&facts, lost, sizeof(lost)) != NULL ? lost : ""), "lateness",
@@ -201,9 +202,10 @@ static json_t *
 document(const struct verdict *v)
 {
 	json_t *root = json_document(v);
-	json_t *more = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", run(v), "nodes", nodes(v), "ports",
-				 ports(v), "flows", flows(v), "graphs", page_graphs(v), "detections", page_detections(v),
-				 "notifications", page_notifications(v), "polls", page_polls(v));
+	json_t *more =
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "run", run(v), "generated", page_generated(v),
+			  "nodes", nodes(v), "ports", ports(v), "flows", flows(v), "graphs", page_graphs(v), "detections",
+			  page_detections(v), "notifications", page_notifications(v), "polls", page_polls(v));
 
 	if (root == NULL || json_object_update(root, more) != 0 ||
 	    add_references(v, json_object_get(root, "findings")) != 0 ||

@@ -27,6 +27,8 @@ json_t *page_indices(const uint32_t *indices, uint32_t count);
 /* @param[in,out] root  verdict.json: its collectives get their steps, and it the schedules  @return 0 or -1 */
 int page_add_steps(const struct verdict *v, json_t *root);
 json_t *page_graphs(const struct verdict *v);
+/* Flows without a collective; null: there is one. */
+json_t *page_generated(const struct verdict *v);
 json_t *page_detections(const struct verdict *v);
 json_t *page_notifications(const struct verdict *v);
 json_t *page_polls(const struct verdict *v);

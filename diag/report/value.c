@@ -22,6 +22,12 @@ value_ns(uint64_t time_ps)
 }
 
 json_t *
+value_cost(double ps)
+{
+	return json_integer((json_int_t)((ps + PS_PER_NS / 2.0) / PS_PER_NS));
+}
+
+json_t *
 value_real(double value)
 {
 	return json_real(isfinite(value) ? value : 0);

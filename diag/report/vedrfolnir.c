@@ -95,8 +95,8 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 	json_array_foreach(collectives, i, collective)
 	{
 		const struct time_budget *budget = &own->budgets[i];
-		json_t *more = json_pack("{s:o, s:o}", "lost_ns", value_ns((uint64_t)budget->lost_ps), "unexplained_ns",
-					 value_ns((uint64_t)time_budget_unexplained_ps(budget)));
+		json_t *more = json_pack("{s:o, s:o}", "lost_ns", value_cost(budget->lost_ps), "unexplained_ns",
+					 value_cost(time_budget_unexplained_ps(budget)));
 		int rc = json_object_update(collective, more);
 
 		json_decref(more);

@@ -252,6 +252,18 @@ output_run_own(const struct emulation *emulation)
 	return own;
 }
 
+/* What the command line set, in its order. */
+static json_t *
+overrides_json(const struct scenario *scenario)
+{
+	json_t *array = json_array();
+	const char *line = scenario->overrides, *end;
+
+	for (; line != NULL && (end = strchr(line, '\n')) != NULL; line = end + 1)
+		json_array_append_new(array, json_stringn(line, (size_t)(end - line)));
+	return array;
+}
+
 static json_t *
 run_json(const struct emulation *emulation)
 {
@@ -274,6 +286,7 @@ run_json(const struct emulation *emulation)
 			 digest);
 	if (emulation->error_text != NULL)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
+	json_object_set_new(root, "overrides", overrides_json(emulation->scenario));
 	json_object_set_new(root, "jobs", jobs_json(emulation));
 	json_object_set_new(root, "made", made_json(emulation));
 	own = output_run_own(emulation);

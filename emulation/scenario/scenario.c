@@ -387,6 +387,7 @@ scenario_destroy(struct scenario *sc)
 	free(sc->backgrounds);
 	topo_destroy(sc->topo);
 	cfg_destroy(sc->cfg);
+	free(sc->overrides);
 	free(sc);
 }
 

@@ -105,6 +105,7 @@ extern const struct cfg_table flowtracer_cfg;
 
 struct scenario {
 	struct cfg *cfg;
+	char *overrides; /* "PATH=VALUE" of the command line, one a line; NULL: none */
 	struct scenario_root root;
 	struct timing_params timing;
 	struct routing_params rerouting;

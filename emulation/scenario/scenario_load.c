@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 
@@ -29,12 +31,31 @@ load_tree(const struct scenario_options *options, struct err *err)
 	return NULL;
 }
 
+/* @return 0 or -ENOMEM */
+static int
+keep_overrides(const struct scenario_options *options, struct scenario *sc)
+{
+	size_t size = 1;
+
+	for (size_t i = 0; i < options->nsets; i++)
+		size += strlen(options->sets[i]) + 1;
+	sc->overrides = options->nsets != 0 ? calloc(1, size) : NULL;
+	for (size_t i = 0; sc->overrides != NULL && i < options->nsets; i++)
+		strcat(strcat(sc->overrides, options->sets[i]), "\n");
+	return options->nsets == 0 || sc->overrides != NULL ? 0 : -ENOMEM;
+}
+
 struct scenario *
 scenario_load(const struct scenario_options *options, struct err *err)
 {
 	struct cfg *cfg = load_tree(options, err);
 	struct scenario *sc = cfg != NULL ? scenario_of(cfg, err) : NULL;
 
+	if (sc != NULL && keep_overrides(options, sc) < 0) {
+		err_set(err, -ENOMEM, "out of memory for %zu --set", options->nsets);
+		scenario_destroy(sc);
+		return NULL;
+	}
 	if (sc != NULL)
 		log_debug("%s: %u nodes, %u links, %u flows, seed %llu", options->path, sc->topo->nnodes, sc->topo->nlinks,
 			  sc->plan->flows.count, (unsigned long long)sc->routing.seed);

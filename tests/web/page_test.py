@@ -6,7 +6,7 @@ import re
 
 import streams
 from browser import Browser, Keys
-from harness import ANALYZER, SCENARIOS, SOURCE, check, command, rocelab, scenario_file, scratch, sets, skip
+from harness import ANALYZER, ROCELAB, SCENARIOS, SOURCE, check, command, rocelab, scenario_file, scratch, sets, skip
 from looks import FAINT, WIDTHS, fits_all
 from systems_page import shows_outside, shows_systems
 
@@ -351,6 +351,70 @@ def names_do_no_harm(browser, run):
     browser.quiet("hostile collectives")
 
 
+FLOWS = """
+name = "flows";
+topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
+generators = ( { kind = "incast"; name = "burst"; src = [ "h[1-7]" ]; dst = [ "h0" ]; degree = 6; bytes = 200000; start = "20us";
+                 period = "300us"; until = "900us"; },
+               { kind = "poisson"; name = "mice"; load = 0.1; sizes = "alistorage"; until = "900us"; } );
+faults = ( { kind = "loss"; port = "l0:1"; rate = 0.001; start = "100us"; } );
+"""
+
+
+def tile(browser, name):
+    for one in browser.all(".facts > div"):
+        if one.text.startswith(name):
+            return " ".join(one.text.split())
+    return ""
+
+
+def shows_flows(browser):
+    """Flows without a collective have their own tiles and tables; injected faults stand behind a toggle, as truth."""
+    run = rocelab(scenario_file(FLOWS), "--seed", "5", "--set", "host.cc=none")
+    browser.open(run.dir / "report.html", "flows")
+    generated, text = browser.data()["generated"], browser.text("#page")
+    whole = generated["all"]["slowdown"][-1]
+    check(f"{whole['p99']:.2f}" in tile(browser, "Slowdown") and "no time lost" not in text and not tile(browser, "Against"),
+          "the tiles are of slowdown", tile(browser, "Slowdown"))
+    check(len(browser.all("#flows tbody tr")) == sum(b["flows"] > 0 for b in generated["all"]["slowdown"]), "every size has its row")
+    check("burst" in browser.text("#flows") and "mice" in browser.text("#flows"), "generators have their names")
+    check(len(browser.all("#slowest tbody tr")) == len(generated["slowest"]) > 0, "the slowest flows are listed")
+    ahead = generated["slowest"][0]["ahead"]
+    check(ahead and browser.data()["flows"][ahead[0]["flow_at"]]["short"] in browser.text("#slowest tbody tr"),
+          "with who was ahead of them", ahead)
+    browser.click("#slowest tbody th button")
+    check(browser.all("#slowest button.chosen") and not browser.script("return document.getElementById('inspector').hidden"),
+          "one can be chosen")
+    browser.press("body", Keys.ESCAPE)
+    check("seed 5" in browser.text("header") and "host.cc=none" in browser.text("header"), "seed and overrides are said",
+          browser.text("header"))
+    check(not browser.script("return document.querySelector('#injected details').open"), "the truth is behind a toggle")
+    check("faults" not in browser.data(), "the diagnosis's data has none of it")
+    browser.click("#injected summary")
+    check("l0:1" in browser.text("#injected") and "rate 0.001" in browser.text("#injected"), "which shows the fault", browser.text("#injected"))
+    fits_all(browser, "flows")
+    (run.dir / "truth.json").unlink()
+    command(ROCELAB, "diagnose", run.dir)
+    browser.open(run.dir / "report.html", "flows, without truth.json")
+    check(not browser.all("#injected"), "without truth.json there is none")
+    browser.quiet("flows")
+
+
+def shows_jobs(browser):
+    """Jobs by name; what is lost is one number, in tiles and tables; findings below 0.3 are folded."""
+    run = rocelab(SCENARIOS / "two-jobs.cfg")
+    browser.open(run.dir / "report.html", "two jobs")
+    lost = browser.data()["network"]["lost_ns"] / browser.data()["run"]["unit_ns"]
+    check(f"{lost:.3f}" in tile(browser, "Lost in all") and f"{lost:.3f}" in browser.text("header .why"), "one number is what was lost",
+          tile(browser, "Lost"))
+    rows = [row.text for row in browser.all("#jobs tbody tr")]
+    check([row.split()[0] for row in rows] == ["train", "shuffle"], "jobs are there by name", rows)
+    check("seed 1" in browser.text("header") and "train, shuffle" in browser.text("header"), "and in the head")
+    unsure = [i for i, f in enumerate(run.findings()) if f["confidence"] < 0.3 and f["explained_ns"] >= 0]
+    closed = browser.indices("#findings details:not([open]) [data-kind=finding]")
+    check(unsure and set(unsure) <= closed, "what cannot be trusted is folded", (unsure, closed))
+
+
 def main():
     run = rocelab(SCENARIOS / "case-study.cfg")
     if '<script></script>' in (run.dir / "report.html").read_text():
@@ -368,6 +432,8 @@ def main():
         shows_outside(browser)
         shows_ways(browser)
         shows_systems(browser)
+        shows_flows(browser)
+        shows_jobs(browser)
         all_is_reachable(browser)
 
 

@@ -2,43 +2,91 @@
 /* The answer first: what happened, why, and five numbers. */
 import {el, phrases} from "./dom.js";
 import {bytes, change, count, many, percent} from "./format.js";
-import {SLOW_SHARE} from "./model.js";
+import {largest, SLOW_SHARE} from "./model.js";
 import {stands} from "./store.js";
 
 function fact(name, value, note, mood, stand) {
   const shown = stand ? stands(el("button", {type: "button", class: "plain"}, value), stand.kind, stand.index) : value;
   return el(
-      "div", {class: mood || false}, el("dt", null, name), el("dd", null, el("b", null, shown), el("small", null, note)));
+      "div", {class: mood || false}, el("dt", null, name),
+      el("dd", null, el("b", {class: String(value).length > 12 && "long"}, shown), el("small", null, note)));
+}
+
+/* Flows without a collective: how slow, against an idle fabric. */
+function flowTimes(model) {
+  const {all, slowest} = model.generated, whole = all.slowdown[all.slowdown.length - 1], worst = slowest[0];
+  return [
+    fact(
+        "Flows slowed", `${count(all.slow)} of ${count(all.flows)}`, "took more than twice as long as on an idle fabric",
+        all.slow > 0 ? "bad" : "good"),
+    fact(
+        "Slowdown, 99th percentile", whole.p99.toFixed(2),
+        `${whole.p50.toFixed(2)} at the median, ${whole.max.toFixed(2)} at most`, whole.p99 > 2 ? "bad" : "good"),
+    worst ? fact(
+                "Slowest flow", model.flows[worst.flow_at].short,
+                `${model.time.of(worst.fct_ns)} for ${bytes(worst.bytes)}, idle ${model.time.of(worst.ideal_ns)}`, "bad",
+                {kind: "step", index: worst.step_at}) :
+            false,
+    lost(model),
+  ];
+}
+
+/* What was lost, by its parts: they add up. */
+function lost(model) {
+  const n = model.network, t = model.time, share = (ns) => percent(ns / n.lost_ns, 1);
+  if (n.lost_ns <= 0)
+    return fact("Lost", t.of(0), "no step lost time", "good");
+  const parts = [
+    [n.explained_ns, "by root causes"], [n.without_effect_ns, "by what would regain nothing alone"],
+    [n.late_little_ns, "by hosts late by too little to be named"], [n.unexplained_ns, "unexplained"]
+  ];
+  return fact(
+      model.collectives.length > 1 ? "Lost in all" : "Lost", t.of(n.lost_ns),
+      parts.filter(([ns]) => ns > 0).map(([ns, by]) => `${share(ns)} ${by}`).join(", "), n.innocent ? false : "bad");
+}
+
+/* An iteration of several collectives, as the headline speaks of it. */
+function iterationTimes(model, worst, mates) {
+  const t = model.time, took = largest(mates, (c) => c.end_ns, 0) - Math.min(...mates.map((c) => c.start_ns));
+  const job = model.jobs.find((one) => one.job === worst.job), lost_ns = mates.reduce((sum, c) => sum + c.lost_ns, 0);
+  return [
+    fact(
+        "Iteration time", t.of(took),
+        `job ${job ? job.name : worst.job}, iteration ${worst.iteration}: ${
+            many(mates.length, "collective")}, of which it lost ${t.of(lost_ns)}`),
+    lost(model)
+  ];
 }
 
 function times(model) {
+  if (model.generated)
+    return flowTimes(model);
   const worst = model.collectives[model.run.worst], t = model.time;
   if (!worst)
     return [];
-  const excess = worst.expect_ns > 0 ? worst.took_ns / worst.expect_ns - 1 : 0, path = worst.steps.path.length;
+  const mates = model.collectives.filter((c) => c.job === worst.job && c.iteration === worst.iteration);
+  if (mates.length > 1 && mates.every((c) => c.complete))
+    return iterationTimes(model, worst, mates);
+  const excess = worst.expect_ns > 0 ? worst.took_ns / worst.expect_ns - 1 : 0;
   const first = fact(
       worst.complete ? "Collective time" : "Unfinished after", t.of(worst.took_ns),
-      `expected ${t.of(worst.expect_ns)}, ideal ${t.of(worst.ideal_ns)}`);
+      `${worst.name}: expected ${t.of(worst.expect_ns)}, ideal ${t.of(worst.ideal_ns)}`);
   if (!worst.complete)
-    return [first, fact("Steps done", count(worst.done), `of ${many(worst.nsteps, "step")}`, "bad")];
-  if (excess <= SLOW_SHARE)
-    return [
-      first,
-      fact("Against expected", change(excess), `no time lost over ${many(path, "step")} of the critical path`, "good")
-    ];
+    return [first, fact("Steps done", count(worst.done), `of ${many(worst.nsteps, "step")}`, "bad"), lost(model)];
   return [
     first,
     fact(
-        "Against expected", change(excess),
-        `${t.of(worst.took_ns - worst.expect_ns)} lost over ${many(path, "step")} of the critical path`, "bad")
+        "Against expected", change(excess), "from its first rank's start to its last rank's end",
+        excess <= SLOW_SHARE ? "good" : "bad"),
+    lost(model)
   ];
 }
 
 function causes(model) {
-  const root = model.findings[0], top = model.contributors[0], o = model.overhead, facts = [];
+  const root = model.findings[model.run.first], top = model.contributors[0], o = model.overhead, facts = [];
   const all = model.contributors.reduce((sum, c) => sum + c.score, 0);
   if (root)
-    facts.push(fact("Root cause at", root.root, root.title, "bad", {kind: "finding", index: 0}));
+    facts.push(fact("Root cause at", root.root, root.title, "bad", {kind: "finding", index: model.run.first}));
   else
     facts.push(fact(
         "Root cause", "none", model.network.innocent ? "the network is innocent" : "unknown",
@@ -62,8 +110,11 @@ export function drawHead(root, store) {
   const header =
       el("header", {class: good ? "good" : "bad"},
          el("p", {class: "run"},
-            `${run.name} / detection: ${run.policy}, ${run.detections} a step, threshold ${
-                run.rtt_percent} % of the base RTT`),
+            `${run.name} / ${model.jobs.length > 0 ? `${model.jobs.map((job) => job.name).join(", ")} / ` : ""}` +
+                `${store.scenario ? `seed ${store.scenario.seed} / ` : ""}detection: ${run.policy}, ${
+                    run.detections} a step, threshold ${run.rtt_percent} % of the base RTT`),
+         store.scenario && store.scenario.overrides.length > 0 &&
+             el("p", {class: "run"}, "set: ", ...store.scenario.overrides.flatMap((set) => [el("code", null, set), " "])),
          el("h1", null, run.headline), el("p", {class: "why"}, ...phrases(run.conclusion)),
          model.evidence.missing && el("p", {class: "warn"}, `Incomplete evidence: ${model.evidence.missing}`),
          run.lateness && el("p", {class: "why"}, run.lateness),

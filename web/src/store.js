@@ -23,10 +23,12 @@ function collectiveFor(model, chosen) {
   return chosen.kind === "step" ? model.step(chosen.index).collective : undefined;
 }
 
-export function storeOf(model) {
+/* @param scenario  what `rocelab run` says of its scenario; null: nothing */
+export function storeOf(model, scenario = null) {
   const listeners = [];
   const store = {
     model,
+    scenario,
     chosen: null,
     lit: null,
     collective: Math.max(0, model.run.worst),

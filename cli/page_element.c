@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/systems_page.h"
+#include "cli/page_element.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,6 @@
 
 /* Where the run's own data begins: web/page.html. What stands before is the template's alone. */
 #define MARK "<script type=\"application/json\" id=\"data\">"
-#define OPEN "<script type=\"application/json\" id=\"comparison\">"
 #define CLOSE "</script>\n"
 
 /* '<' stands in strings alone; escaped, nothing in them can end the element. */
@@ -44,7 +43,7 @@ read_page(const char *path)
 }
 
 int
-systems_page(const char *dir, const json_t *comparison, struct err *err)
+page_element(const char *dir, const char *id, const json_t *value, struct err *err)
 {
 	char path[PATH_MAX + 32], *page, *mark, *data;
 	struct outfile out;
@@ -53,11 +52,11 @@ systems_page(const char *dir, const json_t *comparison, struct err *err)
 	snprintf(path, sizeof(path), "%s/" RUN_PAGE, dir);
 	page = read_page(path);
 	mark = page != NULL ? strstr(page, MARK) : NULL;
-	data = mark != NULL ? json_dumps(comparison, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
+	data = mark != NULL ? json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
 	ret = data != NULL ? outfile_open(&out, dir, RUN_PAGE, err) : 0;
 	if (data != NULL && ret == 0) {
 		fwrite(page, 1, (size_t)(mark - page), out.file);
-		fputs(OPEN, out.file);
+		fprintf(out.file, "<script type=\"application/json\" id=\"%s\">", id);
 		write_escaped(data, out.file);
 		fputs(CLOSE, out.file);
 		fputs(mark, out.file);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Data beside the run's own in its page, which the page's script draws: never seen by the diagnosis that wrote the page. */
+#pragma once
+
+#include <jansson.h>
+
+#include "common/err.h"
+
+/*
+ * @param dir  whose report.html gets it; without one, nothing happens
+ * @param id   of the element
+ * @return 0 or negative errno with err
+ */
+int page_element(const char *dir, const char *id, const json_t *value, struct err *err);
