@@ -6,7 +6,7 @@ import re
 from results import Missing
 
 # Written by scripts/sample-tables, in less time and of other runs.
-SAMPLES = {'case-study-policies', 'sample'}
+SAMPLES = {'case-study-policies', 'sample', 'monitor'}
 MARK = re.compile(r'<!-- (?P<name>[\w-]+) -->\n.*?<!-- /(?P=name) -->', re.DOTALL)
 NOT_MEASURED = 'Not measured.\n'
 
