@@ -183,6 +183,65 @@ show(const struct trace_view *view, struct err *err)
 	return ret == EXIT_DONE && view->result->nsilent == 0 && view->result->work.died == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* Links that are up: as the scenario has them at the time, where it stands still; of a run that goes on, but for those known to be down. */
+static bool *
+find_up(const struct trace_options *trace, const struct scenario *scenario)
+{
+	const struct topo *topo = scenario->topo;
+	bool *down = calloc(topo->nlinks + 1u, sizeof(*down)), *up = calloc(topo->nports + 1u, sizeof(*up));
+
+	if (down != NULL && scenario->withdrawn != NULL)
+		memcpy(down, scenario->withdrawn, topo->nlinks * sizeof(*down));
+	if (down != NULL && trace->sockets == NULL && trace->at_ps != TIME_NEVER)
+		faults_cables_down(&scenario->faults, topo, trace->at_ps, trace->at_ps, down);
+	for (uint32_t p = 0; down != NULL && up != NULL && p < topo->nports; p++)
+		up[p] = !down[topo->ports[p].link];
+	if (down == NULL) {
+		free(up);
+		up = NULL;
+	}
+	free(down);
+	return up;
+}
+
+static struct flow
+flow_of(const struct topo *topo, const struct traced *traced)
+{
+	struct flow flow = { .src_node = traced->source, .src_nic = topo->ports[traced->walk.path.ports[0]].index };
+	uint32_t node = TOPO_NONE;
+
+	topo_find_nic(topo, traced->flow.dst_ip, &node, &flow.dst_nic);
+	flow.dst_node = node;
+	return flow;
+}
+
+/* Flows of the paths, and the links that they could take. */
+static int
+count_links(const struct trace_options *trace, const struct scenario *scenario, const struct tracer_result *result,
+	    struct topo_load *load, struct err *err)
+{
+	struct flow *flows = calloc(result->count + 1u, sizeof(*flows));
+	uint32_t *hops = calloc(result->count + 1u, sizeof(*hops)), count = 0;
+	bool *up = find_up(trace, scenario);
+	int ret = flows != NULL && hops != NULL && up != NULL ? topo_load_init(load, scenario->topo, up) : -ENOMEM;
+
+	for (uint32_t f = 0; ret == 0 && f < result->count; f++) {
+		const struct traced *traced = &result->flows[f];
+
+		if (traced->walk.path.hops == 0 || traced->walk.dst == TOPO_NONE)
+			continue;
+		topo_load_add(load, &traced->walk.path, 1);
+		hops[count] = traced->walk.state == WALK_ARRIVED ? 0 : traced->walk.path.hops;
+		flows[count++] = flow_of(scenario->topo, traced);
+	}
+	if (ret == 0)
+		ret = topo_load_offer(load, flows, hops, count);
+	free(flows);
+	free(hops);
+	free(up);
+	return ret == 0 ? 0 : err_set(err, ret, "out of memory for %u links", scenario->topo->nports);
+}
+
 /* @return exit code; err set where nothing has been printed yet */
 static int
 trace_scenario(struct trace_options *trace, struct scenario *scenario, struct err *err)
@@ -190,7 +249,7 @@ trace_scenario(struct trace_options *trace, struct scenario *scenario, struct er
 	struct trace_view view = { scenario, trace, NULL, NULL, !trace->merge };
 	uint32_t *sources = calloc(scenario->topo->nhosts + 1u, sizeof(*sources));
 	struct tracer_result result = { 0 };
-	struct link_flows links = { 0 };
+	struct topo_load load = { 0 };
 	int ret = sources != NULL ? find_sources(trace, scenario->topo, sources, err) : -ENOMEM, code = EXIT_USAGE;
 
 	if (ret >= 0) {
@@ -206,13 +265,13 @@ trace_scenario(struct trace_options *trace, struct scenario *scenario, struct er
 		ret = trace->merge ? trace_merge(scenario->topo, trace->paths + 1, trace->npaths - 1, &result, err)
 				   : trace_sockets(trace, scenario, &result, err);
 	if (ret == 0)
-		ret = link_flows_init(&links, scenario->topo, result.flows, result.count, err);
+		ret = count_links(trace, scenario, &result, &load, err);
 	if (ret == 0) {
 		view.result = &result;
-		view.links = &links;
+		view.load = &load;
 		code = show(&view, err);
 	}
-	link_flows_fini(&links);
+	topo_load_fini(&load);
 	tracer_result_fini(&result);
 	free(sources);
 	return code;

@@ -7,7 +7,8 @@
 
 #include "common/wire/drop.h"
 #include "emulation/scenario/scenario_args.h"
-#include "tracer/link_flows.h"
+#include "topo/load.h"
+#include "tracer/tracer.h"
 
 #define TRACE_MAX_HOSTS 1024
 #define TRACE_MAX_FILES 256
@@ -34,8 +35,8 @@ struct trace_view {
 	const struct scenario *scenario;
 	const struct trace_options *options;
 	const struct tracer_result *result;
-	const struct link_flows *links;
-	bool measured; /* it was traced now, and not merged: times and messages mean something */
+	struct topo_load *load; /* its metric is taken by layer */
+	bool measured;          /* it was traced now, and not merged: times and messages mean something */
 };
 
 void trace_print(const struct trace_view *view);

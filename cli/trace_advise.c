@@ -82,40 +82,59 @@ static const struct argp argp = {
 	.args_doc = "SCENARIO|DIR",
 	.doc = "Searches paths, or UDP source ports, by which a scenario's flows lie more evenly on links (topo/advise.h), "
 	       "runs "
-	       "it both ways, and says what time of its jobs that regains. Of a run's folder the flows are those that were "
-	       "traced, with the ways that switches told.\v"
+	       "it both ways with its faults, and reports what time of its jobs that regains. Cables that faults take down "
+	       "are "
+	       "left out. Of a run's folder the flows are those that were traced, with the paths that switches reported.\v"
+	       "Exit code 0: the search is done; its last lines have the advice, or \"Nothing better found\". 1: a run "
+	       "failed. "
+	       "2: the input cannot be used.\n"
 	       "DIR/ecmp/SEED and DIR/PLACEMENT/SEED have the runs, with PLACEMENT what was changed; case.cfg there is the "
 	       "scenario with it, to be run or included.",
 };
 
+/* What was run both ways, faults included, decides: placements that do not end jobs earlier are no advice. */
 static void
-print(const struct ft_study *study)
+print_regained(const struct ft_study *study)
 {
 	const double before_us = study->of[FT_ECMP].job_ns[0] / 1e3, after_us = study->of[FT_STATIC].job_ns[0] / 1e3;
 	char path[PATH_MAX + 64];
 
+	ft_path(study, FT_STATIC, study->first, "case.cfg", path);
+	if (study->is_planned) {
+		printf("\nNothing was run: hosts have kernels of their own\n");
+	} else if (study->moved == 0 || after_us >= before_us) {
+		printf("\nNothing better found: all jobs took %.1f us", before_us);
+		if (study->moved != 0)
+			printf(", and would take %.1f us with the %u flows moved", after_us, study->moved);
+		putchar('\n');
+		return;
+	} else {
+		printf("\nAll jobs took %.1f us, and take %.1f us: %.1f us (%.1f %%) regained\n", before_us, after_us,
+		       before_us - after_us, 100 * (before_us - after_us) / before_us);
+	}
+	printf("rocelab run %s --seed %" PRIu64 "\n", path, study->first);
+}
+
+static void
+print(const struct ft_study *study)
+{
 	printf("%u flows%s, seed %" PRIu64 "; %u of them moved, in %u rounds\n\n", study->flows,
 	       study->traced != NULL ? " as they were traced" : "", study->first, study->moved, study->rounds);
 	if (study->astray != 0)
 		printf("%u more are left as they are: they have no way of their own to its end\n\n", study->astray);
+	if (study->cables_down != 0)
+		printf("Cables that faults take down: %u; no flow is placed on them\n\n", study->cables_down);
 	printf("%-18s %5s %6s  %15s  %15s\n%-18s %5s %6s  %7s %7s  %7s %7s\n", "links", "n", "ideal", "FIM (%)",
 	       "most flows", "", "", "", "before", "after", "before", "after");
 	for (uint32_t g = 0; g < FT_GROUPS; g++) {
 		const struct ft_group *group = &study->groups[g];
 
-		if (group->links != 0 && g != FT_SWITCHES)
+		if (group->links != 0)
 			printf("%-18s %5u %6.2f  %7.2f %7.2f  %7u %7u\n", group->name, group->links, group->ideal,
 			       group->percent[0], group->placed[0], group->most[FT_ECMP], group->most[FT_STATIC]);
 	}
-	if (study->broken != 0)
-		return;
-	ft_path(study, FT_STATIC, study->first, "case.cfg", path);
-	if (study->is_planned)
-		printf("\nNothing was run: hosts have kernels of their own\n");
-	else
-		printf("\nAll jobs took %.1f us, and take %.1f us: %.1f us (%.1f %%) regained\n", before_us, after_us,
-		       before_us - after_us, before_us > 0 ? 100 * (before_us - after_us) / before_us : 0);
-	printf("rocelab run %s --seed %" PRIu64 "\n", path, study->first);
+	if (study->broken == 0)
+		print_regained(study);
 }
 
 /* A run's folder is its configuration, and its verdict has what was traced. @return 0, or negative errno with err */

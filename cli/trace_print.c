@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a trace found, as text and as JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -46,24 +47,31 @@ print_path(const struct trace_view *view, const struct traced *traced)
 }
 
 static void
-print_fim(const char *name, const struct fim *fim)
+print_fim(const struct trace_view *view, const char *name, uint16_t group)
 {
-	printf("  %-24s %6u %10.2f %6u %6u %8.1f %%\n", name, fim->links, fim->ideal, fim->least, fim->most, fim->percent);
+	const struct fim fim = fim_fabric_metric(&view->load->fabric, group);
+	double expected = fim_fabric_expected(&view->load->fabric, group);
+
+	if (fim.links == 0 && group != FIM_SWITCHES)
+		return;
+	printf("  %-24s %6u %10.2f %6u %6u %8.1f %%", name, fim.links, fim.ideal, fim.least, fim.most, fim.percent);
+	if (isnan(expected))
+		printf(" %11s\n", "unknown");
+	else
+		printf(" %9.1f %%\n", expected);
 }
 
 static void
 print_layers(const struct trace_view *view)
 {
-	struct fim all = link_flows_all(view->links);
+	char name[FIM_LAYER_NAME];
 
-	printf("  %-24s %6s %10s %6s %6s %10s\n", "layer and direction", "links", "ideal", "least", "most", "FIM");
-	for (uint32_t g = 0; g < view->links->ngroups; g++) {
-		struct fim fim = link_flows_group(view->links, g);
-
-		if (fim.links != 0)
-			print_fim(view->links->names[g], &fim);
-	}
-	print_fim("all that switches load", &all);
+	printf("  %-24s %6s %10s %6s %6s %10s %11s\n", "layer and direction", "links", "ideal", "least", "most", "FIM",
+	       "by chance");
+	for (uint16_t g = 0; g < view->load->fabric.nlayers; g++)
+		print_fim(view, topo_load_name(view->load, g, name), g);
+	print_fim(view, "links of switches", FIM_SWITCHES);
+	print_fim(view, "all links", FIM_ALL);
 }
 
 struct loaded {
@@ -90,8 +98,9 @@ print_links(const struct trace_view *view)
 	char name[40];
 
 	for (uint32_t i = 0; loaded != NULL && i < topo->nports; i++)
-		if (view->links->of[i].ideal > 0)
-			loaded[count++] = (struct loaded){ i, view->links->of[i].flows - view->links->of[i].ideal };
+		if (view->load->fabric.links[i].ideal > 0)
+			loaded[count++] =
+				(struct loaded){ i, view->load->fabric.links[i].flows - view->load->fabric.links[i].ideal };
 	if (count != 0)
 		qsort(loaded, count, sizeof(*loaded), by_load);
 	if (!view->options->show_links && count > BUSIEST)
@@ -100,7 +109,7 @@ print_links(const struct trace_view *view)
 		printf("  %-16s %-16s %6s %10s\n", view->options->show_links ? "link from" : "busiest link from", "to",
 		       "flows", "ideal");
 	for (uint32_t i = 0; i < count; i++) {
-		const struct fim_link *link = &view->links->of[loaded[i].port];
+		const struct fim_link *link = &view->load->fabric.links[loaded[i].port];
 
 		printf("  %-16s %-16s %6u %10.2f\n", topo_port_name(topo, loaded[i].port, name),
 		       topo->nodes[topo->ports[loaded[i].port].peer].name, link->flows, link->ideal);
@@ -174,10 +183,14 @@ flow_json(const struct trace_view *view, const struct traced *traced)
 }
 
 static json_t *
-fim_json(const char *name, const struct fim *fim)
+fim_json(const struct trace_view *view, const char *name, uint16_t group)
 {
-	return json_pack("{s:s, s:i, s:f, s:i, s:i, s:f}", "layer", name, "links", fim->links, "ideal", fim->ideal, "least",
-			 fim->least, "most", fim->most, "fim_percent", fim->percent);
+	const struct fim fim = fim_fabric_metric(&view->load->fabric, group);
+	double expected = fim_fabric_expected(&view->load->fabric, group);
+
+	return json_pack("{s:s, s:i, s:f, s:i, s:i, s:f, s:o}", "layer", name, "links", fim.links, "ideal", fim.ideal,
+			 "least", fim.least, "most", fim.most, "fim_percent", fim.percent, "fim_by_chance_percent",
+			 isnan(expected) ? json_null() : json_real(expected));
 }
 
 static json_t *
@@ -185,17 +198,17 @@ links_json(const struct trace_view *view)
 {
 	const struct topo *topo = view->scenario->topo;
 	json_t *list = json_array();
-	char name[40];
+	char name[40], layer[FIM_LAYER_NAME];
 
 	for (uint32_t i = 0; i < topo->nports; i++) {
-		const struct fim_link *link = &view->links->of[i];
+		const struct fim_link *link = &view->load->fabric.links[i];
 
 		if (link->ideal > 0)
 			json_array_append_new(list,
 					      json_pack("{s:s, s:s, s:s, s:i, s:f}", "from", topo_port_name(topo, i, name),
 							"to", topo->nodes[topo->ports[i].peer].name, "layer",
-							view->links->names[link->group], "flows", link->flows, "ideal",
-							link->ideal));
+							topo_load_name(view->load, link->group, layer), "flows",
+							link->flows, "ideal", link->ideal));
 	}
 	return list;
 }
@@ -223,7 +236,7 @@ json_t *
 trace_json(const struct trace_view *view)
 {
 	const struct tracer_result *result = view->result;
-	struct fim all = link_flows_all(view->links);
+	char name[FIM_LAYER_NAME];
 	json_t *flows = json_array(), *silent = json_array(), *layers = json_array(), *json;
 
 	for (uint32_t f = 0; f < result->count; f++)
@@ -232,15 +245,13 @@ trace_json(const struct trace_view *view)
 		json_array_append_new(silent, json_pack("{s:s, s:s}", "device",
 							view->scenario->topo->nodes[result->silent[i].node].name, "why",
 							result->silent[i].why));
-	for (uint32_t g = 0; g < view->links->ngroups; g++) {
-		struct fim fim = link_flows_group(view->links, g);
-
-		if (fim.links != 0)
-			json_array_append_new(layers, fim_json(view->links->names[g], &fim));
-	}
-	json = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "scenario", view->scenario->name, "seed",
+	for (uint16_t g = 0; g < view->load->fabric.nlayers; g++)
+		if (fim_fabric_metric(&view->load->fabric, g).links != 0)
+			json_array_append_new(layers, fim_json(view, topo_load_name(view->load, g, name), g));
+	json = json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "scenario", view->scenario->name, "seed",
 			 (json_int_t)view->scenario->root.seed, "flows", flows, "links", links_json(view), "layers", layers,
-			 "all", fim_json("all that switches load", &all), "silent", silent);
+			 "switches", fim_json(view, "links of switches", FIM_SWITCHES), "all",
+			 fim_json(view, "all links", FIM_ALL), "silent", silent);
 	if (json != NULL && view->measured)
 		put_work(view, json);
 	if (json != NULL && view->options->parts != 0)

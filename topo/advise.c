@@ -30,7 +30,7 @@ struct search {
 static inline double
 cost_of(const struct search *s, uint32_t port)
 {
-	return s->weight[port] * (2.0 * s->load.links[port].flows + 1);
+	return s->weight[port] * (2.0 * s->load.fabric.links[port].flows + 1);
 }
 
 static double
@@ -47,6 +47,23 @@ static bool
 is_same(const struct route_path *a, const struct route_path *b)
 {
 	return a->hops == b->hops && memcmp(a->ports, b->ports, a->hops * sizeof(*a->ports)) == 0;
+}
+
+static bool
+is_usable(const struct search *s, const struct route_path *path)
+{
+	for (uint32_t i = 0; s->usable != NULL && i < path->hops; i++)
+		if (!s->usable[path->ports[i]])
+			return false;
+	return true;
+}
+
+/* What a flow has, if it may keep it. */
+static void
+begin_search(struct search *s, uint32_t f)
+{
+	s->best = s->advice->paths[f];
+	s->best_cost = is_usable(s, &s->best) ? cost_of_path(s, &s->best) + (s->sideways ? 2 * LESS : 0) : INFINITY;
 }
 
 /* Depth first over ports of equal cost. */
@@ -93,8 +110,7 @@ search_paths(struct search *s, uint32_t f)
 	s->steps = ADVISE_STEPS;
 	s->flow = &advice->flows[f];
 	s->way.hops = 0;
-	s->best = advice->paths[f];
-	s->best_cost = cost_of_path(s, &s->best) + (s->sideways ? 2 * LESS : 0);
+	begin_search(s, f);
 	search_from(s, s->flow->src_node, 0);
 	if (is_same(&s->best, &advice->paths[f]))
 		return false;
@@ -120,15 +136,6 @@ is_taken(const struct advice *advice, uint32_t f, uint16_t sport)
 }
 
 static bool
-is_usable(const struct search *s, const struct route_path *path)
-{
-	for (uint32_t i = 0; s->usable != NULL && i < path->hops; i++)
-		if (!s->usable[path->ports[i]])
-			return false;
-	return true;
-}
-
-static bool
 search_ports(struct search *s, uint32_t f)
 {
 	struct advice *advice = s->advice;
@@ -136,8 +143,7 @@ search_ports(struct search *s, uint32_t f)
 	uint32_t first = (uint32_t)((uint64_t)f * ADVISE_PORTS % (LAST_PORT - ADVISE_FIRST_PORT + 1));
 	bool found = false;
 
-	s->best = advice->paths[f];
-	s->best_cost = cost_of_path(s, &s->best) + (s->sideways ? 2 * LESS : 0);
+	begin_search(s, f);
 	for (uint32_t i = 0; i < ADVISE_PORTS; i++) {
 		double cost;
 
@@ -163,8 +169,8 @@ search_ports(struct search *s, uint32_t f)
 static bool
 is_even(struct search *s)
 {
-	for (uint16_t g = 0; g < s->load.ngroups; g++) {
-		const struct fim fim = topo_load_fim(&s->load, g);
+	for (uint16_t g = 0; g < s->load.fabric.nlayers; g++) {
+		const struct fim fim = fim_fabric_metric(&s->load.fabric, g);
 
 		if (fim.most > fim.least + 1)
 			return false;
@@ -229,7 +235,7 @@ advise(const struct routing *routing, const struct flow *flows, uint32_t count, 
 	};
 	s.weight = calloc(topo->nports + 1, sizeof(*s.weight));
 	if (advice->flows == NULL || advice->paths == NULL || advice->moved == NULL || s.weight == NULL || before == NULL ||
-	    topo_load_init(&s.load, topo) != 0)
+	    topo_load_init(&s.load, topo, s.usable) != 0 || topo_load_offer(&s.load, flows, NULL, count) != 0)
 		goto done;
 	for (uint32_t p = 0; p < topo->nports; p++)
 		fastest_bps = topo->ports[p].rate_bps > fastest_bps ? topo->ports[p].rate_bps : fastest_bps;

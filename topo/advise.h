@@ -34,8 +34,9 @@ struct advice {
 
 /* What was seen of a network, which need not be as its routing has it. */
 struct advise_seen {
-	const struct route_path *paths; /* [count] ways that flows have; of no hops: not known, the flow is left alone */
-	const bool *usable;             /* [topo->nports] links that other ways may take; NULL: all */
+	const struct route_path
+		*paths;     /* [count] that flows have; of no hops: unknown, the flow is left alone. NULL: routing's */
+	const bool *usable; /* [topo->nports] links that paths may take; flows on others are moved. NULL: all */
 };
 
 /*

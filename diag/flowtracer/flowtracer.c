@@ -215,7 +215,6 @@ flowtracer_destroy(void *section)
 	free(own->rounds);
 	free(own->paths);
 	free(own->hops);
-	free(own->tier);
 	free(own->layers);
 	free(own->links);
 	free(own->pairs);

@@ -3,73 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/fim.h"
+#include "common/fim_fabric.h"
 #include "diag/run/fill.h"
-
-#define TIER_NONE UINT8_MAX
-#define TIER_LAST 15 /* so many tiers are told apart: there are fewer layers than FIM_MAX_GROUPS */
-
-/* Breadth first, from all hosts at once. @param queue  [run->nnodes] scratch */
-static void
-find_tiers(struct flowtracer *own, const struct run *run, uint32_t *queue)
-{
-	uint32_t head = 0, tail = 0;
-
-	memset(own->tier, TIER_NONE, run->nnodes);
-	for (uint32_t i = 0; i < run->nnodes; i++) {
-		if (!run->nodes[i].host)
-			continue;
-		own->tier[i] = 0;
-		queue[tail++] = i;
-	}
-	while (head < tail) {
-		const struct run_node *node = &run->nodes[queue[head]];
-		uint8_t next = own->tier[queue[head++]];
-
-		next += next < TIER_LAST;
-		for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++) {
-			uint32_t peer = run->ports[p].peer_node;
-
-			if (peer == RUN_NONE || own->tier[peer] != TIER_NONE)
-				continue;
-			own->tier[peer] = next;
-			own->tiers = next;
-			queue[tail++] = peer;
-		}
-	}
-}
-
-/* @return the layer's index; of a new one, it is made. own->layers has room for every pair of neighbouring tiers */
-static uint32_t
-layer_of(struct flowtracer *own, const struct run *run, uint32_t port)
-{
-	uint8_t from = own->tier[run->ports[port].node], to = own->tier[run->ports[port].peer_node];
-	uint32_t at = own->nlayers;
-
-	for (uint32_t i = 0; i < own->nlayers; i++)
-		if (own->layers[i].from == from && own->layers[i].to == to)
-			return i;
-	if (at == FIM_MAX_GROUPS)
-		return at - 1;
-	own->layers[own->nlayers++] = (struct flowtracer_layer){ .from = from, .to = to };
-	return at;
-}
-
-/* As a packet meets them: up, then down. */
-static int
-cmp_layer(const void *pa, const void *pb)
-{
-	const struct flowtracer_layer *a = pa, *b = pb;
-	bool a_down = a->to < a->from, b_down = b->to < b->from;
-
-	if (a_down != b_down)
-		return a_down ? 1 : -1;
-	if (a->from != b->from)
-		return (a->from < b->from) != a_down ? -1 : 1;
-	return a->to < b->to ? -1 : a->to > b->to;
-}
 
 static bool
 is_shown(const struct flowtracer *own, const struct flowtracer_path *path)
@@ -77,105 +13,139 @@ is_shown(const struct flowtracer *own, const struct flowtracer_path *path)
 	return path->round == own->shown;
 }
 
-/* Where flows had a choice, all of what they could have taken is of one layer, or of several. */
-static void
-mark_chosen(struct flowtracer *own, const struct run *run)
+static int
+fill(struct fim_fabric *fabric, const struct run *run)
 {
-	for (uint32_t i = 0; i < own->npaths; i++) {
-		const struct flowtracer_path *path = &own->paths[i];
-
-		for (uint32_t h = path->first; is_shown(own, path) && h < path->first + path->nhops; h++) {
-			const struct flowtracer_hop *hop = &own->hops[h];
-
-			if (hop->port != RUN_NONE && run->ports[hop->port].peer_node != RUN_NONE &&
-			    flowtracer_count(&hop->set) > 1)
-				own->layers[layer_of(own, run, hop->port)].chosen = true;
-		}
-	}
-}
-
-/* @param count  [run->nports] set to flows on each, UINT32_MAX: no flow could take it */
-static void
-count_flows(struct flowtracer *own, const struct run *run, uint32_t *count)
-{
-	memset(count, 0xff, run->nports * sizeof(*count));
-	for (uint32_t i = 0; i < own->npaths; i++) {
-		const struct flowtracer_path *path = &own->paths[i];
-
-		own->sprayed += is_shown(own, path) && path->result == REC_TRACE_SPRAYED;
-		for (uint32_t h = path->first; is_shown(own, path) && h < path->first + path->nhops; h++) {
-			const struct flowtracer_hop *hop = &own->hops[h];
-			const struct run_node *node = &run->nodes[hop->node];
-
-			for (uint32_t p = 0; p < node->nports; p++)
-				if (flowtracer_has(&hop->set, p) && count[node->first_port + p] == UINT32_MAX)
-					count[node->first_port + p] = 0;
-			if (hop->port != RUN_NONE)
-				count[hop->port] = count[hop->port] == UINT32_MAX ? 1 : count[hop->port] + 1;
-		}
-	}
-}
-
-static void
-fill(struct flowtracer *own, const struct run *run, const uint32_t *count, struct fim_link *fim)
-{
+	if (fim_fabric_init(fabric, run->nnodes, run->nports) != 0)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < run->nnodes; n++)
+		fabric->nodes[n] = (struct fim_node){ run->nodes[n].first_port, run->nodes[n].nports, run->nodes[n].host };
 	for (uint32_t p = 0; p < run->nports; p++)
-		if (count[p] != UINT32_MAX && run->ports[p].peer_node != RUN_NONE)
-			layer_of(own, run, p);
-	qsort(own->layers, own->nlayers, sizeof(*own->layers), cmp_layer);
-	for (uint32_t p = 0; p < run->nports; p++) {
-		struct flowtracer_link *link = &own->links[own->nlinks];
-
-		if (count[p] == UINT32_MAX || run->ports[p].peer_node == RUN_NONE)
-			continue;
-		*link = (struct flowtracer_link){ .port = p, .layer = layer_of(own, run, p), .flows = count[p] };
-		own->layers[link->layer].flows += count[p];
-		fim[own->nlinks++] = (struct fim_link){ .group = (uint16_t)link->layer,
-							.flows = count[p],
-							.rate_bps = run->ports[p].rate_bps };
-	}
+		fabric->ports[p] = (struct fim_port){ .node = run->ports[p].node,
+						      .peer = run->ports[p].peer_node,
+						      .peer_port = run->ports[p].peer_port,
+						      .rate_bps = run->ports[p].rate_bps };
+	return fim_fabric_layers(fabric);
 }
 
-static void
-measure(struct flowtracer *own, struct fim_link *fim)
+/* The ports of a host that answer to an address; all, if none does. */
+static struct fim_ports
+ports_of(const struct run *run, uint32_t node, uint32_t ip)
 {
-	fim_even(fim, own->nlinks);
-	for (uint32_t i = 0; i < own->nlinks; i++)
-		own->links[i].ideal = fim[i].ideal;
-	for (uint32_t i = 0; i < own->nlayers; i++) {
-		struct flowtracer_layer *layer = &own->layers[i];
-		struct fim one = fim_of(fim, own->nlinks, (uint16_t)i);
+	struct fim_ports ports = { { 0 } }, all = { { 0 } };
 
-		layer->links = one.links;
-		layer->least = one.least;
-		layer->most = one.most;
-		layer->ideal = one.ideal;
-		layer->fim = one.percent;
-		layer->expected = layer->chosen ? fim_expected(layer->flows, layer->links) : 0;
+	for (uint32_t i = 0; i < run->nodes[node].nports && i < FIM_MAX_PORTS; i++) {
+		all.of[i / 64] |= UINT64_C(1) << i % 64;
+		if (run->ports[run->nodes[node].first_port + i].ip == ip)
+			ports.of[i / 64] |= UINT64_C(1) << i % 64;
 	}
-	own->fim = fim_of(fim, own->nlinks, FIM_ALL).percent;
+	return (ports.of[0] | ports.of[1]) != 0 ? ports : all;
+}
+
+/* What flows of a path could have done; where a switch reported ports of equal cost, they count, and not its cables. */
+static bool
+list_path(const struct flowtracer *own, const struct run *run, const struct flowtracer_path *path, struct fim_flow *flow,
+	  struct fim_set *sets, uint32_t *nsets)
+{
+	const struct flowtracer_hop *hops = &own->hops[path->first];
+	const struct run_flow *of = &run->flows[path->flow];
+	uint32_t known = 0;
+
+	for (uint32_t h = 0; h < path->nhops; h++)
+		known += hops[h].port != RUN_NONE;
+	if (known == 0 || of->dst == RUN_NONE || hops[0].port == RUN_NONE)
+		return false;
+	*flow = (struct fim_flow){ .src = hops[0].node,
+				   .dst = of->dst,
+				   .from = { { hops[0].set.ports[0], hops[0].set.ports[1] } },
+				   .to = ports_of(run, of->dst, of->tuple.dst_ip),
+				   .hops = path->result == REC_TRACE_EGRESS ? FIM_MAX_HOPS : known };
+	for (uint32_t h = 1; h < path->nhops; h++)
+		if (flowtracer_count(&hops[h].set) != 0)
+			sets[(*nsets)++] = (struct fim_set){ hops[h].node,
+							     of->dst,
+							     { { hops[h].set.ports[0], hops[h].set.ports[1] } } };
+	return true;
+}
+
+static int
+offer(struct flowtracer *own, const struct run *run, struct fim_fabric *fabric, struct err *err)
+{
+	struct fim_flow *flows = run_alloc(own->npaths, sizeof(*flows), err);
+	struct fim_set *sets = run_alloc(own->nhops, sizeof(*sets), err);
+	uint32_t count = 0, nsets = 0;
+	int rc = flows != NULL && sets != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; rc == 0 && i < own->npaths; i++) {
+		const struct flowtracer_path *path = &own->paths[i];
+
+		if (!is_shown(own, path))
+			continue;
+		own->sprayed += path->result == REC_TRACE_SPRAYED;
+		count += list_path(own, run, path, &flows[count], sets, &nsets);
+		for (uint32_t h = path->first; h < path->first + path->nhops; h++)
+			if (own->hops[h].port != RUN_NONE)
+				fabric->links[own->hops[h].port].flows++;
+	}
+	if (rc == 0)
+		rc = fim_fabric_offer(fabric, flows, count, sets, nsets);
+	free(flows);
+	free(sets);
+	return rc;
+}
+
+/* Layers that flows cross, and links of theirs. */
+static void
+measure(struct flowtracer *own, const struct run *run, struct fim_fabric *fabric)
+{
+	const struct fim switches = fim_fabric_metric(fabric, FIM_SWITCHES), all = fim_fabric_metric(fabric, FIM_ALL);
+	uint32_t layer_of[FIM_MAX_GROUPS];
+
+	own->fim = switches.percent;
+	own->expected = fim_fabric_expected(fabric, FIM_SWITCHES);
+	own->fim_all = all.percent;
+	own->expected_all = fim_fabric_expected(fabric, FIM_ALL);
+	own->most_tier = fabric->most_tier;
+	for (uint16_t g = 0; g < fabric->nlayers; g++) {
+		const struct fim one = fim_fabric_metric(fabric, g);
+
+		layer_of[g] = own->nlayers;
+		if (one.links == 0)
+			continue;
+		own->layers[own->nlayers++] = (struct flowtracer_layer){ .tiers = fabric->layers[g],
+									 .links = one.links,
+									 .least = one.least,
+									 .most = one.most,
+									 .ideal = one.ideal,
+									 .fim = one.percent,
+									 .expected = fim_fabric_expected(fabric, g) };
+	}
+	for (uint32_t p = 0; p < run->nports; p++) {
+		const struct fim_link *link = &fabric->links[p];
+
+		if (link->ideal <= 0)
+			continue;
+		own->links[own->nlinks++] = (struct flowtracer_link){ p, layer_of[link->group], link->flows, link->ideal };
+		own->layers[layer_of[link->group]].flows += link->flows;
+	}
 }
 
 int
 flowtracer_links(struct flowtracer *own, const struct run *run, struct err *err)
 {
-	uint32_t *count = run_alloc((size_t)run->nports + run->nnodes, sizeof(*count), err);
-	struct fim_link *fim = run_alloc(run->nports, sizeof(*fim), err);
-	int rc = 0;
+	struct fim_fabric fabric;
+	int rc = fill(&fabric, run);
 
-	own->tier = run_alloc(run->nnodes, sizeof(*own->tier), err);
 	own->links = run_alloc(run->nports, sizeof(*own->links), err);
 	own->layers = run_alloc(FIM_MAX_GROUPS, sizeof(*own->layers), err);
-	if (count == NULL || fim == NULL || own->tier == NULL || own->links == NULL || own->layers == NULL)
+	if (own->links == NULL || own->layers == NULL)
 		rc = -ENOMEM;
-	if (rc == 0) {
-		find_tiers(own, run, count);
-		count_flows(own, run, count);
-		fill(own, run, count, fim);
-		mark_chosen(own, run);
-		measure(own, fim);
-	}
-	free(count);
-	free(fim);
+	if (rc == 0)
+		rc = offer(own, run, &fabric, err);
+	if (rc == 0)
+		measure(own, run, &fabric);
+	else
+		err_set(err, rc, "out of memory for links");
+	fim_fabric_fini(&fabric);
 	return rc;
 }

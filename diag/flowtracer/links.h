@@ -4,5 +4,5 @@
 
 #include "diag/flowtracer/section.h"
 
-/* Of the round that is shown: sets tier, layers, links and fim. @return 0 or -ENOMEM with err */
+/* Of the round that is shown: sets layers, links, and the metric over all. @return 0 or -ENOMEM with err */
 int flowtracer_links(struct flowtracer *own, const struct run *run, struct err *err);

@@ -7,18 +7,13 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "diag/flowtracer/events.h"
 #include "diag/flowtracer/paths.h"
 #include "diag/run/fill.h"
 
-#define MOST_HOPS 16 /* of a way, from its source on, so many are judged */
-
-/* A flow is under way from here on, or no more. */
-struct event {
-	uint64_t time_ps;
-	uint32_t flow;
-	uint32_t judged; /* its step, RUN_NONE: not judged */
-	bool ends;
-};
+#define MOST_HOPS 16     /* of a path, from its source on, so many are judged */
+#define AT_NIC MOST_HOPS /* in place of a hop: what a flow lost as others of its NIC were held */
+#define PLACES (AT_NIC + 1u)
 
 /* A flow under way, among those of its NIC. */
 struct under_way {
@@ -30,76 +25,32 @@ struct under_way {
 /* When a hop's link had most to carry for its rate. */
 struct worst {
 	double load;
-	uint32_t other, most, least; /* as in struct flowtracer_judged */
+	uint32_t port, other, most, least; /* as in struct flowtracer_judged */
+};
+
+/* Of the flows that leave by a NIC now, the one that loses most of its time. */
+struct held {
+	double share;
+	struct worst worst;
 };
 
 struct sweep {
 	const struct flowtracer *own;
 	const struct run *run;
 	struct flowtracer_judged *judged;
-	struct event *events;
+	struct spell_event *events;
 	uint32_t nevents;
-	struct under_way *flows;          /* [run->nflows] */
-	uint32_t *first, *of_nic, *on;    /* [run->nports] of a NIC: first flow, how many; of a link: how many */
-	double *load_bps;                 /* [run->nports] behind the first hop */
-	double (*cost_ps)[MOST_HOPS];     /* [judged] by hop */
-	double *even_bits;                /* [judged] that it could have sent meanwhile, with even shares everywhere */
-	struct worst (*worst)[MOST_HOPS]; /* [judged] the same */
-	uint32_t *now;                    /* judged that are under way */
+	struct under_way *flows;       /* [run->nflows] */
+	uint32_t *first, *of_nic, *on; /* [run->nports] of a NIC: first flow, how many; of a link: how many */
+	double *load_bps;              /* [run->nports] behind the first hop */
+	double (*cost_ps)[PLACES];     /* [judged] by hop, and at the NIC */
+	double *even_bits;             /* [judged] that it could have sent meanwhile, with even shares everywhere */
+	struct worst (*worst)[PLACES]; /* [judged] the same */
+	struct held *held;             /* [run->nports] of NICs; zero between intervals */
+	double *own_share;             /* [judged] that a step loses on its own links now */
+	uint32_t *now;                 /* judged that are under way */
 	uint32_t nnow;
 };
-
-static int
-cmp_event(const void *pa, const void *pb)
-{
-	const struct event *a = pa, *b = pb;
-
-	if (a->time_ps != b->time_ps)
-		return a->time_ps < b->time_ps ? -1 : 1;
-	if (a->ends != b->ends)
-		return a->ends ? -1 : 1;
-	if (a->flow != b->flow)
-		return a->flow < b->flow ? -1 : 1;
-	return a->judged < b->judged ? -1 : a->judged > b->judged;
-}
-
-static void
-put_event(struct sweep *s, uint32_t flow, uint64_t from_ps, uint64_t to_ps, uint32_t judged)
-{
-	if (to_ps <= from_ps)
-		return;
-	s->events[s->nevents++] = (struct event){ from_ps, flow, judged, false };
-	s->events[s->nevents++] = (struct event){ to_ps, flow, judged, true };
-}
-
-/* Flows that are of no step are under way all the time, if they sent anything. @param stepped  [run->nflows] scratch, zeroed */
-static void
-list_events(struct sweep *s, uint32_t count, bool *stepped)
-{
-	const struct run *run = s->run;
-	uint32_t next = 0;
-
-	for (uint32_t i = 0; i < run->nsteps; i++) {
-		const struct run_step *step = &run->steps[i];
-		bool judged;
-
-		while (next < count && s->judged[next].step < i)
-			next++;
-		judged = next < count && s->judged[next].step == i;
-		if (step->flow == RUN_NONE || !step->started || flowtracer_path_of(s->own, step->flow, 0) == NULL)
-			continue;
-		stepped[step->flow] = true;
-		put_event(s, step->flow, step->start_ps, step->end_ps, judged ? next : RUN_NONE);
-	}
-	for (uint32_t i = 0; i < s->own->npaths; i++) {
-		const struct flowtracer_path *path = &s->own->paths[i];
-		bool last = i + 1 == s->own->npaths || s->own->paths[i + 1].flow != path->flow;
-
-		if (last && !stepped[path->flow] && path->messages != 0)
-			put_event(s, path->flow, 0, run->end_ps, RUN_NONE);
-	}
-	qsort(s->events, s->nevents, sizeof(*s->events), cmp_event);
-}
 
 /* Of all flows that leave by a NIC: what they bring to the links behind it. @param sign  1: comes, -1: goes */
 static void
@@ -218,11 +169,33 @@ loads_of(const struct sweep *s, const struct flowtracer_hop *hop, bool first)
 	return loads;
 }
 
+static const struct flowtracer_path *
+path_now(const struct sweep *s, uint32_t judged)
+{
+	return s->flows[s->run->steps[s->judged[judged].step].flow].path;
+}
+
+/* A step loses a share of this time at a hop. */
+static void
+lose(struct sweep *s, uint32_t judged, uint32_t h, double share, double ps, const struct worst *worst)
+{
+	struct held *held = &s->held[s->own->hops[path_now(s, judged)->first].port];
+
+	s->cost_ps[judged][h] += ps * share;
+	if (worst->load > s->worst[judged][h].load)
+		s->worst[judged][h] = *worst;
+	s->own_share[judged] = fmax(s->own_share[judged], share);
+	if (share > held->share)
+		*held = (struct held){ share, *worst };
+}
+
 static void
 judge(struct sweep *s, uint32_t judged, double ps)
 {
-	const struct flowtracer_path *path = s->flows[s->run->steps[s->judged[judged].step].flow].path;
+	const struct flowtracer_path *path = path_now(s, judged);
 	double even_bps = INFINITY;
+
+	s->own_share[judged] = 0;
 
 	for (uint32_t h = 0; path != NULL && h < path->nhops && h < MOST_HOPS; h++) {
 		const struct flowtracer_hop *hop = &s->own->hops[path->first + h];
@@ -234,24 +207,55 @@ judge(struct sweep *s, uint32_t judged, double ps)
 		even_bps = fmin(even_bps, loads.even_bps);
 		if (loads.other == RUN_NONE || loads.link <= fmax(1, loads.set))
 			continue;
-		s->cost_ps[judged][h] += ps * (1 - fmax(1, loads.set) / loads.link);
-		if (loads.link > s->worst[judged][h].load)
-			s->worst[judged][h] =
-				(struct worst){ loads.link, loads.other, s->on[hop->port], s->on[loads.other] };
+		lose(s, judged, h, 1 - fmax(1, loads.set) / loads.link, ps,
+		     &(struct worst){ loads.link, hop->port, loads.other, s->on[hop->port], s->on[loads.other] });
 	}
 	if (isfinite(even_bps))
 		s->even_bits[judged] += even_bps * ps / 1e12;
+}
+
+/*
+ * A NIC sends its flows in turn, and a pause holds all of a class: while one of them loses time on a link, the others of the NIC
+ * lose as much of theirs. conclude() bounds that by how much longer they took.
+ */
+static void
+judge_nic(struct sweep *s, uint32_t judged, double ps)
+{
+	const struct flowtracer_path *path = path_now(s, judged);
+	const struct held *held = path != NULL ? &s->held[s->own->hops[path->first].port] : NULL;
+
+	if (held == NULL || held->share <= s->own_share[judged])
+		return;
+	s->cost_ps[judged][AT_NIC] += ps * (held->share - s->own_share[judged]);
+	if (held->worst.load > s->worst[judged][AT_NIC].load)
+		s->worst[judged][AT_NIC] = held->worst;
+}
+
+/* All steps under way, for so long. */
+static void
+judge_interval(struct sweep *s, double ps)
+{
+	for (uint32_t k = 0; k < s->nnow; k++)
+		judge(s, s->now[k], ps);
+	for (uint32_t k = 0; k < s->nnow; k++)
+		judge_nic(s, s->now[k], ps);
+	for (uint32_t k = 0; k < s->nnow; k++) {
+		const struct flowtracer_path *path = path_now(s, s->now[k]);
+
+		if (path != NULL)
+			s->held[s->own->hops[path->first].port].share = 0;
+	}
 }
 
 static void
 go_through(struct sweep *s)
 {
 	for (uint32_t i = 0; i < s->nevents; i++) {
-		const struct event *event = &s->events[i];
+		const struct spell_event *event = &s->events[i];
 		double ps = i != 0 ? (double)(event->time_ps - s->events[i - 1].time_ps) : 0;
 
-		for (uint32_t k = 0; ps > 0 && k < s->nnow; k++)
-			judge(s, s->now[k], ps);
+		if (ps > 0)
+			judge_interval(s, ps);
 		if (!event->ends) {
 			begin_flow(s, event->flow, event->time_ps);
 			if (event->judged != RUN_NONE)
@@ -285,21 +289,28 @@ most_ps(const struct run *run, const struct flowtracer_path *path, const struct 
 	return fmax(0, (double)(step->end_ps - step->start_ps) - least_ps - (double)step->base_rtt_ps);
 }
 
+/* A step took so much longer than with even shares on all links. */
+static double
+longer_ps(const struct sweep *s, uint32_t judged)
+{
+	const struct run_step *step = &s->run->steps[s->judged[judged].step];
+	double took_ps = (double)(step->end_ps - step->start_ps);
+
+	return s->even_bits[judged] > 0 ? took_ps * (1 - fmin(1, wire_bits(s->run, step) / s->even_bits[judged])) : 0;
+}
+
 /*
- * What a step lost on all links of its way together: not more than the sum, as they delay it at the same time, nor more than what
+ * What a step lost on all links of its path together: not more than the sum, as they delay it at the same time, nor more than what
  * it would not have needed with even shares everywhere.
  */
 static double
 all_ps(const struct sweep *s, uint32_t judged, double limit_ps)
 {
-	const struct run_step *step = &s->run->steps[s->judged[judged].step];
-	double took_ps = (double)(step->end_ps - step->start_ps), sum_ps = 0, even_ps = took_ps;
+	double sum_ps = 0;
 
-	for (uint32_t h = 0; h < MOST_HOPS; h++)
+	for (uint32_t h = 0; h < PLACES; h++)
 		sum_ps += s->cost_ps[judged][h];
-	if (s->even_bits[judged] > 0)
-		even_ps = took_ps * fmin(1, wire_bits(s->run, step) / s->even_bits[judged]);
-	return fmax(s->judged[judged].cost_ps, fmin(limit_ps, fmin(sum_ps, took_ps - even_ps)));
+	return fmax(s->judged[judged].cost_ps, fmin(limit_ps, fmin(sum_ps, longer_ps(s, judged))));
 }
 
 static void
@@ -309,21 +320,24 @@ conclude(const struct sweep *s, uint32_t count)
 		struct flowtracer_judged *judged = &s->judged[i];
 		const struct run_step *step = &s->run->steps[judged->step];
 		const struct flowtracer_path *path = flowtracer_path_of(s->own, step->flow, step->start_ps);
+		const struct worst *worst;
 		uint32_t best = 0;
 
-		for (uint32_t h = 1; h < MOST_HOPS; h++)
+		s->cost_ps[i][AT_NIC] = fmin(s->cost_ps[i][AT_NIC], longer_ps(s, i));
+		for (uint32_t h = 1; h < PLACES; h++)
 			best = s->cost_ps[i][h] > s->cost_ps[i][best] ? h : best;
 		judged->port = RUN_NONE;
-		if (path == NULL || best >= path->nhops || s->cost_ps[i][best] <= 0)
+		if (path == NULL || s->cost_ps[i][best] <= 0)
 			continue;
-		judged->port = s->own->hops[path->first + best].port;
-		judged->other = s->worst[i][best].other;
-		judged->most = s->worst[i][best].most;
-		judged->least = s->worst[i][best].least;
+		worst = &s->worst[i][best];
 		judged->cost_ps = fmin(s->cost_ps[i][best], most_ps(s->run, path, s->own->hops, step));
 		judged->all_ps = all_ps(s, i, most_ps(s->run, path, s->own->hops, step));
 		if (judged->cost_ps <= 0) /* it was as fast as it could be, whatever was on its links */
-			judged->port = RUN_NONE;
+			continue;
+		judged->port = worst->port;
+		judged->other = worst->other;
+		judged->most = worst->most;
+		judged->least = worst->least;
 	}
 }
 
@@ -331,12 +345,12 @@ int
 flowtracer_load(const struct flowtracer *own, const struct run *run, struct flowtracer_judged *judged, uint32_t count,
 		struct err *err)
 {
-	bool *stepped = run_alloc(run->nflows, sizeof(*stepped), err);
+	uint32_t nevents = 0;
 	struct sweep s = {
 		.own = own,
 		.run = run,
 		.judged = judged,
-		.events = run_alloc(2 * ((size_t)run->nsteps + own->npaths), sizeof(*s.events), err),
+		.events = flowtracer_events(own, run, judged, count, &nevents, err),
 		.flows = run_alloc(run->nflows, sizeof(*s.flows), err),
 		.first = run_alloc(run->nports, sizeof(*s.first), err),
 		.of_nic = run_alloc(run->nports, sizeof(*s.of_nic), err),
@@ -345,19 +359,20 @@ flowtracer_load(const struct flowtracer *own, const struct run *run, struct flow
 		.cost_ps = run_alloc(count, sizeof(*s.cost_ps), err),
 		.worst = run_alloc(count, sizeof(*s.worst), err),
 		.even_bits = run_alloc(count, sizeof(*s.even_bits), err),
+		.held = run_alloc(run->nports, sizeof(*s.held), err),
+		.own_share = run_alloc(count, sizeof(*s.own_share), err),
 		.now = run_alloc(count, sizeof(*s.now), err),
 	};
-	bool whole = stepped != NULL && s.events != NULL && s.flows != NULL && s.first != NULL && s.of_nic != NULL &&
-		     s.on != NULL && s.load_bps != NULL && s.cost_ps != NULL && s.worst != NULL && s.even_bits != NULL &&
-		     s.now != NULL;
+	bool whole = s.events != NULL && s.flows != NULL && s.first != NULL && s.of_nic != NULL && s.on != NULL &&
+		     s.load_bps != NULL && s.cost_ps != NULL && s.worst != NULL && s.even_bits != NULL && s.held != NULL &&
+		     s.own_share != NULL && s.now != NULL;
 
 	if (whole) {
 		memset(s.first, 0xff, run->nports * sizeof(*s.first));
-		list_events(&s, count, stepped);
+		s.nevents = nevents;
 		go_through(&s);
 		conclude(&s, count);
 	}
-	free(stepped);
 	free(s.events);
 	free(s.flows);
 	free(s.first);
@@ -367,6 +382,8 @@ flowtracer_load(const struct flowtracer *own, const struct run *run, struct flow
 	free(s.cost_ps);
 	free(s.worst);
 	free(s.even_bits);
+	free(s.held);
+	free(s.own_share);
 	free(s.now);
 	return whole ? 0 : -ENOMEM;
 }

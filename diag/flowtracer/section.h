@@ -2,6 +2,8 @@
 /* What FlowTracer makes of a run: the ways of its flows, how evenly links carry them, and where they collide. */
 #pragma once
 
+#include "common/fim_fabric.h"
+#include "common/pair_rate.h"
 #include "common/wire/record_paths.h"
 #include "diag/verdict.h"
 
@@ -36,28 +38,21 @@ struct flowtracer_round {
 	bool complete;
 };
 
-/* Links in one direction between nodes of two tiers, as from leaves to spines; hosts are of tier 0. */
+/* A layer of links (common/fim_fabric.h) that flows cross. */
 struct flowtracer_layer {
-	uint8_t from, to;
-	uint32_t links;       /* that flows take, or could have taken */
+	struct fim_layer tiers;
+	uint32_t links;       /* available */
 	uint32_t flows;       /* on all of them */
 	uint32_t least, most; /* on one of them */
 	double ideal;         /* of a link, on average */
-	bool chosen;          /* some flow had a choice among its links */
-	double fim, expected; /* Eq. 1, percent; what independent, uniform choices among its links give on average */
+	double fim, expected; /* Eq. 1, percent; its expectation by uniform and independent choices, NAN: unknown */
 };
 
-/* A link, in one direction, that flows take, or could have taken. In the order of run.ports. */
+/* A link, in one direction, that is available. In the order of run.ports. */
 struct flowtracer_link {
 	uint32_t port, layer; /* indices into run.ports, layers */
 	uint32_t flows;
-	double ideal; /* if all links of the layer carried flows by their rates */
-};
-
-/* What hosts sent to each other, of flows that were traced and whose steps are known. */
-struct flowtracer_pair {
-	uint32_t src, dst, flows;
-	uint64_t bytes, active_ps; /* some step of theirs was under way for so long */
+	double ideal;
 };
 
 /* A link on which flows met while others of equal cost had room. The same index as its finding. */
@@ -85,15 +80,15 @@ struct flowtracer {
 	uint32_t npaths;
 	struct flowtracer_hop *hops; /* [nhops] */
 	uint32_t nhops;
-	uint8_t *tier; /* [run.nnodes] distance from the nearest host; 0: a host */
-	uint8_t tiers; /* the most */
+	uint8_t most_tier;
 	struct flowtracer_layer *layers;
 	uint32_t nlayers;
 	struct flowtracer_link *links;
 	uint32_t nlinks;
-	double fim;       /* Eq. 1 over all links, percent */
-	uint32_t sprayed; /* flows that no link is counted for from where each packet has its own */
-	struct flowtracer_pair *pairs;
+	double fim, expected;         /* Eq. 1 over links that switches load, percent; its expectation */
+	double fim_all, expected_all; /* the same over all links */
+	uint32_t sprayed;             /* flows that no link is counted for from where each packet has its own */
+	struct pair_rate *pairs;      /* of flows that were traced and whose steps are known */
 	uint32_t npairs;
 	struct flowtracer_collision *collisions; /* what costs jobs something by itself first, then by what steps lost */
 	uint32_t ncollisions;

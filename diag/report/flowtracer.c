@@ -2,6 +2,7 @@
 #include "diag/report/flowtracer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,30 +45,6 @@ flow_name(const struct verdict *v, uint32_t flow)
 	return flow < v->run.nflows ? v->run.flows[flow].name : "?";
 }
 
-/* Tiers as people call them: of one or two leaves and spines, of three a core above aggregations. */
-static const char *
-tier_name(uint8_t tier, uint8_t tiers)
-{
-	static const char *const two[] = { "host", "leaf", "spine" }, *const three[] = { "host", "leaf", "aggregation",
-											 "core" };
-
-	if (tiers <= 2 && tier < ARRAY_LEN(two))
-		return two[tier];
-	return tiers == 3 && tier < ARRAY_LEN(three) ? three[tier] : NULL;
-}
-
-char *
-flowtracer_layer(const struct flowtracer *own, const struct flowtracer_layer *layer, char *buf)
-{
-	const char *from = tier_name(layer->from, own->tiers), *to = tier_name(layer->to, own->tiers);
-
-	if (from != NULL && to != NULL)
-		snprintf(buf, FLOWTRACER_LAYER, "%s to %s", from, to);
-	else
-		snprintf(buf, FLOWTRACER_LAYER, "tier %u to tier %u", layer->from, layer->to);
-	return buf;
-}
-
 /* ---- flowtracer.csv ---- */
 
 static int
@@ -93,6 +70,29 @@ write_paths(const struct verdict *v, FILE *to)
 
 /* ---- report.txt ---- */
 
+/* "38.5 %", or "unknown". @return buf */
+static char *
+percent_text(double percent, char buf[24])
+{
+	if (isnan(percent))
+		snprintf(buf, 24, "unknown");
+	else
+		snprintf(buf, 24, "%.1f %%", percent);
+	return buf;
+}
+
+static void
+say_metric(const struct flowtracer *own, char line[FACTS_TEXT])
+{
+	char expected[24], expected_all[24];
+
+	fmt_append(line, FACTS_TEXT,
+		   " Flow imbalance (FIM, Eq. 1) of links that switches load: %.1f %% (by chance %s); of all %u links: "
+		   "%.1f %% (%s).",
+		   own->fim, percent_text(own->expected, expected), own->nlinks, own->fim_all,
+		   percent_text(own->expected_all, expected_all));
+}
+
 static void
 say_round(const struct text *text, const struct flowtracer *own)
 {
@@ -116,8 +116,7 @@ say_round(const struct text *text, const struct flowtracer *own)
 			fmt_append(line, sizeof(line), " This was round %u of %u.", own->shown + 1, own->nrounds);
 	}
 	if (own->nlinks != 0)
-		fmt_append(line, sizeof(line), " Flow imbalance (FIM, Eq. 1) of all %u links: %.1f %%.", own->nlinks,
-			   own->fim);
+		say_metric(own, line);
 	if (own->sprayed != 0)
 		fmt_append(
 			line, sizeof(line),
@@ -138,7 +137,7 @@ show_layers(const struct text *text, const struct flowtracer *own)
 
 	for (uint32_t i = 0; i < own->nlayers && rc == 0; i++) {
 		const struct flowtracer_layer *l = &own->layers[i];
-		char name[FLOWTRACER_LAYER], cell[7][24];
+		char name[FIM_LAYER_NAME], cell[7][24];
 
 		snprintf(cell[0], sizeof(cell[0]), "%u", l->links);
 		snprintf(cell[1], sizeof(cell[1]), "%u", l->flows);
@@ -146,11 +145,9 @@ show_layers(const struct text *text, const struct flowtracer *own)
 		snprintf(cell[3], sizeof(cell[3]), "%u", l->least);
 		snprintf(cell[4], sizeof(cell[4]), "%u", l->most);
 		snprintf(cell[5], sizeof(cell[5]), "%.1f %%", l->fim);
-		cell[6][0] = '\0';
-		if (l->chosen)
-			snprintf(cell[6], sizeof(cell[6]), "%.1f %%", l->expected);
-		rc = table_row(table, flowtracer_layer(own, l, name), cell[0], cell[1], cell[2], cell[3], cell[4], cell[5],
-			       cell[6], NULL);
+		percent_text(l->expected, cell[6]);
+		rc = table_row(table, fim_layer_name(&l->tiers, own->most_tier, name), cell[0], cell[1], cell[2], cell[3],
+			       cell[4], cell[5], cell[6], NULL);
 	}
 	if (rc == 0 && own->nlayers != 0)
 		rc = table_print(table, text->to);
@@ -200,8 +197,7 @@ say_cost(const struct text *text, const struct flowtracer *own)
 static int
 cmp_rate(const void *pa, const void *pb)
 {
-	double a = flowtracer_bps(*(const struct flowtracer_pair *const *)pa),
-	       b = flowtracer_bps(*(const struct flowtracer_pair *const *)pb);
+	double a = (*(const struct pair_rate *const *)pa)->bps, b = (*(const struct pair_rate *const *)pb)->bps;
 
 	return a < b ? -1 : a > b;
 }
@@ -210,7 +206,7 @@ cmp_rate(const void *pa, const void *pb)
 static int
 show_pairs(const struct text *text, const struct flowtracer *own)
 {
-	const struct flowtracer_pair **by = calloc(own->npairs + 1u, sizeof(struct flowtracer_pair *));
+	const struct pair_rate **by = calloc(own->npairs + 1u, sizeof(struct pair_rate *));
 	const struct verdict *v = text->facts.v;
 	uint32_t n = own->npairs;
 	char line[FACTS_TEXT] = "";
@@ -222,13 +218,13 @@ show_pairs(const struct text *text, const struct flowtracer *own)
 	qsort(by, n, sizeof(*by), cmp_rate);
 	if (n != 0)
 		fmt_append(line, sizeof(line),
-			   "Throughput of %u pairs of hosts while they sent, in Gbps: least %.1f, median %.1f, most %.1f. "
+			   "Throughput of %u pairs of hosts, the sum of their flows' while they sent, in Gbps: least %.1f, "
+			   "median %.1f, most %.1f. "
 			   "Least had",
-			   n, flowtracer_bps(by[0]) / 1e9, flowtracer_bps(by[n / 2]) / 1e9,
-			   flowtracer_bps(by[n - 1]) / 1e9);
+			   n, by[0]->bps / 1e9, by[n / 2]->bps / 1e9, by[n - 1]->bps / 1e9);
 	for (uint32_t i = 0; i < n && i < PAIRS_SHOWN; i++)
 		fmt_append(line, sizeof(line), "%s %s to %s (%.1f)", i != 0 ? "," : "", node_name(v, by[i]->src),
-			   node_name(v, by[i]->dst), flowtracer_bps(by[i]) / 1e9);
+			   node_name(v, by[i]->dst), by[i]->bps / 1e9);
 	free(by);
 	if (n == 0)
 		return 0;

@@ -12,14 +12,3 @@ int flowtracer_text(const struct text *text, const struct section *section);
 
 #define FLOWTRACER_FILES 1
 extern const struct diagnoser_file flowtracer_files[FLOWTRACER_FILES]; /* every hop of every flow's way, as a table */
-
-#define FLOWTRACER_LAYER 48
-/* "leaf to spine". @param buf  [FLOWTRACER_LAYER] @return it */
-char *flowtracer_layer(const struct flowtracer *own, const struct flowtracer_layer *layer, char *buf);
-
-/* What a pair of hosts had while it sent. */
-static inline double
-flowtracer_bps(const struct flowtracer_pair *pair)
-{
-	return pair->active_ps != 0 ? (double)pair->bytes * 8e12 / (double)pair->active_ps : 0;
-}

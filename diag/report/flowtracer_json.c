@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* FlowTracer's part of verdict.json. */
 #include <errno.h>
+#include <math.h>
 
 #include <jansson.h>
 
@@ -42,20 +43,28 @@ rounds_json(const struct flowtracer *own)
 	return array;
 }
 
+/* null: unknown */
+static json_t *
+expected_json(double percent)
+{
+	return isnan(percent) ? json_null() : value_real(percent);
+}
+
 static json_t *
 layers_json(const struct flowtracer *own)
 {
 	json_t *array = json_array();
-	char name[FLOWTRACER_LAYER];
+	char name[FIM_LAYER_NAME];
 
 	for (uint32_t i = 0; i < own->nlayers; i++) {
 		const struct flowtracer_layer *l = &own->layers[i];
 
-		array = value_add(array, json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "layer",
-						   flowtracer_layer(own, l, name), "links", (json_int_t)l->links, "flows",
-						   (json_int_t)l->flows, "ideal", value_real(l->ideal), "least",
-						   (json_int_t)l->least, "most", (json_int_t)l->most, "fim_percent",
-						   value_real(l->fim), "fim_by_chance_percent", value_real(l->expected)));
+		array = value_add(array,
+				  json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "layer",
+					    fim_layer_name(&l->tiers, own->most_tier, name), "links", (json_int_t)l->links,
+					    "flows", (json_int_t)l->flows, "ideal", value_real(l->ideal), "least",
+					    (json_int_t)l->least, "most", (json_int_t)l->most, "fim_percent",
+					    value_real(l->fim), "fim_by_chance_percent", expected_json(l->expected)));
 	}
 	return array;
 }
@@ -82,13 +91,11 @@ pairs_json(const struct verdict *v, const struct flowtracer *own)
 	json_t *array = json_array();
 
 	for (uint32_t i = 0; i < own->npairs; i++) {
-		const struct flowtracer_pair *p = &own->pairs[i];
+		const struct pair_rate *p = &own->pairs[i];
 
-		array = value_add(array,
-				  json_pack("{s:o, s:o, s:I, s:I, s:o, s:o}", "from", value_text(node_name(v, p->src)),
-					    "to", value_text(node_name(v, p->dst)), "flows", (json_int_t)p->flows, "bytes",
-					    (json_int_t)p->bytes, "active_ns", value_ns(p->active_ps), "gbps",
-					    value_real(flowtracer_bps(p) / 1e9)));
+		array = value_add(array, json_pack("{s:o, s:o, s:I, s:I, s:o}", "from", value_text(node_name(v, p->src)),
+						   "to", value_text(node_name(v, p->dst)), "flows", (json_int_t)p->flows,
+						   "bytes", (json_int_t)p->bytes, "gbps", value_real(p->bps / 1e9)));
 	}
 	return array;
 }
@@ -153,10 +160,12 @@ int
 flowtracer_json(const struct verdict *v, const struct section *section, json_t *root)
 {
 	const struct flowtracer *own = section->own;
-	json_t *all = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rtt_ns",
-				value_ns(own->config.rtt_ps), "connections", connections[own->config.connections],
+	json_t *all = json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+				"rtt_ns", value_ns(own->config.rtt_ps), "connections", connections[own->config.connections],
 				"processes", (json_int_t)own->config.processes, "threads", (json_int_t)own->config.threads,
-				"fim_percent", value_real(own->fim), "cost_ns", value_ns((uint64_t)own->cost_ps), "sprayed",
+				"fim_percent", value_real(own->fim), "fim_by_chance_percent", expected_json(own->expected),
+				"fim_all_percent", value_real(own->fim_all), "fim_all_by_chance_percent",
+				expected_json(own->expected_all), "cost_ns", value_ns((uint64_t)own->cost_ps), "sprayed",
 				(json_int_t)own->sprayed, "unjudged_steps", (json_int_t)own->unjudged, "rounds",
 				rounds_json(own), "layers", layers_json(own), "links", links_json(v, own), "pairs",
 				pairs_json(v, own), "paths", paths_json(v, own), "collisions", collisions_json(v, own));

@@ -134,6 +134,41 @@ faults_cut_cables(const struct fault_list *list)
 	return false;
 }
 
+/* Is a fault on at some time of these? Of one that begins again, the phase of its period decides. */
+static bool
+is_on_between(const struct fault_common *common, uint64_t from_ps, uint64_t to_ps)
+{
+	uint64_t phase_ps;
+
+	if (!common->enabled || common->start_ps > to_ps)
+		return false;
+	if (common->start_ps >= from_ps || common->duration_ps == 0)
+		return true;
+	phase_ps = from_ps - common->start_ps;
+	if (common->period_ps == 0)
+		return phase_ps < common->duration_ps;
+	phase_ps %= common->period_ps;
+	return phase_ps < common->duration_ps || to_ps - from_ps >= common->period_ps - phase_ps;
+}
+
+uint32_t
+faults_cables_down(const struct fault_list *list, const struct topo *topo, uint64_t from_ps, uint64_t to_ps, bool *down)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct fault *fault = &list->faults[i];
+		uint32_t link;
+
+		if (!fault->ops->cuts_cables || !is_on_between(fault->params, from_ps, to_ps))
+			continue;
+		link = topo->ports[((const struct fault_at_port *)fault->params)->port_id].link;
+		count += !down[link];
+		down[link] = true;
+	}
+	return count;
+}
+
 bool
 faults_withdraw(const struct fault_list *list, const struct topo *topo, bool *withdrawn)
 {

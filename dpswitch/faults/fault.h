@@ -174,6 +174,13 @@ uint64_t faults_extra_delay_ps(const struct fault_list *list);
  * @return whether there are any
  */
 bool faults_withdraw(const struct fault_list *list, const struct topo *topo, bool *withdrawn);
+/*
+ * Marks the cables that faults take down at some time from from_ps to to_ps, known or not.
+ * @param down  [topo->nlinks]
+ * @return how many
+ */
+uint32_t faults_cables_down(const struct fault_list *list, const struct topo *topo, uint64_t from_ps, uint64_t to_ps,
+			    bool *down);
 bool faults_cut_cables(const struct fault_list *list);
 /* struct step_engine_config.start_delay_ps. @param list  a struct fault_list. @return the sum over all that concern the step */
 uint64_t faults_start_delay_ps(const void *list, uint32_t node, uint32_t collective, uint32_t step);

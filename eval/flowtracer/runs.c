@@ -2,12 +2,14 @@
 /* Runs of the first seeds, with ECMP and with the static placement: one whose steps.csv is there is not made again. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/array.h"
 #include "common/log.h"
+#include "common/pair_rate.h"
 #include "common/progress_line.h"
 #include "common/run_files.h"
 #include "eval/flowtracer/study.h"
@@ -16,6 +18,7 @@
 
 #define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
 #define LINE 512
+#define NO_NUMBER UINT32_MAX
 
 struct work {
 	struct ft_study *study;
@@ -86,54 +89,119 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->study->broken);
 }
 
-/* Adds a flow to what its pair has. @return 0 or -ENOMEM */
-static int
-add_flow(struct ft_runs *runs, uint32_t first, uint64_t seed, const char *src, const char *dst, double gbps)
-{
-	struct ft_pair *pairs;
+/* What a run's steps.csv has: messages between hosts, by the numbers of their names. */
+struct steps {
+	struct pair_message *messages; /* [count] */
+	uint32_t count, room;
+	char (*names)[32]; /* [nnames] */
+	uint32_t nnames;
+};
 
-	for (uint32_t i = first; i < runs->npairs; i++)
-		if (strcmp(runs->pairs[i].src, src) == 0 && strcmp(runs->pairs[i].dst, dst) == 0) {
-			runs->pairs[i].gbps += gbps;
-			return 0;
-		}
-	pairs = realloc(runs->pairs, (runs->npairs + 1) * sizeof(*pairs));
-	if (pairs == NULL)
-		return -ENOMEM;
-	runs->pairs = pairs;
-	pairs += runs->npairs++;
-	*pairs = (struct ft_pair){ .seed = seed, .gbps = gbps };
-	snprintf(pairs->src, sizeof(pairs->src), "%s", src);
-	snprintf(pairs->dst, sizeof(pairs->dst), "%s", dst);
-	return 0;
+/* @return the number of a host's name, NO_NUMBER: no memory. Neighbouring rows have the same few */
+static uint32_t
+number_of(struct steps *steps, const char *name)
+{
+	void *names;
+
+	for (uint32_t i = steps->nnames; i-- != 0;)
+		if (strcmp(steps->names[i], name) == 0)
+			return i;
+	names = realloc(steps->names, (steps->nnames + 1u) * sizeof(*steps->names));
+	if (names == NULL)
+		return NO_NUMBER;
+	steps->names = names;
+	snprintf(steps->names[steps->nnames], sizeof(*steps->names), "%s", name);
+	return steps->nnames++;
 }
 
-/* Flows of a run are its steps' messages; what a host does by itself counts for the job's time alone. */
+static struct pair_message *
+new_message(struct steps *steps)
+{
+	if (steps->count == steps->room) {
+		uint32_t room = 2 * steps->room + 64;
+		void *messages = realloc(steps->messages, room * sizeof(*steps->messages));
+
+		if (messages == NULL)
+			return NULL;
+		steps->messages = messages;
+		steps->room = room;
+	}
+	return &steps->messages[steps->count++];
+}
+
+static uint64_t
+ps_of(double ns)
+{
+	return ns > 0 ? (uint64_t)llround(ns * 1000) : 0;
+}
+
+/* A row of the file; what a host does by itself counts for the job's time alone. */
+static int
+read_step(struct steps *steps, const char *line, const char *path, uint32_t number, double *job_ns, struct err *err)
+{
+	double bytes, start_ns, duration_ns;
+	struct pair_message *message;
+	char src[32], dst[32];
+	unsigned sport, dport;
+
+	if (sscanf(line, "%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%31[^,],%31[^,],%u,%u,%lf,%lf,%lf,", src, dst, &sport,
+		   &dport, &bytes, &start_ns, &duration_ns) != 7)
+		return err_set(err, -EINVAL, "%s:%u: is no step of a flow; remove the file", path, number);
+	*job_ns = fmax(*job_ns, start_ns + duration_ns);
+	if (strcmp(src, dst) == 0)
+		return 0;
+	if (duration_ns <= 0)
+		return err_set(err, -EINVAL, "%s:%u: took no time; remove the file", path, number);
+	message = new_message(steps);
+	if (message == NULL)
+		return err_set(err, -ENOMEM, "out of memory for steps");
+	*message = (struct pair_message){ .src = number_of(steps, src),
+					  .dst = number_of(steps, dst),
+					  .flow = (uint64_t)sport << 16 | dport,
+					  .start_ps = ps_of(start_ns),
+					  .end_ps = ps_of(start_ns + duration_ns),
+					  .bytes = (uint64_t)bytes };
+	return message->src != NO_NUMBER && message->dst != NO_NUMBER ? 0
+								      : err_set(err, -ENOMEM, "out of memory for names");
+}
+
+static int
+keep_pairs(struct ft_runs *runs, uint64_t seed, struct steps *steps, struct err *err)
+{
+	struct pair_rate *rates = calloc(steps->count + 1u, sizeof(*rates));
+	uint32_t count = rates != NULL ? pair_rates(steps->messages, steps->count, rates) : 0;
+	struct ft_pair *pairs = realloc(runs->pairs, (runs->npairs + count + 1u) * sizeof(*pairs));
+
+	if (pairs != NULL)
+		runs->pairs = pairs;
+	for (uint32_t i = 0; pairs != NULL && i < count; i++) {
+		struct ft_pair *pair = &pairs[runs->npairs++];
+
+		*pair = (struct ft_pair){ .seed = seed, .gbps = rates[i].bps / 1e9 };
+		snprintf(pair->src, sizeof(pair->src), "%s", steps->names[rates[i].src]);
+		snprintf(pair->dst, sizeof(pair->dst), "%s", steps->names[rates[i].dst]);
+	}
+	free(rates);
+	return rates != NULL && pairs != NULL ? 0 : err_set(err, -ENOMEM, "out of memory for pairs");
+}
+
 static int
 read_steps(struct ft_runs *runs, uint32_t run, uint64_t seed, const char *path, FILE *from, struct err *err)
 {
-	uint32_t first = runs->npairs, number = 1;
-	char line[LINE], src[32], dst[32];
+	struct steps steps = { 0 };
+	uint32_t number = 1;
+	char line[LINE];
+	int ret = 0;
 
 	if (fgets(line, sizeof(line), from) == NULL)
 		return err_set(err, -EINVAL, "%s: is empty; remove it", path);
-	while (fgets(line, sizeof(line), from) != NULL) {
-		double bytes, start_ns, duration_ns;
-
-		number++;
-		if (sscanf(line, "%*u,%*u,%*u,%*u,%*u,%*u,%31[^,],%31[^,],%*u,%*u,%lf,%lf,%lf,", src, dst, &bytes,
-			   &start_ns, &duration_ns) != 5)
-			return err_set(err, -EINVAL, "%s:%u: is no step of a flow; remove the file", path, number);
-		if (start_ns + duration_ns > runs->job_ns[run])
-			runs->job_ns[run] = start_ns + duration_ns;
-		if (strcmp(src, dst) == 0)
-			continue;
-		if (duration_ns <= 0)
-			return err_set(err, -EINVAL, "%s:%u: took no time; remove the file", path, number);
-		if (add_flow(runs, first, seed, src, dst, 8 * bytes / duration_ns) != 0)
-			return err_set(err, -ENOMEM, "out of memory for pairs");
-	}
-	return 0;
+	while (ret == 0 && fgets(line, sizeof(line), from) != NULL)
+		ret = read_step(&steps, line, path, ++number, &runs->job_ns[run], err);
+	if (ret == 0)
+		ret = keep_pairs(runs, seed, &steps, err);
+	free(steps.messages);
+	free(steps.names);
+	return ret;
 }
 
 static int

@@ -23,18 +23,21 @@ struct seed {
 	struct topo_load load;
 	struct flow *flows; /* [count] those that carry data, or that were traced */
 	uint32_t count;
-	struct ft_traced traced;  /* what flows are of; zero: of the scenario */
-	struct advise_seen *seen; /* of traced; NULL: the scenario's routing has it */
-	struct advise_seen seen_of;
+	struct ft_traced traced; /* what flows are of; zero: of the scenario */
+	bool *down;              /* [topo->nlinks] cables that its faults take down */
+	bool *usable;            /* [topo->nports] other links, as far as traced has them */
+	struct advise_seen seen;
 };
 
 static void
 seed_fini(struct seed *seed)
 {
 	topo_load_fini(&seed->load);
-	if (seed->seen == NULL)
+	if (seed->flows != seed->traced.flows)
 		free(seed->flows);
 	ft_traced_fini(&seed->traced);
+	free(seed->down);
+	free(seed->usable);
 	scenario_destroy(seed->sc);
 }
 
@@ -64,9 +67,31 @@ trace_flows(struct seed *seed, struct ft_study *study, struct err *err)
 		return ret;
 	seed->flows = seed->traced.flows;
 	seed->count = seed->traced.count;
-	seed->seen_of = (struct advise_seen){ seed->traced.paths, seed->traced.usable };
-	seed->seen = &seed->seen_of;
+	seed->seen.paths = seed->traced.paths;
 	study->astray = seed->traced.astray;
+	return 0;
+}
+
+/*
+ * Links that are up all the time, and that were seen if flows were traced. A pinned flow does not leave a cable that is taken down
+ * later, so no path is placed on one, and flows begin as they are routed without it.
+ */
+static int
+find_usable(struct seed *seed, struct ft_study *study, struct err *err)
+{
+	const struct topo *topo = seed->sc->topo;
+
+	seed->down = calloc(topo->nlinks + 1u, sizeof(*seed->down));
+	seed->usable = calloc(topo->nports + 1u, sizeof(*seed->usable));
+	if (seed->down == NULL || seed->usable == NULL)
+		return err_set(err, -ENOMEM, "out of memory for links");
+	study->cables_down = faults_cables_down(&seed->sc->faults, topo, 0, TIME_NEVER, seed->down);
+	if (study->cables_down != 0 && route_table_update(seed->sc->routes, seed->down) < 0)
+		return err_set(err, -ENOMEM, "out of memory for routes");
+	for (uint32_t p = 0; p < topo->nports; p++)
+		seed->usable[p] =
+			!seed->down[topo->ports[p].link] && (seed->traced.usable == NULL || seed->traced.usable[p]);
+	seed->seen.usable = seed->usable;
 	return 0;
 }
 
@@ -95,36 +120,24 @@ seed_init(struct seed *seed, struct ft_study *study, uint64_t number, struct err
 	seed->sc = scenario_load(&options, err);
 	if (seed->sc == NULL)
 		return -EINVAL;
-	if (topo_load_init(&seed->load, seed->sc->topo) != 0)
-		return err_set(err, -ENOMEM, "out of memory for links");
 	ret = study->traced != NULL ? trace_flows(seed, study, err) : plan_flows(seed, err);
 	if (ret == 0 && seed->count == 0)
 		ret = err_set(err, -EINVAL, "%s: no flow carries data", study->scenario);
 	if (ret == 0)
 		ret = check_room(study, seed, err);
+	if (ret == 0)
+		ret = find_usable(seed, study, err);
+	if (ret == 0 && (topo_load_init(&seed->load, seed->sc->topo, seed->usable) != 0 ||
+			 topo_load_offer(&seed->load, seed->flows, NULL, seed->count) != 0))
+		ret = err_set(err, -ENOMEM, "out of memory for links");
 	return ret;
 }
 
-/* Links of switches, without hosts' own, are what the paper's Fig. 3 has. */
-static struct fim
-fim_of_switches(struct topo_load *load)
+/* A group of the study as the fabric numbers it. */
+static uint16_t
+group_of(uint32_t group)
 {
-	struct fim sum = { 0 };
-
-	for (uint16_t g = 0; g < load->ngroups; g++) {
-		const struct fim fim = topo_load_fim(load, g);
-
-		if (topo_load_is_host(g) || fim.links == 0)
-			continue;
-		sum.percent += fim.percent * fim.links;
-		sum.ideal += fim.ideal * fim.links;
-		sum.links += fim.links;
-	}
-	if (sum.links != 0) {
-		sum.percent /= sum.links;
-		sum.ideal /= sum.links;
-	}
-	return sum;
+	return group == FT_SWITCHES ? FIM_SWITCHES : group == FT_ALL ? FIM_ALL : (uint16_t)group;
 }
 
 static void
@@ -144,28 +157,22 @@ measure(struct ft_study *study, struct seed *seed, uint32_t at)
 	for (uint32_t f = 0; f < seed->count; f++) {
 		struct route_path path;
 
-		if (seed->seen != NULL)
-			path = seed->seen->paths[f];
+		if (seed->seen.paths != NULL)
+			path = seed->seen.paths[f];
 		else if (route_flow_path(&seed->sc->routing, &seed->flows[f], false, &path) != 0)
 			continue;
 		topo_load_add(&seed->load, &path, 1);
 	}
-	for (uint16_t g = 0; g < seed->load.ngroups; g++) {
-		fim = topo_load_fim(&seed->load, g);
+	for (uint32_t g = 0; g < FT_GROUPS; g++) {
+		fim = fim_fabric_metric(&seed->load.fabric, group_of(g));
 		keep(&study->groups[g], &fim, at);
 	}
-	fim = fim_of_switches(&seed->load);
-	keep(&study->groups[FT_SWITCHES], &fim, at);
-	fim = topo_load_fim(&seed->load, FIM_ALL);
-	keep(&study->groups[FT_ALL], &fim, at);
 }
 
 /* What the first seed's flows are expected to come to, and what groups are called. */
 static int
 prepare(struct ft_study *study, const struct seed *seed, struct err *err)
 {
-	double expected[FIM_MAX_GROUPS] = { 0 };
-
 	study->flows = seed->count;
 	for (uint32_t g = 0; g < FT_GROUPS; g++) {
 		study->groups[g].percent = calloc(study->seeds + 1, sizeof(double));
@@ -173,13 +180,8 @@ prepare(struct ft_study *study, const struct seed *seed, struct err *err)
 		if (study->groups[g].percent == NULL || study->groups[g].placed == NULL)
 			return err_set(err, -ENOMEM, "out of memory for %u seeds", study->seeds);
 	}
-	if (topo_load_expect(&seed->load, seed->sc->routes, seed->flows, seed->count, expected,
-			     &study->groups[FT_ALL].expected, &study->groups[FT_SWITCHES].expected) != 0)
-		return err_set(err, -ENOMEM, "out of memory for the ways of %u flows", seed->count);
-	for (uint16_t g = 0; g < seed->load.ngroups; g++) {
+	for (uint16_t g = 0; g < seed->load.fabric.nlayers; g++)
 		topo_load_name(&seed->load, g, study->groups[g].name);
-		study->groups[g].expected = expected[g];
-	}
 	snprintf(study->groups[FT_SWITCHES].name, sizeof(study->groups[0].name), "links of switches");
 	snprintf(study->groups[FT_ALL].name, sizeof(study->groups[0].name), "all links");
 	return 0;
@@ -229,16 +231,14 @@ write_case(const struct ft_study *study, enum ft_placement placement, uint64_t n
 static void
 keep_placed(struct ft_study *study, struct seed *seed, uint32_t at)
 {
-	for (uint16_t g = 0; g <= seed->load.ngroups; g++) {
-		struct ft_group *group = &study->groups[g < seed->load.ngroups ? g : FT_ALL];
-		const struct fim fim = topo_load_fim(&seed->load, g < seed->load.ngroups ? g : FIM_ALL);
+	for (uint32_t g = 0; g < FT_GROUPS; g++) {
+		const struct fim fim = fim_fabric_metric(&seed->load.fabric, group_of(g));
 
-		group->placed[at] = fim.percent;
-		group->most[FT_STATIC] = fim.most;
+		study->groups[g].placed[at] = fim.percent;
+		study->groups[g].most[FT_STATIC] = fim.most;
 	}
-	study->groups[FT_SWITCHES].placed[at] = fim_of_switches(&seed->load).percent;
-	study->of[FT_ECMP].percent[at] = study->groups[FT_ALL].percent[at];
-	study->of[FT_STATIC].percent[at] = study->groups[FT_ALL].placed[at];
+	study->of[FT_ECMP].percent[at] = study->groups[FT_SWITCHES].percent[at];
+	study->of[FT_STATIC].percent[at] = study->groups[FT_SWITCHES].placed[at];
 }
 
 /* What is to be run of a seed. */
@@ -246,12 +246,12 @@ static int
 place(struct ft_study *study, struct seed *seed, uint32_t at, struct err *err)
 {
 	struct advice advice;
-	int ret = advise(&seed->sc->routing, seed->flows, seed->count, study->by, seed->seen, &advice);
+	int ret = advise(&seed->sc->routing, seed->flows, seed->count, study->by, &seed->seen, &advice);
 
 	if (ret != 0)
 		err_set(err, ret, "out of memory for the ways of %u flows", seed->count);
 	for (uint32_t p = 0; p < seed->sc->topo->nports; p++)
-		seed->load.links[p].flows = 0;
+		seed->load.fabric.links[p].flows = 0;
 	for (uint32_t f = 0; ret == 0 && f < seed->count; f++)
 		topo_load_add(&seed->load, &advice.paths[f], 1);
 	study->moved = 0;
@@ -278,6 +278,8 @@ ft_seeds(struct ft_study *study, struct err *err)
 			ret = prepare(study, &seed, err);
 		if (ret == 0)
 			measure(study, &seed, i);
+		for (uint32_t g = 0; ret == 0 && i == 0 && g < FT_GROUPS; g++)
+			study->groups[g].expected = fim_fabric_expected(&seed.load.fabric, group_of(g));
 		if (ret == 0 && i < study->runs)
 			ret = place(study, &seed, i, err);
 		seed_fini(&seed);

@@ -29,7 +29,7 @@ struct ft_group {
 	char name[40];                /* "": not in use */
 	uint32_t links;               /* that flows can take */
 	double ideal;                 /* flows a link */
-	double expected;              /* of the metric under uniform and independent choices; NAN: no closed form */
+	double expected;              /* of the metric under uniform and independent choices; NAN: unknown */
 	double *percent;              /* [seeds] the metric of each */
 	double *placed;               /* [runs] the same by the static placement */
 	uint32_t most[FT_PLACEMENTS]; /* flows on a link, of the last seed that is run */
@@ -39,14 +39,14 @@ struct ft_group {
 struct ft_pair {
 	uint64_t seed;
 	char src[32], dst[32];
-	double gbps; /* sum of its flows' payload over their own times */
+	double gbps; /* common/pair_rate.h */
 };
 
 struct ft_runs {
 	struct ft_pair *pairs; /* [npairs] */
 	uint32_t npairs;
 	double *job_ns;  /* [runs] until the last flow of a run has ended; 0: it failed */
-	double *percent; /* [runs] the metric, all links */
+	double *percent; /* [runs] the metric, links of switches */
 };
 
 struct ft_study {
@@ -59,6 +59,7 @@ struct ft_study {
 	const char *dir;            /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
 	uint32_t flows;             /* of the scenario, or traced */
 	uint32_t astray;            /* traced, but not to their ends: they are left as they are */
+	uint32_t cables_down;       /* that the scenario's faults take down: no path is placed on them */
 	uint32_t moved, rounds;     /* of these by the placement, and of its search: of the last seed that is run */
 	struct ft_group groups[FT_GROUPS];
 	struct ft_runs of[FT_PLACEMENTS];

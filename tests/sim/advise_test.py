@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rocelab trace --advise: static paths and source ports are even, apply as they are written, and regain time; bad ones are
 refused."""
+import pathlib
 import re
 
 from harness import ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch
@@ -54,7 +55,53 @@ def wrong_words():
         check(done.returncode == 2 and words in done.stderr, words, done.stderr)
 
 
+DOWN = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 2; rate = "100Gbps"; delay = "1us"; };
+jobs = ( { name = "p"; collectives = ( { op = "allreduce"; algorithm = "ring"; stride = 3; bytes = "16MB"; channels = 4; } ); } );
+routing = { convergence = "50us"; };
+faults = ( { kind = "link-down"; port = "l0:3"; start = "%s"; }, { kind = "link-down"; port = "l2:5"; start = "%s"; enabled = %s; } );
+"""
+
+
+def knows_faults():
+    """No flow is placed on a cable that is taken down at some time, and what is printed never makes jobs longer."""
+    for start, other, enabled in (("0s", "100us", "true"), ("300us", "300us", "true"), ("40us", "0s", "false")):
+        told = command(ROCELAB, "trace", "--advise", scenario_file(DOWN % (start, other, enabled)), "--out", scratch()).stdout
+        left = 2 if enabled == "true" else 1
+        check(f"Cables that faults take down: {left};" in told, "cables that faults take down are counted", told)
+        links = int(re.search(r"leaf to spine +(\d+)", told).group(1))
+        check(links == 16 - left, "and are not available", told)
+        found = re.search(r"took (\S+) us, and take (\S+) us: (\S+) us \((\S+) %\) regained\nrocelab run (\S+)", told)
+        if found is None:
+            check("Nothing better found: all jobs took" in told and "rocelab run" not in told, "nothing better is no advice", told)
+            continue
+        took, takes, regained, percent = (float(found.group(i)) for i in range(1, 5))
+        check(takes < took and abs(took - takes - regained) < 0.11 and abs(100 * regained / took - percent) < 0.06, "advice helps", told)
+        text = pathlib.Path(found.group(5)).read_text()
+        check('"l0:3"' not in text and '"s0:1"' not in text, "by no such cable", text)
+
+
+def nothing_better():
+    """Flows that lie as evenly as they can; and flows that are even and no faster for it."""
+    told = command(ROCELAB, "trace", "--advise", scenario_file(
+        'topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 1; rate = "100Gbps"; };\n'
+        'flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = "1MB"; } );\n'), "--out", scratch()).stdout
+    check(re.search(r"^Nothing better found: all jobs took [\d.]+ us$", told, re.M) and "rocelab run" not in told, "one flow", told)
+    # Both flows of each pair fit the 100 Gbps of their hosts, wherever they go: 10 Gbps hosts below 100 Gbps uplinks.
+    links = ", ".join([f'{{ a = "{h}"; b = "{s}"; rate = "10Gbps"; }}' for h, s in ("al", "bl", "cm", "dm")] +
+                      [f'{{ a = "{a}"; b = "{b}"; rate = "100Gbps"; }}' for a in "lm" for b in "st"])
+    told = command(ROCELAB, "trace", "--advise", scenario_file(
+        'topology = { kind = "explicit"; hosts = [ "a", "b", "c", "d" ]; switches = [ "l", "m", "s", "t" ];\n links = ( ' + links + " ); };\n"
+        'jobs = ( { name = "p"; ranks = [ "a", "b", "c", "d" ]; collectives = ( { op = "sendrecv"; algorithm = "linear"; bytes = "1MB"; channels = 5;\n'
+        ' pairs = [ "0 2", "1 3" ]; } ); } );\n'), "--out", scratch()).stdout
+    took = re.search(r"[aA]ll jobs took (\S+) us", told).group(1).rstrip(",")
+    gain = re.search(r"\((\S+) %\) regained", told)
+    check(gain is None or float(gain.group(1)) >= 0, "never worse", told)
+    check(gain is not None or "Nothing better found" in told, "and said so", (took, told))
+
+
 helps("paths", 0)
 helps("source-ports", 3)
 refused()
 wrong_words()
+knows_faults()
+nothing_better()

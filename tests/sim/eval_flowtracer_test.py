@@ -23,7 +23,7 @@ args = ("--seeds", SEEDS, "--runs", 2)
 told = study(out, *args).stdout
 kept = json.loads((out / "flowtracer.json").read_text())
 groups = {group["links"]: group for group in kept["groups"]}
-check(set(groups) == {"host-to-leaf", "leaf-to-spine", "spine-to-leaf", "leaf-to-host", "links of switches", "all links"},
+check(set(groups) == {"host to leaf", "leaf to spine", "spine to leaf", "leaf to host", "links of switches", "all links"},
       "layers and directions", set(groups))
 for name, group in groups.items():
     error = statistics.stdev(group["percent"]) / SEEDS ** 0.5

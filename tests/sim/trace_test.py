@@ -38,7 +38,7 @@ def ways():
         errors += share if not layer["layer"].startswith("host") else []
         if abs(layer["fim_percent"] - sum(share) / len(share)) > 1e-6:
             fail(f"{layer}: the metric is {sum(share) / len(share)}")
-    check(abs(found["all"]["fim_percent"] - sum(errors) / len(errors)) < 1e-6, "the metric is Eq. 1's", found["all"])
+    check(abs(found["switches"]["fim_percent"] - sum(errors) / len(errors)) < 1e-6, "the metric is Eq. 1's", found["switches"])
 
 
 def kinds():
@@ -137,7 +137,7 @@ routing = { convergence = "1ms"; };
 def encapsulated():
     """What VXLAN leaves of a hash's input (FlowTracer, II): the fewer outer source ports, the worse flows are spread."""
     def fim(seed, *args):
-        return traced(SCENARIOS / "flowtracer.cfg", "--seed", str(seed), *args)["all"]["fim_percent"]
+        return traced(SCENARIOS / "flowtracer.cfg", "--seed", str(seed), *args)["switches"]["fim_percent"]
 
     def mean(*args):
         return sum(fim(seed, *args) for seed in range(1, 11)) / 10

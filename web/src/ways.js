@@ -60,7 +60,7 @@ function panel(told, layer, index, top, width) {
   const links = linksOf(told, index), most = Math.max(layer.most, layer.ideal, 1);
   const y = scaleLinear().domain([0, most]).range([top + PANEL, top + 6]);
   const step = Math.max(LEAST_BAR, Math.min(MOST_BAR, (width - LABEL - RIGHT) / links.length));
-  const chance = layer.fim_by_chance_percent > 0 ? `, ${round(layer.fim_by_chance_percent, 1)} % by chance` : "";
+  const chance = layer.fim_by_chance_percent === null ? "" : `, ${round(layer.fim_by_chance_percent, 1)} % by chance`;
   const bars = links.map((link, i) => {
     const heavy = link.flows > HEAVY * link.ideal, x = LABEL + i * step;
     return tip(
@@ -119,7 +119,9 @@ export function drawWays(root, store) {
   section(
       root, "ways", "Ways of flows",
       el("p", {class: "legend"}, key("load", "flows on a link"), key("load heavy", "more than half above the ideal"),
-         key("ideal", "ideal"), `Imbalance of all links (FIM): ${round(told.fim_percent, 1)} %.`,
+         key("ideal", "ideal"),
+         `Imbalance (FIM) of links that switches load: ${round(told.fim_percent, 1)} %, of all links: ${
+             round(told.fim_all_percent, 1)} %.`,
          traced && !traced.complete ? " The last round of traces did not end." : "",
          told.sprayed > 0 ? ` ${many(told.sprayed, "flow")} sprayed: counted up to the switch that sprays.` : ""),
       layers, pairs);

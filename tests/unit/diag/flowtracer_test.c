@@ -153,15 +153,52 @@ flows_that_meet_cost_what_sharing_takes(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * A NIC sends its flows in turn: h0 has one by spine 0, beside h1's at a load of 1.5, and one by spine 1, where there is room. All
+ * take three times as long as one alone on its NIC: those on the link lose a third of it, and the other is held as long, but
+ * for what it would have needed with half of its NIC.
+ */
+static void
+flows_of_one_nic_are_held_together(void **state)
+{
+	const double alone_ms = 28.8, held_ms = 3 * alone_ms - 2 * alone_ms * 1348 / 1300;
+	const struct flowtracer_collision *c;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	records_collective(&r, 2, 2);
+	records_schedule(&r, 0, 1, HOST(0), HOST(2), REC_NONE, ALONE_PS);
+	records_schedule(&r, 0, 2, HOST(0), HOST(3), REC_NONE, ALONE_PS);
+	records_schedule(&r, 1, 1, HOST(1), HOST(3), REC_NONE, ALONE_PS);
+	records_schedule(&r, 1, 2, HOST(1), HOST(2), REC_NONE, ALONE_PS);
+	put_way(&r, 0, 2, 0);
+	put_way(&r, 0, 3, 1);
+	put_way(&r, 1, 3, 0);
+	records_step(&r, 1, HOST(0), REC_NONE, 0, 3 * ALONE_PS);
+	records_step(&r, 2, HOST(0), REC_NONE, 0, 3 * ALONE_PS);
+	records_step(&r, 1, HOST(1), REC_NONE, 0, 3 * ALONE_PS);
+	v = diagnose(&r, 3, 3, 3 * ALONE_PS);
+	assert_int_equal(own_of(v)->ncollisions, 1);
+	c = &own_of(v)->collisions[0];
+	assert_string_equal(v->run.ports[c->port].name, "l0:3");
+	assert_string_equal(v->run.ports[c->other].name, "l0:4");
+	assert_int_equal(c->nsteps, 3);
+	assert_float_equal(c->steps_ps / 1e9, 2 * alone_ms + held_ms, 1e-6);
+	assert_float_equal(own_of(v)->cost_ps / 1e9, held_ms, 1e-6); /* of the step that loses least */
+	verdict_destroy(v);
+}
+
 /* Eq. 1 by layer, over the links that flows could have taken. */
 static void
 layers_have_their_imbalance(void **state)
 {
-	/* from, to, links, flows, FIM: uplinks 2 and 0 of 1; what had no choice is even */
+	/* From, to, links, flows, FIM: uplinks 2 and 0 of 1, and so behind them, though no flow passed s1; others had no choice. */
 	static const struct {
 		uint32_t from, to, links, flows;
 		double fim, expected;
-	} layers[] = { { 0, 1, 2, 2, 0, 0 }, { 1, 2, 2, 2, 100, 50 }, { 2, 1, 1, 2, 0, 0 }, { 1, 0, 2, 2, 0, 0 } };
+	} layers[] = { { 0, 1, 2, 2, 0, 0 }, { 1, 2, 2, 2, 100, 50 }, { 2, 1, 2, 2, 100, 50 }, { 1, 0, 2, 2, 0, 0 } };
 	const struct flowtracer *own;
 	struct records r;
 	struct verdict *v;
@@ -176,17 +213,20 @@ layers_have_their_imbalance(void **state)
 	own = own_of(v);
 	assert_int_equal(own->nlayers, ARRAY_LEN(layers));
 	for (uint32_t i = 0; i < ARRAY_LEN(layers); i++) {
-		assert_int_equal(own->layers[i].from, layers[i].from);
-		assert_int_equal(own->layers[i].to, layers[i].to);
+		assert_int_equal(own->layers[i].tiers.from, layers[i].from);
+		assert_int_equal(own->layers[i].tiers.to, layers[i].to);
 		assert_int_equal(own->layers[i].links, layers[i].links);
 		assert_int_equal(own->layers[i].flows, layers[i].flows);
 		assert_float_equal(own->layers[i].fim, layers[i].fim, 1e-9);
 		assert_float_equal(own->layers[i].expected, layers[i].expected, 1e-9);
 	}
-	assert_int_equal(own->nlinks, 7);
-	assert_float_equal(own->fim, 200.0 / 7, 1e-9);
+	assert_int_equal(own->nlinks, 8);
+	assert_float_equal(own->fim, 400.0 / 6, 1e-9);
+	assert_float_equal(own->expected, 200.0 / 6, 1e-9);
+	assert_float_equal(own->fim_all, 50, 1e-9);
+	assert_float_equal(own->expected_all, 25, 1e-9);
 	assert_int_equal(own->npairs, 2);
-	assert_float_equal((double)own->pairs[0].bytes * 8e3 / (double)own->pairs[0].active_ps, 50, 1e-6);
+	assert_float_equal(own->pairs[0].bps / 1e9, 50, 1e-6);
 	verdict_destroy(v);
 }
 
@@ -321,6 +361,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_that_meet_cost_what_sharing_takes),
+		cmocka_unit_test(flows_of_one_nic_are_held_together),
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),
 		cmocka_unit_test(flows_of_nobody_collide_too),
