@@ -46,16 +46,21 @@ coll_bandwidth_row(const struct coll_result *result, char *buf, size_t cap)
 	const struct coll_op_ops *op = coll_op_ops(result->op);
 	uint64_t argument = op->by_block ? result->count_elems / result->ranks : result->count_elems;
 	double algbw = coll_algbw_gbps(result), busbw = coll_busbw_gbps(result);
-	char wrong[24] = "N/A";
+	char wrong[24] = "N/A", size[24] = "-", count[24] = "-", rates[2][24] = { "-", "-" };
 
 	if (result->wrong != COLL_WRONG_UNCHECKED)
 		snprintf(wrong, sizeof(wrong), "%" PRIu64, result->wrong);
-	snprintf(buf, cap, "%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d  %7.*f  %6.*f  %6.*f %6s  %-12.32s  %-14.32s  %u\n",
-		 result->count_elems * coll_elem_bytes(result->type), argument,
+	if (result->count_elems != 0) {
+		snprintf(size, sizeof(size), "%" PRIu64, result->count_elems * coll_elem_bytes(result->type));
+		snprintf(count, sizeof(count), "%" PRIu64, argument);
+		snprintf(rates[0], sizeof(rates[0]), "%.*f", coll_bw_decimals(algbw), algbw);
+		snprintf(rates[1], sizeof(rates[1]), "%.*f", coll_bw_decimals(busbw), busbw);
+	}
+	snprintf(buf, cap, "%12s  %12s  %8s  %6s  %6d  %7.*f  %6s  %6s %6s  %-12.32s  %-14.32s  %u\n", size, count,
 		 result->type == COLL_BYTES     ? "uint8"
 		 : result->type == COLL_FLOAT32 ? "float"
 						: "int32",
-		 op->sums ? "sum" : "none", op->rooted ? (int)result->root : -1, decimals, time_us, coll_bw_decimals(algbw),
-		 algbw, coll_bw_decimals(busbw), busbw, wrong, result->job, result->collective, result->iteration);
+		 op->sums ? "sum" : "none", op->rooted ? (int)result->root : -1, decimals, time_us, rates[0], rates[1],
+		 wrong, result->job, result->collective, result->iteration);
 	return buf;
 }

@@ -15,12 +15,12 @@ struct coll_result {
 	enum coll_op op;
 	enum coll_type type;
 	uint32_t ranks, root;
-	uint64_t count_elems; /* vector length a rank; the column "count" has a block's, but for AllReduce */
+	uint64_t count_elems; /* vector length a rank; the column "count" has a block's, but for AllReduce; 0: unknown */
 	uint64_t time_ps;     /* of the whole collective */
 	uint64_t wrong;       /* elements over all ranks; COLL_WRONG_UNCHECKED with synthetic payload */
 };
 
-/* GB/s, decimal. 0 without time. */
+/* GB/s, decimal. 0 without time, or of an unknown size. */
 double coll_algbw_gbps(const struct coll_result *result);
 double coll_busbw_gbps(const struct coll_result *result);
 

@@ -61,10 +61,17 @@ coll_schedule_destroy(struct coll_schedule *schedule)
 	free(schedule);
 }
 
-uint64_t
-coll_size_bytes(const struct coll_schedule *schedule, uint32_t elem_bytes)
+struct coll_size
+coll_size_of(const struct coll_schedule *schedule, uint32_t elem_bytes)
 {
-	return schedule->count_elems * elem_bytes;
+	if (schedule->op == COLL_CUSTOM && schedule->of_file.bytes != 0)
+		return schedule->of_file;
+	return (struct coll_size){
+		.op = schedule->op,
+		.ranks = schedule->group_ranks,
+		.root = schedule->root,
+		.bytes = schedule->op == COLL_CUSTOM ? 0 : schedule->count_elems * elem_bytes,
+	};
 }
 
 double

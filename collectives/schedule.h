@@ -38,6 +38,13 @@ struct coll_layout {
 	uint64_t memory_elems;        /* its length */
 };
 
+/* What results call a collective, in nccl-tests' terms. */
+struct coll_size {
+	enum coll_op op;
+	uint32_t ranks, root; /* of each group that runs it for itself */
+	uint64_t bytes;       /* nccl-tests' "size" of the operation; 0: unknown, of messages that are no one collective */
+};
+
 struct coll_schedule {
 	uint32_t ranks;
 	uint32_t group_ranks; /* of them in each group that runs the operation for itself: all, but for spread.h */
@@ -55,6 +62,7 @@ struct coll_schedule {
 	uint32_t *first_step;         /* [ranks + 1] index of each rank's first in steps */
 	struct coll_step *steps;      /* [first_step[ranks]] rank major */
 	struct coll_dep *deps;        /* of step i from steps[i].first_dep */
+	struct coll_size of_file;     /* op COLL_CUSTOM: what the file's messages are together; bytes 0: unknown */
 };
 
 /* As scenario files spell them. */
@@ -140,6 +148,6 @@ void coll_schedule_destroy(struct coll_schedule *schedule);
  */
 int coll_schedule_check(const struct coll_schedule *schedule, struct err *err);
 
-/* Bytes that nccl-tests calls "size" and its factor busbw = algbw * factor (performance.md of nccl-tests). */
-uint64_t coll_size_bytes(const struct coll_schedule *schedule, uint32_t elem_bytes);
+/* The collective as nccl-tests counts it, and its factor busbw = algbw * factor (performance.md of nccl-tests). */
+struct coll_size coll_size_of(const struct coll_schedule *schedule, uint32_t elem_bytes);
 double coll_busbw_factor(enum coll_op op, uint32_t ranks);

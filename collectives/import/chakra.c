@@ -47,6 +47,7 @@ set_message(struct chakra *chakra, uint32_t rank, const struct chakra_node *node
 				   send ? "comm_src" : "comm_dst", own, rank);
 	if (node->comm_size == 0 || node->comm_size == CHAKRA_ABSENT)
 		return chakra_fail(chakra, rank, node, "is a message without comm_size");
+	chakra->mixed = true;
 	op->kind = send ? PROGRAM_SEND : PROGRAM_RECV;
 	op->peer = (uint32_t)peer;
 	op->tag = op->lane = node->comm_tag;
@@ -62,6 +63,7 @@ set_computation(struct chakra *chakra, uint32_t rank, const struct chakra_node *
 	if (node->duration_ps == 0 && node->num_ops != 0)
 		return chakra_fail(chakra, rank, node,
 				   "says how much it computes (num_ops), but not how long: duration_micros would be right");
+	chakra->mixed |= node->duration_ps != 0;
 	op->kind = node->duration_ps != 0 ? PROGRAM_LOCAL : PROGRAM_JOIN;
 	op->compute_ps = node->duration_ps;
 	op->lane = node->cpu;
@@ -255,6 +257,7 @@ make(struct chakra *chakra)
 		.scratch_elems = 2 * chakra->largest_bytes,
 		.memory_elems = 2 * chakra->largest_bytes,
 	};
+	struct coll_schedule *schedule;
 
 	for (size_t i = 0; i < chakra->program.nops; i++) {
 		struct program_op *op = &chakra->program.ops[i];
@@ -263,7 +266,10 @@ make(struct chakra *chakra)
 		op->dst_elems = op->kind == PROGRAM_RECV || op->kind == PROGRAM_LOCAL ? chakra->largest_bytes : 0;
 		op->reduce = false;
 	}
-	return program_schedule(&chakra->program, &params, &layout, chakra->err);
+	schedule = program_schedule(&chakra->program, &params, &layout, chakra->err);
+	if (schedule != NULL && !chakra->mixed)
+		schedule->of_file = chakra->size;
+	return schedule;
 }
 
 static struct coll_schedule *

@@ -72,6 +72,9 @@ struct chakra {
 	bool has_callers;       /* control, in a trace at least, is who called whom: it has been warned of */
 	uint64_t largest_bytes; /* message */
 	uint64_t nmessages;     /* of collectives: each has a tag of its own */
+	struct coll_size size;  /* of the first collective; bytes 0: others differ from it */
+	uint64_t nsized;        /* ranks of all collectives so far */
+	bool mixed;             /* there are messages or computations besides */
 	struct err *err;
 };
 

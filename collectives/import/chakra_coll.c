@@ -297,6 +297,34 @@ make_schedule(const struct chakra *chakra, const struct chakra_group *group, con
 	return coll_schedule_create(&params, err);
 }
 
+/*
+ * A trace of one collective is that collective, of all its ranks or of groups that do not overlap: size as nccl-tests has it
+ * is what a rank contributes, of an AllGather what it ends with. Further ones, messages or computations have no common size.
+ */
+static void
+count_size(struct chakra *chakra, const struct part *parts, const struct coll_schedule *schedule, uint32_t root)
+{
+	const struct chakra_group *group = &chakra->groups[parts->group];
+	const struct coll_size size = {
+		.op = schedule->op,
+		.ranks = group->nranks,
+		.root = root,
+		.bytes = parts->node->comm_type == CHAKRA_BARRIER
+				 ? 0
+				 : parts->node->comm_size * (schedule->op == COLL_ALLGATHER ? group->nranks : 1u),
+	};
+	const struct coll_size *first = &chakra->size;
+
+	if (chakra->nsized == 0)
+		chakra->size = size;
+	else if (first->op != size.op || first->ranks != size.ranks || first->root != size.root ||
+		 first->bytes != size.bytes)
+		chakra->size.bytes = 0;
+	chakra->nsized += group->nranks;
+	if (parts->nth != 0 || chakra->nsized > chakra->ranks)
+		chakra->size.bytes = 0;
+}
+
 static int
 expand_collective(struct chakra *chakra, const struct part *parts, size_t count)
 {
@@ -322,11 +350,13 @@ expand_collective(struct chakra *chakra, const struct part *parts, size_t count)
 		root = 0; /* rank 0 is what nodes without a root have */
 	schedule = make_schedule(chakra, group, parts->node, root, &cause);
 	x.schedule = schedule;
-	if (schedule != NULL)
+	if (schedule != NULL) {
+		count_size(chakra, parts, schedule, root);
 		rc = write_out(&x);
-	else
+	} else {
 		rc = chakra_fail(chakra, parts->rank, parts->node, "is a %s: %s", collectives[parts->node->comm_type].name,
 				 cause.text);
+	}
 	coll_schedule_destroy(schedule);
 	free(x.of);
 	return rc;

@@ -8,11 +8,17 @@
 #include <string.h>
 
 #include "collectives/import/chakra.h"
+#include "collectives/import/chakra_wire.h"
 #include "collectives/import/room.h"
 #include "common/array.h"
 #include "common/units.h"
 
 #define MAX_MESSAGE_BYTES (64u << 20)
+/* Nodes and dependencies of a file: some, and one for each so many bytes. With chakra_wire.h this bounds memory by its size. */
+#define LEAST_NODES 65536u
+#define LEAST_DEPS 65536u
+#define BYTES_A_NODE 32u
+#define BYTES_A_DEP 8u
 #define MAX_US (PROGRAM_MAX_PS / PS_PER_US)
 
 /* Attributes that mean something here, whatever type of whole number they have. */
@@ -31,6 +37,18 @@ static const struct {
 };
 /* Names of groups: MLCommons' and its older schema's. */
 static const char *const group_names[] = { "pg_name", "comm_group", "process_group" };
+
+static bool
+is_used(const uint8_t *name, size_t length)
+{
+	bool used = length == strlen("is_cpu_op") && memcmp(name, "is_cpu_op", length) == 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(group_names); i++)
+		used |= length == strlen(group_names[i]) && memcmp(name, group_names[i], length) == 0;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		used |= length == strlen(numbers[i].name) && memcmp(name, numbers[i].name, length) == 0;
+	return used;
+}
 
 /* @return whether the attribute is a whole number; *value is UINT64_MAX where it is negative */
 static bool
@@ -176,43 +194,55 @@ add_node(struct chakra *chakra, uint32_t rank, const Chakra__Node *from, uint64_
 	return rc;
 }
 
-/* A length as protobuf writes it: 7 bits a byte. @return whether there is one */
-static bool
-read_length(const uint8_t *bytes, size_t size, size_t *at, uint64_t *value)
+static int
+read_node(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size, size_t offset)
 {
-	*value = 0;
-	for (unsigned shift = 0; shift < 35 && *at < size; shift += 7) {
-		uint8_t byte = bytes[(*at)++];
+	Chakra__Node *node;
+	size_t used;
+	int rc = chakra_keep_used(bytes, size, is_used, &used);
 
-		*value |= (uint64_t)(byte & 0x7f) << shift;
-		if (byte < 0x80)
-			return true;
-	}
-	return false;
+	if (rc == -E2BIG)
+		return err_set(chakra->err, -EINVAL,
+			       "%s: byte %zu: a node of more than %u attributes, one of more than %u B, or %u MiB of "
+			       "dependencies and inputs; split it, or leave out what is there twice",
+			       chakra->paths[rank], offset, CHAKRA_MAX_ATTRIBUTES, CHAKRA_MAX_ATTRIBUTE_BYTES,
+			       CHAKRA_MAX_USED_BYTES >> 20);
+	node = rc == 0 ? chakra__node__unpack(NULL, used, bytes) : NULL;
+	if (node == NULL)
+		return err_set(chakra->err, -EINVAL, "%s: byte %zu: no Node of Chakra's schema", chakra->paths[rank],
+			       offset);
+	rc = add_node(chakra, rank, node, offset);
+	chakra__node__free_unpacked(node, NULL);
+	return rc;
 }
 
 static int
-read_messages(struct chakra *chakra, uint32_t rank, const uint8_t *bytes, size_t size)
+read_messages(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size)
 {
 	size_t at = 0;
 	int rc = 0;
 
 	for (uint64_t count = 0; at < size && rc == 0; count++) {
-		Chakra__Node *node;
 		size_t begin = at;
 		uint64_t length;
 
-		if (!read_length(bytes, size, &at, &length) || length > size - at || length > MAX_MESSAGE_BYTES)
+		if (!chakra_varint(bytes, size, &at, &length) || length > size - at || length > MAX_MESSAGE_BYTES)
 			return err_set(chakra->err, -EINVAL, "%s: byte %zu: the file ends within a message, or is no trace",
 				       chakra->paths[rank], begin);
-		if (count != 0) {
-			node = chakra__node__unpack(NULL, (size_t)length, bytes + at);
-			if (node == NULL)
-				return err_set(chakra->err, -EINVAL, "%s: byte %zu: no Node of Chakra's schema",
-					       chakra->paths[rank], begin);
-			rc = add_node(chakra, rank, node, begin);
-			chakra__node__free_unpacked(node, NULL);
-		}
+		if (count > LEAST_NODES + size / BYTES_A_NODE)
+			return err_set(
+				chakra->err, -EINVAL,
+				"%s: byte %zu: more than %zu nodes in %zu B; %u and one for each %u B would be right",
+				chakra->paths[rank], begin, LEAST_NODES + size / BYTES_A_NODE, size, LEAST_NODES,
+				BYTES_A_NODE);
+		if (count != 0)
+			rc = read_node(chakra, rank, bytes + at, (size_t)length, begin);
+		if (rc == 0 && chakra->traces[rank].ndeps > LEAST_DEPS + size / BYTES_A_DEP)
+			return err_set(chakra->err, -EINVAL,
+				       "%s: byte %zu: more than %zu dependencies in %zu B; %u and one for each %u B would "
+				       "be right",
+				       chakra->paths[rank], begin, LEAST_DEPS + size / BYTES_A_DEP, size, LEAST_DEPS,
+				       BYTES_A_DEP);
 		at += (size_t)length;
 	}
 	if (rc == 0 && size == 0)
@@ -229,7 +259,7 @@ chakra_read_trace(struct chakra *chakra, uint32_t rank)
 
 	if (bytes == NULL)
 		return -errno;
-	rc = read_messages(chakra, rank, (const uint8_t *)bytes, size);
+	rc = read_messages(chakra, rank, (uint8_t *)bytes, size);
 	free(bytes);
 	return rc;
 }

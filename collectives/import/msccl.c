@@ -307,6 +307,9 @@ make(struct msccl *m)
 		layout.out_elems = m->base_elems[MSCCL_OUTPUT];
 		layout.scratch_elems = m->base_elems[MSCCL_SCRATCH];
 		schedule = program_schedule(&m->program, &params, &layout, m->err);
+		if (schedule != NULL)
+			schedule->of_file =
+				(struct coll_size){ params.op, params.ranks, 0, m->vector_elems * m->options->elem_bytes };
 	} else {
 		err_set(m->err, rc, "%s: out of memory", m->files[0]);
 		errno = -rc;

@@ -17,7 +17,7 @@ struct rec_collective {
 	uint32_t steps;      /* of all ranks: so many SCHEDULE records it has */
 	uint32_t rank_steps; /* of the rank that has most of them */
 	uint32_t job;
-	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it */
+	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it; 0: unknown */
 	uint64_t ideal_ps, expect_ps; /* of the whole collective on idle links, without and with reverse ACKs */
 	char name[REC_NAME_LEN], job_name[REC_NAME_LEN];
 	uint32_t group_ranks; /* of the ranks in each group that runs it for itself; 0: they are one group */

@@ -22,12 +22,16 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	double took_us = (double)took_ps / PS_PER_US, expect_us = (double)c->expect_ps / PS_PER_US;
 	double algbw = took_ps > 0 ? (double)c->bytes / ((double)took_ps / PS_PER_NS) : 0;
 	double busbw = algbw * coll_busbw_factor((enum coll_op)c->op, c->group_ranks);
-	char name[48], plain[64];
+	char name[48], plain[64], size[24] = "-";
 
 	snprintf(name, sizeof(name), "%s/%s", facts_op_key(c->op), facts_algorithm_name(c->algorithm));
-	fprintf(to, "%12" PRIu64 "  %-30s %5u %6u  %10.*f  %10.*f ", c->bytes, name, c->group_ranks, c->rank_steps,
+	if (c->bytes != 0)
+		snprintf(size, sizeof(size), "%" PRIu64, c->bytes);
+	fprintf(to, "%12s  %-30s %5u %6u  %10.*f  %10.*f ", size, name, c->group_ranks, c->rank_steps,
 		took_us >= 10000 ? 0 : 1, took_us, expect_us >= 10000 ? 0 : 1, expect_us);
-	if (c->complete)
+	if (c->complete && c->bytes == 0)
+		fprintf(to, " %6s %6s", "-", "-");
+	else if (c->complete)
 		fprintf(to, " %6.*f %6.*f", coll_bw_decimals(algbw), algbw, coll_bw_decimals(busbw), busbw);
 	else
 		fprintf(to, " %13s", "unfinished");

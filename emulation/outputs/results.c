@@ -8,6 +8,7 @@ result_of(const struct emulation *emulation, uint32_t collective, uint32_t itera
 	  bool *complete)
 {
 	const struct plan_collective *plan = &emulation->scenario->plan->collectives[collective];
+	const struct coll_size size = coll_size_of(plan->schedule, coll_elem_bytes(plan->type));
 	struct collective_result seen =
 		step_engines_result(emulation->engines, emulation->scenario->topo->nnodes, collective, iteration);
 
@@ -17,11 +18,11 @@ result_of(const struct emulation *emulation, uint32_t collective, uint32_t itera
 		.job = names->job_name,
 		.collective = names->name,
 		.iteration = iteration,
-		.op = plan->schedule->op,
+		.op = size.op,
 		.type = plan->type,
-		.ranks = plan->schedule->group_ranks,
-		.root = plan->schedule->root,
-		.count_elems = plan->schedule->count_elems,
+		.ranks = size.ranks,
+		.root = size.root,
+		.count_elems = size.bytes / coll_elem_bytes(plan->type),
 		.time_ps = seen.complete ? seen.end_ps - seen.start_ps : 0,
 		.wrong = plan->real && plan->verify ? seen.wrong : COLL_WRONG_UNCHECKED,
 	};

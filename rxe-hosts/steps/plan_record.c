@@ -16,19 +16,20 @@ void
 plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec)
 {
 	const struct plan_collective *c = &plan->collectives[collective];
+	const struct coll_size size = coll_size_of(c->schedule, coll_elem_bytes(c->type));
 
 	*rec = (struct rec_collective){
 		.hdr.node = REC_NONE,
 		.id = collective,
 		.iteration = iteration,
 		.algorithm = c->schedule->algorithm,
-		.op = c->schedule->op,
+		.op = size.op,
 		.ranks = c->schedule->ranks,
 		.steps = coll_all_steps(c->schedule),
 		.rank_steps = coll_max_steps(c->schedule),
 		.job = c->job,
-		.group_ranks = c->schedule->group_ranks != c->schedule->ranks ? c->schedule->group_ranks : 0,
-		.bytes = coll_size_bytes(c->schedule, coll_elem_bytes(c->type)),
+		.group_ranks = size.ranks != c->schedule->ranks ? size.ranks : 0,
+		.bytes = size.bytes,
 		.ideal_ps = c->ideal_ps,
 		.expect_ps = c->expect_ps,
 	};

@@ -1,6 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files of other tools, small and whole. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "tests/fuzz/corpus.h"
+
+#define LARGE_BYTES (1u << 20)
+#define LINE_BYTES 256u
+
+/* A file that is written bit by bit. */
+struct large {
+	char *at;
+	size_t used;
+};
+
+static bool
+begin_large(struct large *large)
+{
+	*large = (struct large){ malloc(LARGE_BYTES + 4 * LINE_BYTES), 0 };
+	return large->at != NULL;
+}
+
+static void __attribute__((format(printf, 2, 3))) add_line(struct large *large, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	large->used += (size_t)vsnprintf(large->at + large->used, LINE_BYTES, format, args);
+	va_end(args);
+}
+
+static bool
+end_large(const char *folder, const struct large *large)
+{
+	bool written = write_seed(folder, "large", large->at, large->used);
+
+	free(large->at);
+	return written;
+}
 
 #define STEP(s, type, off)                                                                                                 \
 	"<step s=\"" s "\" type=\"" type "\" srcbuf=\"i\" srcoff=\"" off "\" dstbuf=\"i\" dstoff=\"" off                   \
@@ -17,7 +56,26 @@ msccl_seeds(const char *folder)
 		"<algo name=\"a\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"allreduce\" "
 		"inplace=\"1\">\n" GPU("0", "1", "0", "1") GPU("1", "0", "1", "0") "</algo>\n";
 
-	return write_seed(folder, "ring", text, sizeof(text) - 1);
+	struct large large;
+
+	if (!begin_large(&large))
+		return false;
+	add_line(&large, "<algo name=\"a\" proto=\"LL\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"custom\" "
+			 "inplace=\"0\">\n");
+	for (unsigned gpu = 0; gpu < 2; gpu++) {
+		add_line(&large,
+			 "<gpu id=\"%u\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"0\"><tb id=\"0\" send=\"%u\" recv=\"%u\" "
+			 "chan=\"0\">\n",
+			 gpu, 1 - gpu, 1 - gpu);
+		for (unsigned s = 0; large.used < (gpu + 1) * (LARGE_BYTES / 2) && s < 2000; s++)
+			add_line(&large,
+				 "<step s=\"%u\" type=\"%s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" "
+				 "depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n",
+				 s, (s + gpu) % 2 == 0 ? "s" : "r");
+		add_line(&large, "</tb></gpu>\n");
+	}
+	add_line(&large, "</algo>\n");
+	return write_seed(folder, "ring", text, sizeof(text) - 1) && end_large(folder, &large);
 }
 
 bool
@@ -27,7 +85,18 @@ goal_seeds(const char *folder)
 				   "l2 requires l1\nl3: calc 7\nl3 irequires l2\n}\n"
 				   "rank 1{\nl1: recv 10b from 0 tag 5\nl2: calc 0\nl2 requires l1\n}\n";
 
-	return write_seed(folder, "pair", text, sizeof(text) - 1);
+	struct large large;
+
+	if (!begin_large(&large))
+		return false;
+	add_line(&large, "num_ranks 2\nrank 0 {\n");
+	for (unsigned i = 1; large.used < LARGE_BYTES / 2; i++)
+		add_line(&large, "l%u: send 10b to 1 tag %u\n", i, i % 7);
+	add_line(&large, "}\nrank 1 {\n");
+	for (unsigned i = 1; large.used < LARGE_BYTES; i++)
+		add_line(&large, "l%u: calc %u\nl%u requires l%u\n", 2 * i, i, 2 * i, i > 1 ? 2 * i - 2 : 2);
+	add_line(&large, "}\n");
+	return write_seed(folder, "pair", text, sizeof(text) - 1) && end_large(folder, &large);
 }
 
 /* The first byte says where the second rank's file begins; each: metadata, then nodes. */
@@ -51,7 +120,24 @@ chakra_seeds(const char *folder)
 		0x22, 0, 0x2a, 0,                                                                 /**/
 	};
 
-	return write_seed(folder, "pair", bytes, sizeof(bytes));
+	struct large large;
+
+	if (!begin_large(&large))
+		return false;
+	large.at[large.used++] = (char)254; /* nearly all of it is rank 0's: metadata, then nodes of names and attributes */
+	memcpy(large.at + large.used,
+	       "\x07\x0a\x05"
+	       "0.0.4",
+	       8);
+	for (large.used += 8; large.used < LARGE_BYTES; large.used += 29)
+		memcpy(large.at + large.used,
+		       "\x1c\x08\x01\x18\x01\x12\x09"
+		       "a name of"
+		       "\x52\x0b\x0a\x07"
+		       "unknown"
+		       "\x38\x01",
+		       29);
+	return write_seed(folder, "pair", bytes, sizeof(bytes)) && end_large(folder, &large);
 }
 
 bool
@@ -62,6 +148,14 @@ hpcc_seeds(const char *folder)
 				     "KMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\nLINK_DOWN 250 0 3\n";
 	static const char flow[] = "2\n1 2 3 100 5000 2\n3 2 4 100 7000 2.000001\n";
 
+	struct large large;
+
+	if (!begin_large(&large))
+		return false;
+	add_line(&large, "3000\n");
+	for (unsigned i = 0; i < 3000; i++)
+		add_line(&large, "%u %u 3 %u %u %u.%06u\n", 1 + i % 3, 1 + (i + 1) % 3, 100 + i % 1000, 1000 + i,
+			 2 + i / 1000, i % 1000);
 	return write_seed(folder, "config", config, sizeof(config) - 1) &&
-	       write_seed(folder, "flow", flow, sizeof(flow) - 1);
+	       write_seed(folder, "flow", flow, sizeof(flow) - 1) && end_large(folder, &large);
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # run.sh NAME TARGET CORPUS SCENARIOS: a short run of one fuzz target, from seeds that CORPUS writes and, for the
 # configuration, from the scenarios. What breaks the target stays beside it as NAME-crash-*, to be run again with
-# TARGET FILE.
+# TARGET FILE. Each run has another seed, which is printed: FUZZ_SEED=N repeats one, FUZZ_SECONDS=N runs longer.
+# Files of other tools may be large: their inputs have up to 4 MiB.
 set -eu
 LSAN_OPTIONS="suppressions=$(dirname "$0")/lsan.supp:print_suppressions=0"
 export LSAN_OPTIONS
@@ -22,8 +23,14 @@ fi
 	echo "no seeds for $name"
 	exit 1
 }
+max_len=16384
+case $name in
+chakra | goal | hpcc | msccl) max_len=4194304 ;;
+esac
+seed=${FUZZ_SEED:-$(od -A n -N 3 -t u4 /dev/urandom | tr -d ' ')}
+echo "$name: inputs of up to $max_len B, FUZZ_SEED=$seed"
 status=0
-"$target" -seed=1 -runs=200000 -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -max_len=16384 \
+"$target" -seed="$seed" -runs=200000 -max_total_time="${FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048 -max_len="$max_len" \
 	-artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$seeds" >"$work/log" 2>&1 || status=$?
 grep -v -E '^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$work/log" || true
 [ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of other tools, written here: a scenario is made of each, runs, and does what the file says; the same ring as MSCCL's
 XML and as Chakra's traces has the same steps at the same times; what cannot be carried out is refused with its place."""
+import re
 import struct
 
 from harness import ROCELAB, check, command, rocelab, scratch
@@ -118,6 +119,23 @@ def rings():
     check(rocelab(xml, "--lcores", "2").run["digest"] == first.run["digest"], "two lcores, the same digest")
 
 
+def sizes():
+    """A trace of one AllReduce of 1 MiB: size and rates of the collective, where its messages have 1/16; of messages alone: none."""
+    for rank in range(16):
+        body = attribute("comm_type", 9, 0) + attribute("comm_size", 13, 1 << 20)
+        (FOLDER / f"one.{rank}.et").write_bytes(metadata() + node(1, 7, [], attributes=body))
+    run = rocelab(imported("one", "chakra", *(FOLDER / f"one.{rank}.et" for rank in range(16))))
+    row = next(line for line in run.stdout.splitlines() if line.split()[:1] == [str(1 << 20)] and "uint8" in line).split()
+    took = max(int(step["start_ns"]) + int(step["duration_ns"]) for step in run.steps())
+    check({int(step["bytes"]) for step in run.steps()} == {1 << 16}, "its messages are chunks")
+    check(row[1:4] == [str(1 << 20), "uint8", "sum"] and abs(float(row[6]) - (1 << 20) / took) < 0.006 and
+          abs(float(row[7]) - 30 / 16 * (1 << 20) / took) < 0.006, "the table has the collective's size and rates", (row, took))
+    check(re.search(rf"^ *{1 << 20}  allreduce/file ", run.report, re.M), "and so has the report")
+    plain = rocelab(FOLDER / "traces.cfg")
+    row = next(line for line in plain.stdout.splitlines() if re.match(r" +- +- ", line)).split()
+    check(row[6:8] == ["-", "-"], "messages alone have no size", row)
+
+
 def goal():
     (FOLDER / "tree.goal").write_text("num_ranks 3\n"
                                       "rank 0 {\n a: calc 5000\n b: send 90000b to 1 tag 7\n b requires a\n"
@@ -178,6 +196,7 @@ def bad():
 
 
 rings()
+sizes()
 goal()
 hpcc()
 bad()

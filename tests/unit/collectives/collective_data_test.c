@@ -76,6 +76,11 @@ report_has_nccl_columns(void **state)
 	assert_string_equal(coll_bandwidth_row(&result, buf, sizeof(buf)),
 			    "    33554432       1048576     int32    none      -1    20000    1.68    1.47    N/A  train   "
 			    "      grads           3\n");
+	result.count_elems = 0; /* of messages that are no one collective */
+	result.op = COLL_CUSTOM;
+	assert_string_equal(coll_bandwidth_row(&result, buf, sizeof(buf)),
+			    "           -             -     int32    none      -1    20000       -       -    N/A  train   "
+			    "      grads           3\n");
 	assert_string_equal(coll_bandwidth_header(buf, sizeof(buf)),
 			    "#       size         count      type   redop    root     time   algbw   busbw #wrong  job     "
 			    "      collective      iteration\n"

@@ -230,6 +230,62 @@ groups_have_their_own_collectives(void **state)
 	}
 }
 
+/* Size as nccl-tests has it: of one collective, of all ranks or of groups that do not overlap. */
+static void
+one_collective_has_a_size(void **state)
+{
+	static const struct {
+		uint64_t comm_type, size;
+		enum coll_op op;
+		uint64_t bytes;
+	} kinds[] = { { 0, 1048576, COLL_ALLREDUCE, 1048576 },
+		      { 2, 1000, COLL_ALLGATHER, 4000 },
+		      { 6, 800, COLL_ALLTOALL, 800 },
+		      { 7, 4096, COLL_REDUCESCATTER, 4096 },
+		      { 0, 1, COLL_ALLREDUCE, 1 } };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		struct coll_schedule *s;
+
+		begin(4);
+		for (uint32_t rank = 0; rank < 4; rank++)
+			collective(rank, 1, kinds[i].comm_type, kinds[i].size, NULL, NULL, 0);
+		s = must(NULL);
+		assert_int_equal(s->op, COLL_CUSTOM);
+		assert_int_equal(coll_size_of(s, 1).op, kinds[i].op);
+		assert_int_equal(coll_size_of(s, 1).ranks, 4);
+		assert_int_equal(coll_size_of(s, 1).bytes, kinds[i].bytes);
+		coll_schedule_destroy(s);
+	}
+}
+
+/* Two collectives behind each other, one beside a message or a computation, and messages alone have none. */
+static void
+others_have_no_size(void **state)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		struct coll_schedule *s;
+
+		begin(2);
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			if (kind != 3)
+				collective(rank, 1, 0, 1000, NULL, NULL, 0);
+			if (kind == 0)
+				collective(rank, 2, 0, 1000, NULL, DEPS(1));
+			if (kind == 1)
+				compute(rank, 2, 5, NULL, 0);
+		}
+		if (kind >= 2) {
+			send_or_receive(0, 3, SEND, 1, 500, 9, NULL, 0);
+			send_or_receive(1, 3, RECV, 0, 500, 9, NULL, 0);
+		}
+		s = must(NULL);
+		assert_int_equal(coll_size_of(s, 1).bytes, 0);
+		assert_int_equal(coll_size_of(s, 1).op, COLL_CUSTOM);
+		coll_schedule_destroy(s);
+	}
+}
+
 int
 main(void)
 {
@@ -241,6 +297,8 @@ main(void)
 		cmocka_unit_test(an_allgather_gathers_what_each_has),
 		cmocka_unit_test(other_operations_have_their_algorithms),
 		cmocka_unit_test(groups_have_their_own_collectives),
+		cmocka_unit_test(one_collective_has_a_size),
+		cmocka_unit_test(others_have_no_size),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
