@@ -2,6 +2,7 @@
 /* rocelab bench: a benchmark is a file and a row. */
 #include <argp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/bench.h"
@@ -13,6 +14,7 @@
 #include "cli/bench_telemetry.h"
 #include "cli/bench_trace.h"
 #include "cli/command.h"
+#include "cli/eval_args.h"
 #include "common/args.h"
 #include "common/array.h"
 #include "common/log.h"
@@ -20,14 +22,38 @@
 
 struct benchmark {
 	const char *name;
+	const char *doc;
 	/* @param dir  for scratch files. @return 0, or negative errno with err set */
 	int (*run)(const char *dir, int repeats, bool json, struct err *err);
 };
 
 static const struct benchmark benchmarks[] = {
-	{ "fabric", bench_fabric },     { "telemetry", bench_telemetry }, { "analyzer", bench_analyzer },
-	{ "realtime", bench_realtime }, { "monitor", bench_monitor },     { "agent", bench_agent },
-	{ "trace", bench_trace },
+	{ "fabric", "packet hops per second per core, hosts included: a hop is a packet that arrives at a node",
+	  bench_fabric },
+	{ "telemetry",
+	  "from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are held back or "
+	  "dropped, what each costs, and how long after an epoch's end its rows are known, in virtual and in real time",
+	  bench_telemetry },
+	{ "analyzer",
+	  "records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks and 1,280 "
+	  "switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they are short. "
+	  "Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report along \"more "
+	  "switches\" and \"more reports\": but for what no cache holds any more",
+	  bench_analyzer },
+	{ "realtime",
+	  "frames per second per core between two external ports with 1 and 20 switches in the path, beside DPDK's "
+	  "testpmd; and how long they take in real time",
+	  bench_realtime },
+	{ "monitor",
+	  "what a host pays for its monitor and detection agent: processor time of a step, an ACK, a look and a "
+	  "detection, and memory",
+	  bench_monitor },
+	{ "agent",
+	  "what hosts with 8 RNICs pay for R-Pingmesh's agent: processor time of a second, memory, and bits a second on "
+	  "the wire and to the analyzer",
+	  bench_agent },
+	{ "trace", "how long FlowTracer takes, by flows, threads, connections and the management network's round trip",
+	  bench_trace },
 };
 
 struct options {
@@ -46,11 +72,16 @@ static const struct argp_option option_table[] = {
 static const struct benchmark *
 find(const char *name, const struct argp_state *state)
 {
+	char names[256];
+	size_t used = 0;
+
 	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
 		if (strcmp(benchmarks[i].name, name) == 0)
 			return &benchmarks[i];
-	argp_error(state, "no benchmark \"%s\": there are fabric, telemetry, analyzer, realtime, monitor, agent and trace",
-		   name);
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
+					 benchmarks[i].name);
+	argp_error(state, "no benchmark \"%s\": there are %s", name, names);
 	return NULL;
 }
 
@@ -74,32 +105,37 @@ parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static void
+list_details(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		fprintf(to, "%s: %s.\n", benchmarks[i].name, benchmarks[i].doc);
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return eval_args_help(key, text, list_details);
+}
+
 static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
-	.args_doc = "fabric|telemetry|analyzer|realtime|monitor|agent|trace",
-	.doc = "fabric: packet hops per second per core, hosts included: a hop is a packet that arrives at a node.\n"
-	       "telemetry: from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are "
-	       "held back "
-	       "or dropped, what each costs, and how long after an epoch's end its rows are known, in virtual and in real "
-	       "time.\n"
-	       "analyzer: records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks "
-	       "and "
-	       "1,280 switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they "
-	       "are short. Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report "
-	       "along \"more switches\" and \"more reports\": but for what no cache holds any more.\n"
-	       "realtime: frames per second per core between two external ports with 1 and 20 switches in the path, beside "
-	       "DPDK's testpmd; and how long they take in real time.\n"
-	       "monitor: what a host pays for its monitor and detection agent: processor time of a step, an ACK, a look "
-	       "and a "
-	       "detection, and memory.\n"
-	       "agent: what hosts with 8 RNICs pay for R-Pingmesh's agent: processor time of a second, memory, and bits a "
-	       "second on the wire and to the analyzer.\n"
-	       "trace: how long FlowTracer takes, by flows, threads, connections and the management network's round trip.\v"
+	.args_doc = "[KIND]",
+	.doc = "Measures the programs on this machine.\v"
 	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the fabric's yardstick: shared "
-	       "machines "
-	       "are noisy, and ratios hold better than figures.",
+	       "machines are noisy, and ratios hold better than figures.",
+	.help_filter = help_filter,
 };
+
+void
+command_bench_list(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		fprintf(to, "  %-14s %.*s\n", benchmarks[i].name, (int)strcspn(benchmarks[i].doc, ":;,"),
+			benchmarks[i].doc);
+}
 
 int
 command_bench(int argc, char **argv)
@@ -110,7 +146,7 @@ command_bench(int argc, char **argv)
 	int ret;
 
 	argv[0] = "rocelab bench";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	ret = private_dir_create(&dir, &err);
 	if (ret == 0) {

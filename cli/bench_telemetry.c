@@ -89,22 +89,22 @@ run_tapped(const struct bench *bench, struct bench_tap *tap, json_t **run)
 	const struct child_args args = { .argv = { "dpswitch", bench->scenario, "--out", bench->dir, "--quiet",
 						   "--analyzer", bench->socket },
 					 .count = 7 };
-	int listener = unix_listen(bench->socket, bench->err), ret, status;
+	struct unix_listener listener;
+	int ret = unix_listen(&listener, bench->socket, bench->err), status;
 	char path[PATH_MAX];
 	json_error_t error;
 	pid_t pid;
 
-	if (listener < 0)
-		return listener;
+	if (ret < 0)
+		return ret;
 	pid = ret = child_start(bench->dpswitch, &args, false, bench->err);
 	if (pid >= 0) {
-		ret = bench_tap_read(tap, listener, pid, bench->err);
+		ret = bench_tap_read(tap, listener.fd, pid, bench->err);
 		status = ret == -ECHILD ? 0 : child_wait(pid);
 		if (ret == 0 && status != 0)
 			ret = err_set(bench->err, -EIO, "dpswitch ended with status %d", status);
 	}
-	close(listener);
-	unlink(bench->socket);
+	unix_listener_close(&listener);
 	if (ret < 0)
 		return ret;
 	snprintf(path, sizeof(path), "%s/run.json", bench->dir);

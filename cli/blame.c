@@ -355,7 +355,7 @@ command_blame(int argc, char **argv)
 	int ret;
 
 	argv[0] = "rocelab blame";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &blame) != 0)
+	if (args_parse(&argp, argc, argv, 0, &blame) != 0)
 		return EXIT_USAGE;
 	default_out(blame.options.path, out, sizeof(out));
 	if (find_scenario(&blame, scenario, sizeof(scenario), &err) < 0 ||

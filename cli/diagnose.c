@@ -13,6 +13,7 @@
 #include "cli/systems_plan.h"
 #include "cli/systems_show.h"
 #include "cli/verdict_file.h"
+#include "common/args.h"
 #include "common/child.h"
 #include "common/log.h"
 #include "common/run_dir.h"
@@ -35,7 +36,7 @@ static const struct argp_option options[] = {
 	  "followed the run; several times",
 	  0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
-	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
+	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 when the verdict has a finding", 0 },
 	{ 0 },
 };
 
@@ -131,7 +132,7 @@ compare(struct diagnose_options *diagnose, struct systems_plan *plan, struct err
 	diagnose->shown = true;
 	if (ret < 0)
 		return EXIT_FAILED;
-	return ret == EXIT_DONE && findings != 0 && diagnose->fail_on_finding ? EXIT_FAILED : ret;
+	return ret == EXIT_DONE && findings != 0 && diagnose->fail_on_finding ? EXIT_FINDING : ret;
 }
 
 /* The programs from outside that followed the run. @param paths  [OUTSIDE_PROGRAMS] into report */
@@ -209,7 +210,7 @@ command_diagnose(int argc, char **argv)
 	int status;
 
 	argv[0] = "rocelab diagnose";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &diagnose) != 0)
+	if (args_parse(&argp, argc, argv, 0, &diagnose) != 0)
 		return EXIT_USAGE;
 	if (diagnose.out == NULL)
 		diagnose.out = diagnose.dir;
@@ -228,5 +229,5 @@ command_diagnose(int argc, char **argv)
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	return counts.findings != 0 ? EXIT_FAILED : EXIT_DONE;
+	return counts.findings != 0 ? EXIT_FINDING : EXIT_DONE;
 }

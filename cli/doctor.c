@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/doctor.h"
 #include "cli/guests.h"
+#include "common/args.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -51,6 +52,8 @@ static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
 	bool *json = state->input;
+	char names[256];
+	size_t used = 0;
 
 	switch (key) {
 	case 'j':
@@ -62,10 +65,10 @@ parse(int key, char *arg, struct argp_state *state)
 				checkups[i].chosen = true;
 				return 0;
 			}
-		argp_error(state,
-			   "no kind of host or port \"%s\": there are embedded, guest, qemu, netns, vhost, tap, "
-			   "af_packet, memif, pcap, ring, null, nic and hugepages",
-			   arg);
+		for (size_t i = 0; i < NCHECKUPS; i++)
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
+						 checkups[i].name);
+		argp_error(state, "no kind of host or port \"%s\": there are %s", arg, names);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		for (size_t i = 0; i < NCHECKUPS; i++)
@@ -209,7 +212,7 @@ command_doctor(int argc, char **argv)
 	bool json = false;
 
 	argv[0] = "rocelab doctor";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &json) != 0)
+	if (args_parse(&argp, argc, argv, 0, &json) != 0)
 		return EXIT_USAGE;
 	if (check_all(&err) < 0 || (json ? print_json() : print_table()) < 0) {
 		log_error("%s", err.text);

@@ -104,15 +104,31 @@ tell(const struct eval *eval, bool json, int broken)
 /* Evaluations that are none of families. */
 static const struct command studies[] = {
 	{ "counterfactual", "", "what verdicts blame against what running without each cause regains",
-	  command_eval_counterfactual },
+	  command_eval_counterfactual, NULL },
 	{ "flowpulse", "", "silent faults found by volumes: at what drop rates, and how near the limit",
-	  command_eval_flowpulse },
+	  command_eval_flowpulse, NULL },
 	{ "flowtracer", "", "how uneven hashes leave a fabric, and what a static placement makes of it",
-	  command_eval_flowtracer },
-	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd },
-	{ "compare", "", "the same faults under every system that diagnoses: one table", command_eval_compare },
-	{ "pingmesh", "", "problems of switches, RNICs and CPUs, and what R-Pingmesh says of them", command_eval_pingmesh },
+	  command_eval_flowtracer, NULL },
+	{ "odd", "", "what the families leave out, graded by what is regained", command_eval_odd, NULL },
+	{ "compare", "", "the same faults under every system that diagnoses: one table", command_eval_compare, NULL },
+	{ "pingmesh", "", "problems of switches, RNICs and CPUs, and what R-Pingmesh says of them", command_eval_pingmesh,
+	  NULL },
 };
+
+void
+command_eval_studies(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_LEN(studies); i++)
+		fprintf(to, "  %-14s %s\n", studies[i].name, studies[i].doc);
+}
+
+void
+command_eval_list(FILE *to)
+{
+	for (size_t i = 0; families[i] != NULL; i++)
+		fprintf(to, "  %-14s family of cases: %s\n", families[i]->name, families[i]->doc);
+	command_eval_studies(to);
+}
 
 int
 command_eval(int argc, char **argv)

@@ -173,7 +173,7 @@ command_eval_compare(int argc, char **argv)
 		.seed = 1, .cases = compare_most_cases(), .scale = 1, .times = true, .shards = 1, .jobs = eval_args_jobs()
 	};
 	argv[0] = "rocelab eval compare";
-	if (argp_parse(&argp, argc, argv, 0, NULL, opts) != 0) {
+	if (args_parse(&argp, argc, argv, 0, opts) != 0) {
 		free(opts);
 		return EXIT_USAGE;
 	}

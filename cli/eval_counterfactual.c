@@ -87,7 +87,7 @@ command_eval_counterfactual(int argc, char **argv)
 					   .dir = "out/counterfactual" } };
 
 	argv[0] = "rocelab eval counterfactual";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+	if (args_parse(&argp, argc, argv, 0, &opts) != 0)
 		return EXIT_USAGE;
 	return eval_args_run(opts.study.dir, run, &opts);
 }

@@ -137,7 +137,7 @@ command_eval_flowpulse(int argc, char **argv)
 		opts.study.experiments[opts.study.nexperiments] = &fp_experiments[opts.study.nexperiments];
 		opts.study.nexperiments++;
 	}
-	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+	if (args_parse(&argp, argc, argv, 0, &opts) != 0)
 		return EXIT_USAGE;
 	return eval_args_run(opts.study.dir, run, &opts);
 }

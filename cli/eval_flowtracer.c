@@ -91,7 +91,7 @@ command_eval_flowtracer(int argc, char **argv)
 	};
 
 	argv[0] = "rocelab eval flowtracer";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+	if (args_parse(&argp, argc, argv, 0, &opts) != 0)
 		return EXIT_USAGE;
 	return eval_args_run(opts.study.dir, run, &opts);
 }

@@ -121,7 +121,7 @@ command_eval_odd(int argc, char **argv)
 		odd.groups[odd.ngroups] = &odd_groups[odd.ngroups];
 		odd.ngroups++;
 	}
-	if (argp_parse(&argp, argc, argv, 0, NULL, &odd) != 0)
+	if (args_parse(&argp, argc, argv, 0, &odd) != 0)
 		return EXIT_USAGE;
 	return eval_args_run(odd.dir, run, &odd);
 }

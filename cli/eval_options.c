@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "common/args.h"
 #include "common/array.h"
 #include "common/nearest.h"
@@ -211,6 +212,8 @@ list_all(FILE *to)
 	fputs("Families:\n", to);
 	for (size_t i = 0; families[i] != NULL; i++)
 		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
+	fputs("Other kinds, each with options of its own (rocelab eval KIND --help):\n", to);
+	command_eval_studies(to);
 	fputs("Shapes:\n", to);
 	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
 		fprintf(to, "  %-16s %s\n", shape->name, shape->doc);
@@ -233,9 +236,7 @@ static const struct argp argp = {
 	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\v"
 	       "DIR then holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
 	       "POLICY/score.json with the truth beside the verdict; runs.csv, runs.json and eval.sqlite with a row a run. "
-	       "An evaluation that was interrupted goes on where it was. `rocelab eval odd` is another, with options of "
-	       "its own: "
-	       "what the families leave out.",
+	       "An evaluation that was interrupted goes on where it was.",
 	.help_filter = help_filter,
 };
 
@@ -251,5 +252,5 @@ eval_options_parse(struct eval_options *opts, int argc, char **argv)
 			  .jobs = job_cpus(cpus, EVAL_MAX_JOBS),
 			  .dir = "out/eval" }
 	};
-	return argp_parse(&argp, argc, argv, 0, NULL, opts);
+	return args_parse(&argp, argc, argv, 0, opts);
 }

@@ -101,7 +101,7 @@ command_eval_pingmesh(int argc, char **argv)
 	};
 
 	argv[0] = "rocelab eval pingmesh";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+	if (args_parse(&argp, argc, argv, 0, &opts) != 0)
 		return EXIT_USAGE;
 	return eval_args_run(opts.study.dir, run, &opts);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/args.h"
 #include "common/log.h"
 #include "common/number.h"
 #include "common/units.h"
@@ -176,7 +177,7 @@ command_explain(int argc, char **argv)
 	int ret = -EINVAL;
 
 	argv[0] = "rocelab explain";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &explain) != 0)
+	if (args_parse(&argp, argc, argv, 0, &explain) != 0)
 		return EXIT_USAGE;
 	sc = scenario_load(&explain.scenario, &err);
 	if (sc != NULL) {

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "collectives/import/hpcc.h"
 #include "collectives/import/import.h"
+#include "common/args.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/number.h"
@@ -357,7 +358,7 @@ command_import(int argc, char **argv)
 	int rc;
 
 	argv[0] = "rocelab import";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &given) != 0)
+	if (args_parse(&argp, argc, argv, 0, &given) != 0)
 		return EXIT_USAGE;
 	rc = import(&given, &err);
 	if (rc != 0)

@@ -57,7 +57,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 {
 	struct child_watch watch = { .pid = fabric };
 	bool ending = false;
-	int status, refused = EXIT_DONE;
+	int status, of_parts, refused = EXIT_DONE;
 
 	while (!child_poll(fabric, &status)) {
 		if (!ending && launch->hosts != NULL && run_hosts_tend(launch->hosts, err) < 0) {
@@ -81,9 +81,10 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			kill(fabric, SIGKILL);
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
-	if (launch_parts_wait(&fabric_parts) != EXIT_DONE && status == EXIT_DONE)
-		status = EXIT_FAILED;
-	if (refused != EXIT_DONE && status != EXIT_DONE && status != EXIT_FAILED)
+	of_parts = launch_parts_wait(&fabric_parts);
+	if (of_parts != EXIT_DONE && status == EXIT_DONE)
+		status = exit_code_is_of_run(of_parts) ? of_parts : EXIT_FAILED;
+	if (refused != EXIT_DONE && !exit_code_is_of_run(status))
 		status = refused;
 	if (launch->hosts == NULL)
 		return status;
@@ -102,7 +103,7 @@ has_begun(struct analyzer *analyzer, const char *socket, int fabric_status)
 	if (fabric_status == EXIT_USAGE || fabric_status == EXIT_NOT_BEGUN)
 		return false;
 	/* The analyzer removes its socket when somebody has connected. */
-	while (fabric_status > EXIT_USAGE && analyzer->pid != 0 && access(socket, F_OK) == 0) {
+	while (!exit_code_is_of_run(fabric_status) && analyzer->pid != 0 && access(socket, F_OK) == 0) {
 		if (launch_abandoned() || child_idle_ns(&watch) >= ANALYZER_NOTICE_NS || kill(analyzer->pid, 0) < 0)
 			return false;
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
@@ -120,20 +121,20 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 		analyzer_dismiss(analyzer);
 		return LAUNCH_NO_STREAM;
 	}
-	if (fabric_status <= EXIT_FAILED && analyzer->pid != 0 && run_analyzer_lacks(launch->dir)) {
+	if (exit_code_is_of_run(fabric_status) && analyzer->pid != 0 && run_analyzer_lacks(launch->dir)) {
 		kill(analyzer->pid, SIGKILL); /* it would write a verdict on what it has */
 		analyzer_dismiss(analyzer);
 	}
 	if (analyzer->pid != 0)
 		status = analyzer_wait(analyzer);
 	if ((status != ANALYZER_STUCK && !child_interrupted(status)) || launch_abandoned())
-		return status >= 0 ? status : 128 + SIGKILL;
+		return status >= 0 ? status : CHILD_KILLED + SIGKILL;
 	log_warning("the analyzer was %s: the verdict comes from the recording",
 		    status == ANALYZER_STUCK ? "stopped or stuck, or too slow" : "interrupted before it listened");
 	status = analyzer_reread(analyzer, err);
 	if (status < 0 && err->text[0] != '\0')
 		log_error("%s", err->text);
-	return status >= 0 ? status : 128 + SIGKILL;
+	return status >= 0 ? status : CHILD_KILLED + SIGKILL;
 }
 
 static int

@@ -85,7 +85,7 @@ reap(struct launch_parts *parts)
 		if (parts->pids[p] == 0 || !child_poll(parts->pids[p], &status))
 			continue;
 		parts->pids[p] = 0;
-		if (status > EXIT_USAGE && status != EXIT_NOT_BEGUN)
+		if (status > EXIT_NOT_BEGUN && !exit_code_is_of_run(status))
 			log_error("dpswitch of part %u %s", p, child_text(status, text, sizeof(text)));
 		if (status > parts->status)
 			parts->status = status;

@@ -2,27 +2,30 @@
 /* rocelab: the command a person uses. It starts the other programs and shows what they found. */
 #include <argp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/args.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/stdio_guard.h"
 
 static const struct command commands[] = {
-	{ "run", "SCENARIO", "run a scenario, diagnose it, print the verdict", command_run },
-	{ "diagnose", "DIR", "diagnose the recorded stream of an earlier run again", command_diagnose },
-	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo },
-	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain },
-	{ "trace", "SCENARIO|DIR", "ask hosts and switches for the ways of all flows, hop by hop", command_trace },
-	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame },
-	{ "eval", "FAMILY...|all|counterfactual", "make cases with known causes, diagnose them, score the verdicts",
-	  command_eval },
-	{ "bench", "fabric|analyzer|realtime", "measure the programs on this machine", command_bench },
-	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor },
-	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell },
-	{ "import", "msccl|chakra|goal|hpcc FILE...", "make a scenario of what other tools wrote", command_import },
-	{ "reference", "", "print the scenario reference (Markdown)", command_reference },
+	{ "run", "SCENARIO", "run a scenario, diagnose it, print the verdict", command_run, NULL },
+	{ "diagnose", "DIR", "diagnose the recorded stream of an earlier run again", command_diagnose, NULL },
+	{ "topo", "check|show|import FILE", "look at a topology without running it", command_topo, NULL },
+	{ "explain", "SCENARIO --flow SRC,DST,SPORT,DPORT", "every switch's decision for one packet", command_explain,
+	  NULL },
+	{ "trace", "SCENARIO|DIR", "ask hosts and switches for the paths of all flows, hop by hop", command_trace, NULL },
+	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame, NULL },
+	{ "eval", "KIND...|all", "make cases with known causes, diagnose them, score the verdicts", command_eval,
+	  command_eval_list },
+	{ "bench", "KIND", "measure the programs on this machine", command_bench, command_bench_list },
+	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor, NULL },
+	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell, NULL },
+	{ "import", "msccl|chakra|goal|hpcc FILE...", "make a scenario of what other tools wrote", command_import, NULL },
+	{ "reference", "", "print the scenario reference (Markdown)", command_reference, NULL },
 };
 
 #define NCOMMANDS ARRAY_LEN(commands)
@@ -30,16 +33,33 @@ static const struct command commands[] = {
 static void
 print_help(FILE *to)
 {
-	fprintf(to, "rocelab runs a whole lossless RoCE fabric on this machine and says what slowed a collective down.\n\n"
-		    "Usage: rocelab COMMAND [ARGS]\n\n");
+	fprintf(to,
+		"rocelab runs a whole lossless RoCE fabric on this machine and reports what slowed a collective down.\n\n"
+		"Usage: rocelab COMMAND [ARGS]\n\n");
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(to, "  %-10s %-38s %s\n", commands[i].name, commands[i].args, commands[i].doc);
-	fprintf(to, "\nrocelab COMMAND --help tells more. Start with:\n"
-		    "  rocelab run topo/scenarios/case-study.cfg\n\n"
-		    "Exit codes: 0 done, 1 a failed check or invariant, or a collective that did not finish (or a finding, "
-		    "where asked for), 2 usage or bad input.\n"
-		    "ROCELAB_LOG=error|warning|info|debug in the environment says how much is told on stderr (default "
+	for (size_t i = 0; i < NCOMMANDS; i++) {
+		if (commands[i].list == NULL)
+			continue;
+		fprintf(to, "\nKinds of rocelab %s:\n", commands[i].name);
+		commands[i].list(to);
+	}
+	fprintf(to, "\nrocelab COMMAND --help has the details. Start with:\n"
+		    "  rocelab run topo/scenarios/case-study.cfg\n\n");
+	args_print_exit_codes(to);
+	fprintf(to, "\nROCELAB_LOG=error|warning|info|debug in the environment sets how much is logged on stderr (default "
 		    "info).\n");
+}
+
+/* Programs that are started refuse input in the name of this command. @return exit code */
+static int
+run_command(const struct command *command, int argc, char **argv)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "rocelab %s", command->name);
+	setenv(LOG_COMMAND, name, 1);
+	return command->run(argc, argv);
 }
 
 int
@@ -63,7 +83,7 @@ main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+			return run_command(&commands[i], argc - 1, argv + 1);
 	log_error("no command \"%s\"; rocelab --help lists them", argv[1]);
 	return EXIT_USAGE;
 }

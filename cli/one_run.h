@@ -22,6 +22,6 @@ int one_run(const struct one_run *run, struct scenario *scenario, const struct r
 
 /*
  * What came of it, told to people where it is not well.
- * @return EXIT_DONE also where nobody read what the analyzer printed; EXIT_USAGE: it was refused; EXIT_FAILED
+ * @return exit code (common/exit_code.h), EXIT_DONE also where nobody read what the analyzer printed
  */
 int one_run_check(const struct launch_status *status, const char *dir);

@@ -15,6 +15,7 @@
 #include "cli/verdict_file.h"
 #include "common/args.h"
 #include "common/child.h"
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "common/wire/parts.h"
@@ -63,9 +64,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text; of several systems comparison.json", 0 },
-	{ "fail-on-finding", 'f', NULL, 0, "Exit with 1 when the verdict has a finding", 0 },
-	{ "allow-unfinished", 'u', NULL, 0,
-	  "Exit with 0, and not 1, when a collective, or a flow without one, did not finish", 0 },
+	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 when the verdict has a finding", 0 },
+	{ "allow-unfinished", 'u', NULL, 0, "Exit with 0, and not 5, when the run ended before its work did", 0 },
 	{ 0 },
 };
 
@@ -193,9 +193,9 @@ default_out(const char *scenario, char *buf, size_t cap)
 	snprintf(buf, cap, "out/%.*s", (int)len, base);
 }
 
-/* What the verdict is worth to who asks for an exit code. */
+/* @param ret  how the run ended: EXIT_DONE or EXIT_UNFINISHED. @return exit code, its verdict considered */
 static int
-judge(const struct run_options *run, const char *dir)
+judge(const struct run_options *run, const char *dir, int ret)
 {
 	struct verdict_counts counts;
 	struct err err = { 0 };
@@ -204,9 +204,9 @@ judge(const struct run_options *run, const char *dir)
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	if (counts.unfinished != 0 && !run->allow_unfinished && !run_completed(dir))
-		return EXIT_FAILED;
-	return counts.findings != 0 && run->fail_on_finding ? EXIT_FAILED : EXIT_DONE;
+	if (ret == EXIT_UNFINISHED && !run->allow_unfinished)
+		return EXIT_UNFINISHED;
+	return counts.findings != 0 && run->fail_on_finding ? EXIT_FINDING : EXIT_DONE;
 }
 
 static int
@@ -215,13 +215,13 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 	struct err err = { 0 };
 	int ret = one_run_check(status, dir);
 
-	if (ret == EXIT_USAGE || launch_abandoned() || status->analyzer != 0)
+	if (!exit_code_is_of_run(ret) || launch_abandoned() || status->analyzer != 0)
 		return ret;
 	if (run->json && verdict_print(dir, &err) < 0) {
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	return ret == EXIT_DONE ? judge(run, dir) : ret;
+	return ret == EXIT_DONE || ret == EXIT_UNFINISHED ? judge(run, dir, ret) : ret;
 }
 
 /* Side by side, what a scenario's list of systems makes of it. @return exit code */
@@ -235,17 +235,19 @@ run_systems(const struct run_options *run, struct systems_plan *plan)
 	if (ret == EXIT_USAGE || ret == EXIT_NOT_BEGUN || launch_abandoned()) {
 		if (err.text[0] != '\0')
 			log_error("%s", err.text);
-		return ret == EXIT_USAGE ? EXIT_USAGE : EXIT_FAILED;
+		return interrupt_asked() ? EXIT_INTERRUPTED : ret;
 	}
 	shown = systems_show(plan, run->json, &findings, &err);
 	if (shown < 0) {
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
-	if (ret != EXIT_DONE || shown != EXIT_DONE)
+	if (ret != EXIT_DONE && ret != EXIT_UNFINISHED)
+		return ret;
+	if (shown != EXIT_DONE)
 		return EXIT_FAILED;
-	ret = judge(run, plan->dir);
-	return findings != 0 && run->fail_on_finding ? EXIT_FAILED : ret;
+	ret = judge(run, plan->dir, ret);
+	return ret == EXIT_DONE && findings != 0 && run->fail_on_finding ? EXIT_FINDING : ret;
 }
 
 /* In a folder that is locked. @return exit code */
@@ -286,7 +288,7 @@ command_run(int argc, char **argv)
 	int ret;
 
 	argv[0] = "rocelab run";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &run) != 0)
+	if (args_parse(&argp, argc, argv, 0, &run) != 0)
 		return EXIT_USAGE;
 	if (run.out == NULL)
 		default_out(run.scenario.path, path, sizeof(path));

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "common/args.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "rxe-hosts/guest/frame.h"
@@ -331,7 +332,7 @@ command_shell(int argc, char **argv)
 	int rc;
 
 	argv[0] = "rocelab shell";
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &shell_options) != 0)
+	if (args_parse(&argp, argc, argv, ARGP_IN_ORDER, &shell_options) != 0)
 		return EXIT_USAGE;
 	shell.interactive = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	shell.guest = open_host(&shell_options, &err);

@@ -89,7 +89,7 @@ systems_run(struct systems_plan *plan, const struct child_args *pass, const stru
 
 		if (interrupt_asked()) {
 			err_set(&run->why, -EINTR, "interrupted before it");
-			worst = EXIT_FAILED;
+			worst = EXIT_INTERRUPTED;
 			continue;
 		}
 		tell(plan, i);
@@ -98,9 +98,11 @@ systems_run(struct systems_plan *plan, const struct child_args *pass, const stru
 			*err = run->why;
 			return ret;
 		}
-		if (ret == EXIT_DONE && !interrupt_asked())
+		if (i == SYSTEMS_BASE && ret == EXIT_UNFINISHED)
+			worst = EXIT_UNFINISHED;
+		if ((ret == EXIT_DONE || ret == EXIT_UNFINISHED) && !interrupt_asked())
 			continue;
-		worst = EXIT_FAILED;
+		worst = interrupt_asked() ? EXIT_INTERRUPTED : EXIT_FAILED;
 		if (run->why.text[0] != '\0')
 			log_error("%s: %s", run->dir, run->why.text);
 		else

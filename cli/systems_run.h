@@ -9,8 +9,8 @@
  * Runs them; one that did not end well says why, and others follow it. After an interrupt none is begun any more.
  * @param pass      what dpswitch gets in every run
  * @param base_too  and in the base run alone
- * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_USAGE or EXIT_NOT_BEGUN: not even the base run began,
- *         with err set where nobody has been told
+ * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_UNFINISHED: the base run ended before its work did;
+ *         EXIT_INTERRUPTED; EXIT_USAGE or EXIT_NOT_BEGUN: the base run did not begin, with err set where nothing was printed
  */
 int systems_run(struct systems_plan *plan, const struct child_args *pass, const struct child_args *base_too,
 		struct err *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "common/args.h"
 #include "common/log.h"
 #include "emulation/emulation.h"
 #include "emulation/scenario/scenario_args.h"
@@ -110,7 +111,7 @@ command_topo(int argc, char **argv)
 	int ret;
 
 	argv[0] = "rocelab topo";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &given) != 0)
+	if (args_parse(&argp, argc, argv, 0, &given) != 0)
 		return EXIT_USAGE;
 	ret = act(&given, &err);
 	if (err.text[0] != '\0')

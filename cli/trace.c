@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
+#include "common/args.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/minmax.h"
@@ -324,7 +325,7 @@ command_trace(int argc, char **argv)
 		return trace_advise(argc - 1, argv);
 	}
 	argv[0] = "rocelab trace";
-	if (argp_parse(&trace_argp, argc, argv, 0, NULL, &trace) != 0)
+	if (args_parse(&trace_argp, argc, argv, 0, &trace) != 0)
 		return EXIT_USAGE;
 	if (find_scenario(&trace, config, sockets, &err) == 0)
 		scenario = scenario_load(&trace.scenario, &err);

@@ -198,7 +198,7 @@ trace_advise(int argc, char **argv)
 	struct err err = { 0 };
 
 	argv[0] = "rocelab trace --advise";
-	if (argp_parse(&argp, argc, argv, 0, NULL, &opts) != 0)
+	if (args_parse(&argp, argc, argv, 0, &opts) != 0)
 		return EXIT_USAGE;
 	if (find_run(&opts, &err) < 0 || find_seed(&opts, &err) < 0) {
 		log_error("%s", err.text);

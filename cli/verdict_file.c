@@ -69,14 +69,3 @@ run_analyzer_lacks(const char *dir)
 	json_decref(root);
 	return lacks;
 }
-
-bool
-run_completed(const char *dir)
-{
-	json_t *root = read_run(dir);
-	const char *reason = json_string_value(json_object_get(root, "end_reason"));
-	bool completed = reason != NULL && strcmp(reason, "complete") == 0;
-
-	json_decref(root);
-	return completed;
-}

@@ -23,6 +23,3 @@ int verdict_count(const char *dir, struct verdict_counts *counts, struct err *er
  * @return false too where DIR/run.json does not say
  */
 bool run_analyzer_lacks(const char *dir);
-
-/* Whether all that the run had to do was done, by DIR/run.json: a verdict may lack the evidence of it. */
-bool run_completed(const char *dir);

@@ -1,9 +1,63 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/args.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
+#include "common/exit_code.h"
+#include "common/log.h"
 #include "common/number.h"
+
+void
+args_print_exit_codes(FILE *to)
+{
+#define EXIT_CODE_PRINT(name, value, text) fprintf(to, "  %-3d  %s\n", value, text);
+	fputs("Exit codes:\n", to);
+	EXIT_CODES(EXIT_CODE_PRINT)
+#undef EXIT_CODE_PRINT
+}
+
+/* The text that follows all others in --help. */
+static char *
+exit_codes_help(int key, const char *text, void *input)
+{
+	char *table = NULL;
+	size_t size;
+	FILE *to;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_EXTRA)
+		return (char *)(uintptr_t)text;
+	to = open_memstream(&table, &size);
+	if (to == NULL)
+		return NULL;
+	args_print_exit_codes(to);
+	fclose(to);
+	return table;
+}
+
+/* Hands the input on to the one child. */
+static error_t
+pass_input(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = state->input;
+	return 0;
+}
+
+error_t
+args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	const struct argp_child children[] = { { .argp = argp }, { 0 } };
+	const struct argp whole = { .parser = pass_input, .children = children, .help_filter = exit_codes_help };
+
+	if (log_command() != NULL)
+		argv[0] = (char *)(uintptr_t)log_command();
+	return argp_parse(&whole, argc, argv, flags, NULL, input);
+}
 
 uint64_t
 args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max)

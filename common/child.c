@@ -113,7 +113,7 @@ child_start(const char *path, const struct child_args *args, bool ignore_interru
 static int
 status_of(int status)
 {
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : CHILD_KILLED + WTERMSIG(status);
 }
 
 int
@@ -159,8 +159,8 @@ child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns)
 const char *
 child_text(int status, char *buf, size_t cap)
 {
-	if (status > 128)
-		snprintf(buf, cap, "was killed (signal %d: %s)", status - 128, strsignal(status - 128));
+	if (status > CHILD_KILLED)
+		snprintf(buf, cap, "was killed (signal %d: %s)", status - CHILD_KILLED, strsignal(status - CHILD_KILLED));
 	else
 		snprintf(buf, cap, "ended with status %d", status);
 	return buf;
@@ -169,7 +169,9 @@ child_text(int status, char *buf, size_t cap)
 bool
 child_interrupted(int status)
 {
-	return interrupt_asked() && (status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP);
+	int number = status - CHILD_KILLED;
+
+	return interrupt_asked() && (number == SIGINT || number == SIGTERM || number == SIGHUP);
 }
 
 int

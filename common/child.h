@@ -44,7 +44,10 @@ pid_t child_fork(sigset_t *before);
  */
 pid_t child_start(const char *path, const struct child_args *args, bool ignore_interrupt, struct err *err);
 
-/* @return exit status 0..255, or 128 + signal number */
+/* Added to the number of a signal that killed a child: no exit status is as large. */
+#define CHILD_KILLED 256
+
+/* @return exit status 0..255, or CHILD_KILLED + signal number */
 int child_wait(pid_t pid);
 
 /* Such a status in words: "ended with status 3", "was killed (signal 9: Killed)". @return buf */

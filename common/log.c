@@ -17,14 +17,18 @@ static const char *const names[] = {
 	[LOG_DEBUG] = "debug",
 };
 
-static enum log_level said = LOG_INFO; /* written by log_open() alone, before there are threads */
+/* Written by log_open() alone, before there are threads. */
+static enum log_level said = LOG_INFO;
+static char command[64]; /* "": a user started this program */
 
 int
 log_open(void)
 {
-	const char *name = getenv("ROCELAB_LOG");
+	const char *name = getenv("ROCELAB_LOG"), *caller = getenv(LOG_COMMAND);
 
 	said = LOG_INFO;
+	snprintf(command, sizeof(command), "%s", caller != NULL ? caller : "");
+	unsetenv(LOG_COMMAND); /* what this program starts was not started by that command */
 	if (name == NULL || *name == '\0')
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -37,14 +41,20 @@ log_open(void)
 	return -EINVAL;
 }
 
-__attribute__((format(printf, 1, 0))) static void
-say(const char *fmt, va_list ap)
+const char *
+log_command(void)
+{
+	return command[0] != '\0' ? command : NULL;
+}
+
+__attribute__((format(printf, 2, 0))) static void
+say(const char *program, const char *fmt, va_list ap)
 {
 	char text[LOG_BYTES];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	plain_text(text, text, sizeof(text));
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, text); /* one write: stderr is not buffered in between */
+	fprintf(stderr, "%s: %s\n", program, text); /* one write: stderr is not buffered in between */
 }
 
 void
@@ -55,7 +65,17 @@ log_say(enum log_level level, const char *fmt, ...)
 	if (level > said)
 		return;
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say(program_invocation_short_name, fmt, ap);
+	va_end(ap);
+}
+
+void
+log_refusal(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(command[0] != '\0' ? command : program_invocation_short_name, fmt, ap);
 	va_end(ap);
 }
 
@@ -65,7 +85,7 @@ log_fatal(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(fmt, ap);
+	say(program_invocation_short_name, fmt, ap);
 	va_end(ap);
 	abort();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #define LOG_BYTES 2048
+#define LOG_COMMAND "ROCELAB_COMMAND"
 
 enum log_level {
 	LOG_ERROR,   /* what was asked for is not done */
@@ -15,7 +16,10 @@ enum log_level {
 	LOG_DEBUG,   /* what whoever looks for a fault in the program wants to know */
 };
 
-/* Reads ROCELAB_LOG; before any thread starts. @return 0, or -EINVAL: no such level (it is told, and the default stays) */
+/*
+ * Reads ROCELAB_LOG, and ROCELAB_COMMAND, in which `rocelab` leaves the command that the user gave to the programs that it
+ * starts; before any thread starts. @return 0, or -EINVAL: no such level (it is told, and the default stays)
+ */
 int log_open(void);
 
 /* Says a message if its level is said. @param fmt  as printf(3), without a line feed at its end */
@@ -25,6 +29,11 @@ void log_say(enum log_level level, const char *fmt, ...) __attribute__((format(p
 #define log_warning(...) log_say(LOG_WARNING, __VA_ARGS__)
 #define log_info(...) log_say(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_say(LOG_DEBUG, __VA_ARGS__)
+
+/* The command of `rocelab` that started this program, "rocelab run"; NULL: a user did. */
+const char *log_command(void);
+/* What the user gave is refused: log_error(), in the name of the command that he gave. */
+void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Ends the program with an error and SIGABRT: for memory that runs out where to go on would lose something silently. */
 void log_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));

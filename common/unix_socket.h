@@ -11,9 +11,22 @@
  */
 int unix_connect(const char *path, const char *peer, struct err *err);
 
+#define UNIX_LISTEN_BYTES 104 /* of a path that can be listened at, its end included */
+
+/* A name at which a program listens, and which is its own. */
+struct unix_listener {
+	int fd;   /* closed on exec; -1: it does not listen */
+	int lock; /* of PATH.lock; -1: none */
+	char path[UNIX_LISTEN_BYTES];
+};
+
 /*
- * Listens for one connection at a time. The name appears once it does: whoever waits for it may connect at once. A socket
- * that was left behind there is replaced, never anything else.
- * @return descriptor, closed on exec, whose path is the caller's to remove; or with err set -ENAMETOOLONG or the system's errno
+ * Listens for one connection at a time. The name appears once it does: whoever waits for it may connect at once. A lock
+ * beside it (PATH.lock) makes the name the caller's: while its owner lives, nobody else gets it. A socket that a program
+ * left behind that is gone is replaced, never anything else.
+ * @return 0; or with err set -ENAMETOOLONG, -EADDRINUSE (another program listens there; err names it) or the system's errno
  */
-int unix_listen(const char *path, struct err *err);
+int unix_listen(struct unix_listener *listener, const char *path, struct err *err);
+
+/* Removes the name, if it is the caller's, and its lock. Twice does no harm. */
+void unix_listener_close(struct unix_listener *listener);

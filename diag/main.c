@@ -13,6 +13,7 @@
 #include "common/args.h"
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
@@ -28,8 +29,6 @@
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 #include "web/page.h"
-
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_BAD_INPUT = 2 };
 
 struct options {
 	const char *listen, *read, *out, *outside, *cpu;
@@ -236,7 +235,7 @@ read_options(struct options *options, int argc, char **argv, struct err *err)
 	if (list == NULL)
 		rc = err_set(err, -ENOMEM, "out of memory for options");
 	if (rc == 0)
-		argp_parse(&argp, argc, argv, 0, NULL, options);
+		args_parse(&argp, argc, argv, 0, options);
 	if (rc == 0)
 		ask(options);
 	free(list);
@@ -338,18 +337,20 @@ analyze(struct options *options)
 	int status = EXIT_DONE, rc;
 
 	if (fd < 0) {
-		log_error("%s", err.text);
-		return EXIT_BAD_INPUT;
+		log_refusal("%s", err.text);
+		return EXIT_USAGE;
 	}
 	evidence_init(&ev);
 	rc = stream_read_fd(fd, &ev, &err);
 	close(fd);
 	log_debug("the stream ended: %d; %s its end record", rc, ev.ended ? "with" : "without");
 	if (rc != 0)
-		status = EXIT_BAD_INPUT;
+		status = EXIT_USAGE;
 	else if (diagnose(options, &ev, &err) != 0)
 		status = EXIT_FAILED;
-	if (status != EXIT_DONE)
+	if (status == EXIT_USAGE)
+		log_refusal("%s", err.text);
+	else if (status != EXIT_DONE)
 		log_error("%s", err.text);
 	evidence_fini(&ev);
 	return status;
@@ -376,9 +377,9 @@ main(int argc, char **argv)
 	int status = EXIT_FAILED;
 
 	stdio_guard();
-	argp_err_exit_status = EXIT_BAD_INPUT;
+	argp_err_exit_status = EXIT_USAGE;
 	if (log_open() < 0)
-		return EXIT_BAD_INPUT;
+		return EXIT_USAGE;
 	if (read_options(&options, argc, argv, &err) == 0)
 		status = analyze(&options);
 	else

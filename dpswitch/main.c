@@ -211,7 +211,7 @@ main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	if (log_open() < 0)
 		return EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	if (options.yardstick != NULL || options.try_port != NULL) {
 		ret = options.try_port != NULL ? try_port(&options, &err) : yardstick(options.yardstick, &err);
@@ -225,7 +225,9 @@ main(int argc, char **argv)
 		ret = run_scenario(&options.run, scenario, &err);
 		scenario_destroy(scenario);
 	}
-	if (err.text[0] != '\0')
+	if (err.text[0] != '\0' && ret == EXIT_USAGE)
+		log_refusal("%s", err.text);
+	else if (err.text[0] != '\0')
 		log_error("%s", err.text);
 	return ret;
 }

@@ -92,13 +92,13 @@ host_works(const struct emulation *emulation, uint32_t node)
 
 /*
  * Bytes on their way should move. Where there are none, somebody waits for a time to come: that of a collective, an
- * iteration, a delayed step or a flow, and whoever depends on it waits for that too. Where nobody does, something is wrong.
+ * iteration, a delayed step, a flow or the end of a hold, and whoever depends on it waits for that too. Where nobody does, something is wrong.
  */
 static bool
 hook_due(void *ctx, uint64_t now_ps)
 {
 	const struct emulation *emulation = ctx;
-	bool timed = flow_tracing_busy(emulation->tracing);
+	bool timed = flow_tracing_busy(emulation->tracing) || now_ps < emulation->scenario->limits.hold_ps;
 
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];

@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/clock.h"
+#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
@@ -208,13 +209,15 @@ run(const struct job_config *config)
 {
 	struct err err = { 0 };
 	int fabric = config->policy != NULL ? run_fabric(config, &err) : 0;
-	int analyzer = fabric == 0 && config->diagnose && !interrupt_asked() ? run_analyzers(config, &err) : 0;
+	int analyzer = fabric != EXIT_FAILED && exit_code_is_of_run(fabric) && config->diagnose && !interrupt_asked()
+			       ? run_analyzers(config, &err)
+			       : 0;
 
 	if (fabric < 0 || analyzer < 0) {
 		log_error("%s", err.text);
 		return JOB_NOT_STARTED;
 	}
-	if (fabric != 0)
+	if (!exit_code_is_of_run(fabric) || fabric == EXIT_FAILED)
 		return JOB_FABRIC_FAILED;
 	return analyzer == 0 ? JOB_DONE : JOB_NO_VERDICT;
 }

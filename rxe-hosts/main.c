@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "common/stdio_guard.h"
@@ -100,7 +101,7 @@ main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	if (log_open() < 0)
 		return EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);

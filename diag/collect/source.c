@@ -98,20 +98,23 @@ int
 source_accept(const char *address, sigset_t *before, struct err *err)
 {
 	const char *colon = strchr(address, '/') == NULL ? strrchr(address, ':') : NULL;
-	int listener = colon != NULL ? listen_tcp(address, colon, err) : unix_listen(address, err);
-	int fd;
+	struct unix_listener own = { .fd = -1, .lock = -1 };
+	int listener = colon != NULL ? listen_tcp(address, colon, err) : unix_listen(&own, address, err), fd;
 
 	interrupt_hold(before);
 	if (listener < 0)
 		return listener;
+	if (colon == NULL)
+		listener = own.fd;
 	wait_for_peer(listener, before);
 	do
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	while (fd < 0 && errno == EINTR);
 	if (fd < 0)
 		fd = err_set(err, -errno, "%s: accept: %s", address, strerror(errno));
-	close(listener);
 	if (colon == NULL)
-		unlink(address);
+		unix_listener_close(&own);
+	else
+		close(listener);
 	return fd;
 }

@@ -21,8 +21,7 @@
 #define MAX_EVENTS 64
 
 struct door {
-	int listener;
-	char path[108]; /* of sun_path */
+	struct unix_listener listener;
 };
 
 struct switch_sockets {
@@ -76,7 +75,7 @@ static void
 greet(struct switch_sockets *s, uint32_t device)
 {
 	for (uint32_t i = 0; i < BACKLOG; i++) {
-		int fd = accept4(s->doors[device].listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(s->doors[device].listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct switch_peer *peer = fd >= 0 && has_room(s) ? switch_peer_create(&s->desk, fd, device) : NULL;
 		struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)(uintptr_t)peer };
 
@@ -222,17 +221,16 @@ open_door(struct switch_sockets *s, uint32_t i, struct err *err)
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = i };
 	struct door *door = &s->doors[i];
 	char path[PATH_MAX];
-	int fd;
+	int ret;
 
 	snprintf(path, sizeof(path), "%s/%s" SWITCH_SOCKETS_SUFFIX, s->desk.config.dir,
 		 device->topo->nodes[device->node].name);
-	fd = unix_listen(path, err);
-	if (fd < 0)
-		return fd;
-	door->listener = fd;
-	snprintf(door->path, sizeof(door->path), "%.107s", path); /* unix_listen() refuses longer ones */
-	if (listen(fd, BACKLOG) < 0 || fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 ||
-	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &event) < 0)
+	ret = unix_listen(&door->listener, path, err);
+	if (ret < 0)
+		return ret;
+	if (listen(door->listener.fd, BACKLOG) < 0 ||
+	    fcntl(door->listener.fd, F_SETFL, fcntl(door->listener.fd, F_GETFL) | O_NONBLOCK) < 0 ||
+	    epoll_ctl(s->epoll, EPOLL_CTL_ADD, door->listener.fd, &event) < 0)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));
 	return 0;
 }
@@ -255,7 +253,7 @@ switch_sockets_create(const struct switch_sockets_config *config, struct err *er
 		s->desk.config.patience_ns = SWITCH_SOCKETS_PATIENCE_NS;
 	raise_limit();
 	for (uint32_t i = 0; i < config->ndevices && s != NULL && s->doors != NULL; i++)
-		s->doors[i].listener = -1;
+		s->doors[i].listener = (struct unix_listener){ .fd = -1, .lock = -1 };
 	for (uint32_t i = 0; ret == 0 && i < config->ndevices; i++)
 		ret = open_door(s, i, err);
 	if (ret == 0)
@@ -272,12 +270,8 @@ switch_sockets_destroy(struct switch_sockets *s)
 		return;
 	while (s->npeers != 0)
 		drop(s, s->peers[0]);
-	for (uint32_t i = 0; s->doors != NULL && i < s->desk.config.ndevices; i++) {
-		if (s->doors[i].listener < 0)
-			continue;
-		close(s->doors[i].listener);
-		unlink(s->doors[i].path);
-	}
+	for (uint32_t i = 0; s->doors != NULL && i < s->desk.config.ndevices; i++)
+		unix_listener_close(&s->doors[i].listener);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	free(s->doors);

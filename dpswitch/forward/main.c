@@ -109,7 +109,7 @@ main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	if (log_open() < 0)
 		return EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	scenario = scenario_load(&options.scenario, &err);
 	eal.lcores = options.forward.lcores;

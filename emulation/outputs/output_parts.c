@@ -100,7 +100,7 @@ check_counts(const json_t *counts, const char *name, struct err *err)
 static uint64_t
 longest_ns(const struct scenario *sc)
 {
-	return (sc->limits.virtual_time_ps + sc->limits.hold_ps + scenario_window_ps(sc)) / 1000;
+	return (sc->limits.virtual_time_ps + scenario_window_ps(sc)) / 1000;
 }
 
 int

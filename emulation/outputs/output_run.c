@@ -26,6 +26,17 @@ end_reason(enum rec_end_reason reason)
 	return names[reason];
 }
 
+const char *
+output_limit(enum rec_end_reason reason)
+{
+	static const char *const keys[REC_END_REASONS] = {
+		[REC_END_LIMIT] = "limits.virtual_time",
+		[REC_END_STALL] = "limits.stall",
+	};
+
+	return keys[reason];
+}
+
 static json_t *
 invariants_json(const struct emulation *emulation)
 {
@@ -284,6 +295,8 @@ run_json(const struct emulation *emulation)
 			 "switch_buffer_bytes", (json_int_t)largest_buffer(emulation), "end_reason",
 			 end_reason(fabric->end_reason), "seed", (json_int_t)emulation->scenario->root.seed, "digest",
 			 digest);
+	if (output_limit(fabric->end_reason) != NULL)
+		json_object_set_new(root, "end_limit", json_string(output_limit(fabric->end_reason)));
 	if (emulation->error_text != NULL)
 		json_object_set_new(root, "error", json_string(emulation->error_text));
 	json_object_set_new(root, "overrides", overrides_json(emulation->scenario));

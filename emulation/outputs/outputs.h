@@ -27,6 +27,9 @@ int output_part_check(const struct emulation *emulation, const uint32_t *part_of
 /* @param section  "run", "truth". @param root  of the same keys, changed */
 void output_part_add(const struct emulation *emulation, const char *section, json_t *root);
 
+/* The key of the scenario that ended a run; NULL: no limit did. */
+const char *output_limit(enum rec_end_reason reason);
+
 /* What output_run() and output_truth() know of this program's nodes alone. */
 json_t *output_run_own(const struct emulation *emulation);
 json_t *output_truth_own(const struct emulation *emulation);

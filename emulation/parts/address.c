@@ -92,17 +92,18 @@ try_listen(const struct addrinfo *at, int backlog)
 }
 
 int
-address_listen(const char *address, int backlog, struct err *err)
+address_listen(struct unix_listener *listener, const char *address, int backlog, struct err *err)
 {
 	struct addrinfo *list = NULL;
 	int fd, ret;
 
 	if (is_path(address)) {
-		fd = unix_listen(address, err);
-		if (fd >= 0)
-			listen(fd, backlog); /* more of them than it is made for */
-		return fd;
+		ret = unix_listen(listener, address, err);
+		if (ret == 0)
+			listen(listener->fd, backlog); /* more of them than it is made for */
+		return ret;
 	}
+	*listener = (struct unix_listener){ .fd = -1, .lock = -1 };
 	ret = resolve(address, true, &list, err);
 	if (ret < 0)
 		return ret;
@@ -110,7 +111,8 @@ address_listen(const char *address, int backlog, struct err *err)
 	for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next)
 		fd = try_listen(at, backlog);
 	freeaddrinfo(list);
-	return fd >= 0 ? fd : err_set(err, fd, "%s: cannot listen there: %s", address, strerror(-fd));
+	listener->fd = fd >= 0 ? fd : -1;
+	return fd >= 0 ? 0 : err_set(err, fd, "%s: cannot listen there: %s", address, strerror(-fd));
 }
 
 /* Waits for a connection that has begun. @return 0 or negative errno */
@@ -167,11 +169,10 @@ address_connect(const char *address, struct err *err)
 }
 
 void
-address_close(const char *address, int fd)
+address_close(const char *address, struct unix_listener *listener)
 {
-	if (fd < 0)
-		return;
-	close(fd);
 	if (is_path(address))
-		unlink(address);
+		unix_listener_close(listener);
+	else if (listener->fd >= 0)
+		close(listener->fd);
 }

@@ -282,18 +282,19 @@ int
 meet_all(const struct meet *meet, struct channel *channels, struct err *err)
 {
 	struct meeting m = { .meet = meet, .channels = channels, .deadline_ns = clock_now_ns() + meet->timeout_ns };
-	int listener = -1, ret = 0;
+	struct unix_listener listener = { .fd = -1, .lock = -1 };
+	int ret = 0;
 
 	for (uint32_t p = 0; p < meet->parts; p++)
 		channels[p] = (struct channel){ .fd = -1 };
 	if (meet->part + 1 < meet->parts) {
-		listener = address_listen(meet->addresses[meet->part], PARTS_MAX, err);
-		ret = listener < 0 ? -EINVAL : 0;
+		ret = address_listen(&listener, meet->addresses[meet->part], PARTS_MAX, err);
+		ret = ret < 0 ? -EINVAL : 0;
 	}
 	for (uint32_t p = 0; ret == 0 && p < meet->part; p++)
 		ret = visit(&m, p, err);
 	if (ret == 0)
-		ret = receive(&m, listener, err);
-	address_close(meet->addresses[meet->part], listener);
+		ret = receive(&m, listener.fd, err);
+	address_close(meet->addresses[meet->part], &listener);
 	return ret == -ETIMEDOUT ? name_missing(&m, err) : ret;
 }

@@ -5,6 +5,7 @@
 
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/units.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
 #include "emulation/run/warn.h"
@@ -18,6 +19,34 @@ write_outputs(const struct emulation *emulation, const char *dir, struct err *er
 	int truth = output_truth(emulation, dir, err);
 
 	return run == 0 && steps == 0 && flows == 0 && truth == 0 ? 0 : -EIO;
+}
+
+/* The limit that ended the run, if one did. */
+static void
+warn_of_limit(const struct emulation *emulation)
+{
+	const char *key = output_limit(emulation->fabric->end_reason);
+	char at[32];
+
+	if (key != NULL)
+		log_warning("%s ended the run at %s, before its work was done", key,
+			    units_format_time(emulation->fabric->window.end_ps, at, sizeof(at)));
+}
+
+/* @return exit code of a run whose files and invariants are as they should be */
+static int
+ending(const struct emulation *emulation)
+{
+	switch (emulation->fabric->end_reason) {
+	case REC_END_COMPLETE:
+		return EXIT_DONE;
+	case REC_END_INTERRUPT:
+		return EXIT_INTERRUPTED;
+	case REC_END_INVARIANT:
+		return EXIT_FAILED;
+	default:
+		return EXIT_UNFINISHED;
+	}
 }
 
 int
@@ -36,10 +65,12 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 		log_error("%s", emulation->error_text);
 	written &= emulation->part == NULL || !emulation->part->ops->broken(emulation->part->ctx);
 	warn_of_refusals(attach);
-	if (emulation->part == NULL || emulation->part->whole)
+	if (emulation->part == NULL || emulation->part->whole) {
 		warn_of_idle_faults(emulation);
+		warn_of_limit(emulation);
+	}
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
-		return written && emulation->capture_errno == 0 ? EXIT_DONE : EXIT_FAILED;
+		return written && emulation->capture_errno == 0 ? ending(emulation) : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		if (!results[i].holds)
 			log_error("invariant %s does not hold: %s", results[i].name, results[i].text);

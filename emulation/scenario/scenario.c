@@ -44,12 +44,14 @@ bind_groups(struct scenario *sc, struct err *err)
 	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
 
-/* Agents probe to the end of their time, whatever else there is. */
+/* Agents probe to the end of their time, whatever else there is; what the user limits ends before. */
 static void
-hold_for_probes(struct scenario *sc)
+settle_limits(struct scenario *sc)
 {
 	if (sc->pingmesh.enabled && sc->pingmesh.duration_ps > sc->limits.hold_ps)
 		sc->limits.hold_ps = sc->pingmesh.duration_ps;
+	if (sc->limits.virtual_time_ps == 0)
+		sc->limits.virtual_time_ps = sc->limits.hold_ps + LIMITS_DEFAULT_PS;
 }
 
 static int
@@ -57,7 +59,7 @@ bind_lists(struct scenario *sc, struct err *err)
 {
 	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
 
-	hold_for_probes(sc);
+	settle_limits(sc);
 	if (ret == 0)
 		ret = scenario_resolve_hosts(sc, err);
 	if (ret == 0) {

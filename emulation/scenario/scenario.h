@@ -54,9 +54,12 @@ struct management_params {
 	int64_t greeting_rtts;
 };
 
+/* After what is asked for, where nobody limits a run. */
+#define LIMITS_DEFAULT_PS (60 * PS_PER_S)
+
 struct limits_params {
 	struct cfg_where where;
-	uint64_t virtual_time_ps;
+	uint64_t virtual_time_ps; /* loaded: not 0 */
 	uint64_t stall_ps;
 	uint64_t connect_ps;
 	uint64_t hold_ps;

@@ -106,14 +106,17 @@ static const struct cfg_field management_fields[] = {
 
 #define S struct limits_params
 static const struct cfg_field limits_fields[] = {
-	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "60s", 1, 1e16, NULL,
-	  "The run ends here at the latest (end_reason limit)" },
+	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "0s", 0, 1e16, NULL,
+	  "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the work of hosts ask "
+	  "for; 0: 60s after what hold and pingmesh.duration ask for" },
 	{ "hold", CFG_TIME, offsetof(S, hold_ps), "0s", 0, 1e16, NULL,
-	  "The run goes on for so long at least, work or not: for people who use the hosts (`rocelab shell`)" },
+	  "The run goes on for so long at least, work or not, within virtual_time: for people who use the hosts (`rocelab "
+	  "shell`)" },
 	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
 	  "Hosts that have their own kernel must be up and connected within this time" },
 	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
-	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall)" },
+	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall), within hold and "
+	  "pingmesh.duration too" },
 	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "4GB", 1e6, 1e15, NULL,
 	  "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, payload, records and "
 	  "diagnosis together" },

@@ -64,7 +64,7 @@ probe_of(const struct rnic_map *map, uint32_t rnic, const struct pinglist_entry 
 static uint64_t
 rotations(const struct scenario *sc)
 {
-	return (sc->limits.virtual_time_ps + sc->limits.hold_ps) / sc->pinglists.times.rotate_ps;
+	return sc->limits.virtual_time_ps / sc->pinglists.times.rotate_ps;
 }
 
 int

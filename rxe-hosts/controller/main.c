@@ -80,10 +80,10 @@ is_over(void)
 static int
 listen_and_serve(const struct options *options, struct controller *controller, struct err *err)
 {
+	struct unix_listener listener;
 	struct serve_counts counts;
 	struct serve_config config = {
 		.controller = controller,
-		.listener = unix_listen(options->socket, err),
 		.now_ps = protocol_ps,
 		.patience_ms = SERVE_PATIENCE_MS,
 		.is_over = is_over,
@@ -91,15 +91,15 @@ listen_and_serve(const struct options *options, struct controller *controller, s
 	sigset_t before;
 	int rc;
 
-	if (config.listener < 0)
+	if (unix_listen(&listener, options->socket, err) < 0)
 		return EXIT_USAGE;
+	config.listener = listener.fd;
 	interrupt_hold(&before);
 	config.waiting = &before;
 	log_info("ready");
 	rc = serve(&config, &counts, err);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-	close(config.listener);
-	unlink(options->socket);
+	unix_listener_close(&listener);
 	log_info("%llu requests of %llu connections, %llu refused; %llu connections broke off or took too long, %llu made "
 		 "no "
 		 "sense, %llu were turned away",
@@ -143,7 +143,7 @@ main(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	if (log_open() < 0)
 		return EXIT_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
 	interrupt_catch(NULL);
 	scenario = scenario_load(&options.scenario, &err);

@@ -7,6 +7,7 @@ import struct
 import checks
 import scenarios
 from case import Refused
+from programs import UNFINISHED
 
 SYSTEMS = ('vedrfolnir', 'flowpulse', 'flowtracer', 'pingmesh', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
 OWN_PACKETS = ('pingmesh', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
@@ -22,7 +23,7 @@ class Asked:
         self.scenario = scenarios.any_scenario(case.rng)
         self.path = self.scenario.write(case)
 
-    def rocelab(self, *args, codes=(0, 1)):
+    def rocelab(self, *args, codes=(0, 1, UNFINISHED)):
         """Runs rocelab. Raises Refused where it says of the scenario what is wrong. @return Ended"""
         ended = self.case.programs.run(self.case, self.case.programs.rocelab, *args, within_s=PATIENCE_S, codes=(*codes, 2))
         if ended.code == 2:
@@ -46,13 +47,13 @@ def trace(asked):
                f'--connections={rng.choice(("ad-hoc", "persistent", "parallel"))}']
     if rng.random() < 0.3:
         options.append(f'--at={rng.choice(("0s", "10us", "1s"))}')
-    whole = asked.json('trace', asked.path, '--json', *options, codes=(0, 1))
+    whole = asked.json('trace', asked.path, '--json', *options, codes=(0, 1, UNFINISHED))
     files = []
     for part in range(2):
         files.append(case.folder / f'part{part}.json')
         asked.rocelab('trace', asked.path, f'--partition={part + 1}/2', '--out', files[-1], *options)
         checks.parsed(files[-1])
-    merged = asked.json('trace', '--merge', asked.path, *files, '--json', codes=(0, 1))
+    merged = asked.json('trace', '--merge', asked.path, *files, '--json', codes=(0, 1, UNFINISHED))
     for key in ('flows', 'links', 'layers', 'all', 'silent'):
         said = [sorted(map(str, told[key])) if isinstance(told[key], list) else told[key] for told in (whole, merged)]
         case.check(said[0] == said[1], f'{key}: merged, partitions tell something else', said)
@@ -62,7 +63,7 @@ def several(asked):
     """Systems side by side; those that send nothing of their own leave the run as it is."""
     case, out, alone = asked.case, asked.case.folder / 'several', asked.case.folder / 'alone'
     names = asked.rng.sample(SYSTEMS, asked.rng.randint(2, 3))
-    compared = asked.json('run', asked.path, '--out', out, '--json', '--diagnosers', ','.join(names), codes=(0, 1))
+    compared = asked.json('run', asked.path, '--out', out, '--json', '--diagnosers', ','.join(names), codes=(0, 1, UNFINISHED))
     checks.whole_files(out)
     told = {system['name'] for system in compared['systems']}
     case.check(set(names) <= told, 'a system is missing', (names, told))
@@ -110,7 +111,7 @@ def blame(asked):
     ended = asked.rocelab('blame', asked.path, '--out', folder)
     if ended.code == 1 and re.search(r'effective\.cfg:\d+: ', ended.stderr):
         raise Refused(ended.stderr.strip())  # what shows in a run alone
-    blamed = asked.json('blame', asked.path, '--json', '--out', folder, codes=(0, 1))
+    blamed = asked.json('blame', asked.path, '--json', '--out', folder, codes=(0, 1, UNFINISHED))
     asked.case.check(isinstance(blamed, dict) and blamed, 'nothing is said', blamed)
 
 

@@ -20,7 +20,9 @@ SANITIZERS = {
     'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1:abort_on_error=1',
 }
 BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentation', 'stack smashing', 'hard rss limit')
-DOCUMENTED = (0, 1, 2)
+# common/exit_code.h
+UNFINISHED, INTERRUPTED = 5, 130
+DOCUMENTED = (0, 1, 2, 3, 4, UNFINISHED, INTERRUPTED)
 PATIENCE_S = 120   # of a run that does little, on a machine that does much
 MEMORY_BYTES = 3 << 30
 DATA_BYTES = 8 << 30     # what a program without sanitizers may ask for; these have a limit of their own

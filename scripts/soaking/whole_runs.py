@@ -43,7 +43,7 @@ def run(case):
         checks.refusal(out, ended, path)
         raise Refused(ended.stderr.strip())
     run_json, _ = checks.whole_run(out, checks.Names(scenario.network.ports))
-    if ended.code == 1 and run_json['end_reason'] == 'complete':
-        raise Failure(f'exit code 1 of a complete run: {ended.said}')
+    if (ended.code == 0) != (run_json['end_reason'] == 'complete'):
+        raise Failure(f'exit code {ended.code} of a run that ended by {run_json["end_reason"]}: {ended.said}')
     again(case, run_json)
     diagnosed_again(case, out)

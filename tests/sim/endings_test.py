@@ -8,7 +8,8 @@ import subprocess
 import time
 
 from cases import fault, ring, small
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, fail, page_data, rocelab, scratch, sets, told
+from harness import (FINDING, INTERRUPTED, PATIENCE_S, ROCELAB, SCENARIOS, UNFINISHED, Run, check, command, fail, page_data,
+                     rocelab, scratch, sets, told)
 
 
 def agrees_with_itself(run, name):
@@ -53,7 +54,7 @@ def completes():
     rocelab(small(), "--fail-on-finding")
     slow = small(fault("slow-host", host="b1", delay="1ms"))
     rocelab(slow)
-    rocelab(slow, "--fail-on-finding", expect=1)
+    rocelab(slow, "--fail-on-finding", expect=FINDING)
 
 
 def limited():
@@ -71,7 +72,7 @@ def unfinished():
     limit = sets(limits__virtual_time="250us")
     for name, path, args in (("under way", small(), limit),
                              ("not even begun", small(collective=ring(start="1ms")), sets(limits__virtual_time="1us"))):
-        done = command(ROCELAB, "run", path, "--out", scratch(), *args, expect=1)
+        done = command(ROCELAB, "run", path, "--out", scratch(), *args, expect=UNFINISHED)
         check("did not finish" in done.stdout, f"unfinished, {name}: the report says why", done.stdout)
         command(ROCELAB, "run", path, "--out", scratch(), "--allow-unfinished", *args)
     run = rocelab(small(), *limit)
@@ -80,7 +81,7 @@ def unfinished():
     check("never reported" in told(done), "unfinished: a collective that was not reported may well have finished", told(done))
     flow = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; } );\n'
     flows = (ROCELAB, "run", small(extra=flow, collective=""), "--out", scratch(), *sets(limits__virtual_time="10us"))
-    done = command(*flows, expect=1)
+    done = command(*flows, expect=UNFINISHED)
     check("did not finish" in " ".join(done.stdout.split()), "unfinished flows: the report says so", done.stdout)
     command(*flows, "--allow-unfinished")
 
@@ -157,7 +158,7 @@ def interrupted():
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)
     stdout, stderr = run.communicate(timeout=PATIENCE_S)
-    check(run.returncode == 1, "interrupt: exit code 1, a collective did not finish", (run.returncode, stderr))
+    check(run.returncode == INTERRUPTED, "interrupt: exit code", (run.returncode, stderr))
     done = Run(out)
     check(done.run["end_reason"] == "interrupt", "interrupt: run.json says so", done.run["end_reason"])
     check(done.verdict["collectives"][0]["complete"] is False, "interrupt: the verdict knows that it is not complete")

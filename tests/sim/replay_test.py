@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import (ANALYZER, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, dpswitch, fail, rocelab,
+from harness import (ANALYZER, FINDING, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, dpswitch, fail, rocelab,
                      scenario_file, scratch, sets, told)
 
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot")
@@ -52,7 +52,7 @@ def from_the_recording_alone():
         check((other / "verdict.json").read_bytes() == first["verdict.json"], f"{name}: and in another directory")
         check((run.dir / "records.bin").read_bytes() == before, f"{name}: the recording stays as it was")
         check(run.findings(), f"{name}: there was something to find", run.verdict)
-        command(ROCELAB, "diagnose", run.dir, "--fail-on-finding", expect=1)
+        command(ROCELAB, "diagnose", run.dir, "--fail-on-finding", expect=FINDING)
         shown = command(ROCELAB, "diagnose", run.dir, "--json").stdout
         check(shown.encode() == first["verdict.json"], f"{name}: --json prints it", shown[:200])
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 import records
-from harness import (ANALYZER, DPSWITCH, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
+from harness import (ANALYZER, DPSWITCH, INTERRUPTED, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
                      scratch, sets, slowness)
 
 # Enough that it does not end by itself, and that the recording grows while it goes on.
@@ -63,7 +63,7 @@ def one_signal():
             run = start(out)
             begun(run, out)
             send(run.pid, number)
-            in_order(run, out, f"{number.name} to {whom}", 1)
+            in_order(run, out, f"{number.name} to {whom}", INTERRUPTED)
 
 
 def by_timeout():
@@ -82,7 +82,7 @@ def ignored_hangup():
     time.sleep(1)
     check(run.poll() is None, "nohup: the run goes on")
     os.kill(run.pid, signal.SIGTERM)
-    in_order(run, out, "nohup, then SIGTERM", 1)
+    in_order(run, out, "nohup, then SIGTERM", INTERRUPTED)
 
 
 def child_of(run, name):
@@ -107,7 +107,7 @@ def a_second_signal():
     check(run.poll() is None, "second signal: the first one waits for the end in order")
     os.kill(run.pid, signal.SIGTERM)
     stdout, stderr = ended(run, "second signal")
-    check(run.returncode == 1, "second signal: exit code 1", (run.returncode, stderr))
+    check(run.returncode == INTERRUPTED, "second signal: exit code", (run.returncode, stderr))
     check(f"rocelab diagnose {out}" in stderr, "second signal: told what is left", stderr)
     end = time.monotonic() + PATIENCE_S
     while [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()] and time.monotonic() < end:
@@ -135,7 +135,7 @@ def early():
         if (out / "verdict.json").exists():
             check(Run(out).run["end_reason"] == "interrupt", f"after {wait_s:.2f} s: a run that began ends in order", stderr)
         else:
-            check(run.returncode == -signal.SIGTERM or (run.returncode == 1 and "interrupted" in stderr),
+            check(run.returncode == -signal.SIGTERM or (run.returncode == INTERRUPTED and "interrupted" in stderr),
                   f"after {wait_s:.2f} s: told that it never began", (run.returncode, stderr))
 
 
@@ -180,10 +180,10 @@ def analyzer_ends(until):
     (programs / "analyzer").chmod(0o755)
     run = start(out, program=programs / "rocelab")
     if until == "it reads":
-        in_order(run, out, f"before {until}", 1)
+        in_order(run, out, f"before {until}", INTERRUPTED)
         return
     stdout, stderr = ended(run, f"before {until}")
-    check(run.returncode == 1, f"before {until}: exit code 1", (run.returncode, stderr))
+    check(run.returncode == INTERRUPTED, f"before {until}: exit code", (run.returncode, stderr))
     check("interrupted before the run began" in stderr, f"before {until}: told so", stderr)
 
 

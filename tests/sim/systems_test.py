@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import records
-from harness import (PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, file_limit,
+from harness import (INTERRUPTED, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, file_limit,
                      scenario_file, scratch, sets)
 
 FIVE = (SCENARIOS / "five-systems.cfg", *sets(**{"collectives__[0]__iterations": 4}))
@@ -137,7 +137,7 @@ def interrupted():
     os.killpg(run.pid, signal.SIGINT)
     stdout, stderr = run.communicate(timeout=PATIENCE_S)
     systems = {s["name"]: s for s in json.loads(stdout)["systems"]}
-    check(run.returncode == 1, "interrupted: exit code 1", (run.returncode, stderr))
+    check(run.returncode == INTERRUPTED, "interrupted: exit code", (run.returncode, stderr))
     check(Run(out / "systems/full-polling").run["end_reason"] == "interrupt", "interrupted: the second run says so")
     records.end(records.read(recording))
     check(systems["vedrfolnir"]["findings"] and systems["full-polling"]["report"], "interrupted: what there is is shown")

@@ -36,7 +36,7 @@ early_signal_is_not_lost(void **state)
 
 		assert_true(pid > 0);
 		kill(pid, SIGTERM);
-		assert_int_equal(child_wait(pid), 128 + SIGTERM);
+		assert_int_equal(child_wait(pid), CHILD_KILLED + SIGTERM);
 	}
 	sigaction(SIGTERM, &before, NULL);
 }
@@ -52,7 +52,7 @@ blocked_signals_come_back(void **state)
 
 	(void)state;
 	pid = child_start("/bin/sh", &args, false, &err);
-	assert_int_equal(child_wait(pid), 128 + SIGTERM);
+	assert_int_equal(child_wait(pid), CHILD_KILLED + SIGTERM);
 	sigprocmask(SIG_BLOCK, NULL, &set);
 	assert_false(sigismember(&set, SIGTERM));
 	sigemptyset(&set);
@@ -71,7 +71,7 @@ interrupts_can_be_ignored(void **state)
 
 	(void)state;
 	assert_int_equal(child_wait(child_start("/bin/sh", &args, true, &err)), 3);
-	assert_int_equal(child_wait(child_start("/bin/sh", &args, false, &err)), 128 + SIGINT);
+	assert_int_equal(child_wait(child_start("/bin/sh", &args, false, &err)), CHILD_KILLED + SIGINT);
 }
 
 #define LOOKS 3000
@@ -105,9 +105,9 @@ a_stopped_child_is_idle_and_can_be_ended(void **state)
 	assert_false(falls_idle(pid, 100));
 	kill(pid, SIGSTOP);
 	assert_true(falls_idle(pid, LOOKS));
-	assert_int_equal(child_end(pid), 128 + SIGKILL);
+	assert_int_equal(child_end(pid), CHILD_KILLED + SIGKILL);
 	pid = child_start("/bin/sh", &args, false, &err);
-	assert_int_equal(child_end(pid), 128 + SIGTERM);
+	assert_int_equal(child_end(pid), CHILD_KILLED + SIGTERM);
 }
 
 /* Time between two looks that are far apart counts as little: whoever looked was stopped, or asleep. */

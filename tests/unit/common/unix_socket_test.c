@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/unix_socket.h"
@@ -47,35 +48,84 @@ a_listener_is_reached_until_it_is_gone(void **state)
 	rmdir(dir);
 }
 
-/* What an earlier run left is replaced; what is no socket stays. */
+/* What is no socket stays. */
 static void
 a_path_is_listened_at(void **state)
 {
-	char dir[] = "/tmp/unix-socket-XXXXXX", path[64];
+	char dir[] = "/tmp/unix-socket-XXXXXX", path[64], expected[64];
+	struct unix_listener listener, again;
 	struct err err = { 0 };
-	int listener, again, ours;
 	FILE *file;
+	int ours;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/s", dir);
-	listener = unix_listen(path, &err);
-	assert_true(listener >= 0);
-	assert_int_equal(fcntl(listener, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	again = unix_listen(path, &err);
-	assert_true(again >= 0);
-	close(listener);
+	assert_int_equal(unix_listen(&listener, path, &err), 0);
+	assert_int_equal(fcntl(listener.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(fcntl(listener.lock, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(unix_listen(&again, path, &err), -EADDRINUSE);
+	snprintf(expected, sizeof(expected), "/s: process %d listens there", (int)getpid());
+	assert_non_null(strstr(err.text, expected));
+	unix_listener_close(&again); /* it is not its own */
 	ours = unix_connect(path, "fabric", &err);
 	assert_true(ours >= 0);
 	close(ours);
-	close(again);
-	assert_int_equal(unlink(path), 0);
+	unix_listener_close(&listener);
+	unix_listener_close(&listener);
+	assert_int_equal(access(path, F_OK), -1);
+	err = (struct err){ 0 };
 	file = fopen(path, "w");
 	assert_non_null(file);
 	fclose(file);
-	assert_int_equal(unix_listen(path, &err), -EEXIST);
+	assert_int_equal(unix_listen(&listener, path, &err), -EEXIST);
 	assert_non_null(strstr(err.text, "/s: link: "));
 	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0); /* no lock is left either */
+}
+
+/* The kernel gives the lock of a program back that was killed; its socket and its lock's file are there still. */
+static void
+a_dead_owner_is_followed(void **state)
+{
+	char dir[] = "/tmp/unix-socket-XXXXXX", path[64];
+	struct unix_listener listener;
+	struct err err = { 0 };
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/s", dir);
+	pid = fork();
+	if (pid == 0)
+		_exit(unix_listen(&listener, path, &err) == 0 ? 0 : 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(unix_listen(&listener, path, &err), 0);
+	unix_listener_close(&listener);
+	assert_int_equal(rmdir(dir), 0);
+}
+
+/* A program that takes no locks is not robbed either. */
+static void
+a_stranger_that_listens_is_left_alone(void **state)
+{
+	char dir[] = "/tmp/unix-socket-XXXXXX";
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int stranger = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct unix_listener listener;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", dir);
+	assert_int_equal(bind(stranger, (const struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(stranger, 1), 0);
+	assert_int_equal(unix_listen(&listener, address.sun_path, &err), -EADDRINUSE);
+	assert_non_null(strstr(err.text, "/s: another program listens there"));
+	close(stranger);
+	assert_int_equal(unix_listen(&listener, address.sun_path, &err), 0);
+	unix_listener_close(&listener);
 	assert_int_equal(rmdir(dir), 0);
 }
 
@@ -83,6 +133,7 @@ static void
 a_path_that_does_not_fit_is_refused(void **state)
 {
 	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1];
+	struct unix_listener listener;
 	struct err err = { 0 };
 
 	(void)state;
@@ -91,7 +142,7 @@ a_path_that_does_not_fit_is_refused(void **state)
 	assert_int_equal(unix_connect(path, "fabric", &err), -ENAMETOOLONG);
 	assert_non_null(strstr(err.text, "at most 107 characters"));
 	err = (struct err){ 0 };
-	assert_int_equal(unix_listen(path, &err), -ENAMETOOLONG);
+	assert_int_equal(unix_listen(&listener, path, &err), -ENAMETOOLONG);
 	assert_non_null(strstr(err.text, "at most 103 characters"));
 }
 
@@ -101,6 +152,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_is_reached_until_it_is_gone),
 		cmocka_unit_test(a_path_is_listened_at),
+		cmocka_unit_test(a_dead_owner_is_followed),
+		cmocka_unit_test(a_stranger_that_listens_is_left_alone),
 		cmocka_unit_test(a_path_that_does_not_fit_is_refused),
 	};
 

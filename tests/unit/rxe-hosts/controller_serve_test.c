@@ -72,6 +72,7 @@ agents_are_served_over_a_socket(void **state)
 	struct served served = {
 		.config = { .controller = rig->controller, .now_ps = at_begin, .patience_ms = 300, .is_over = is_over }
 	};
+	struct unix_listener listener;
 	struct err err = { "" };
 	struct message m, both[2];
 	int fd, slow, garbage;
@@ -80,8 +81,8 @@ agents_are_served_over_a_socket(void **state)
 	char byte;
 
 	over = 0;
-	served.config.listener = unix_listen(rig->socket, &err);
-	assert_true(served.config.listener >= 0);
+	assert_int_equal(unix_listen(&listener, rig->socket, &err), 0);
+	served.config.listener = listener.fd;
 	assert_int_equal(pthread_create(&thread, NULL, serve_thread, &served), 0);
 	fd = unix_connect(rig->socket, "controller", &err);
 	slow = unix_connect(rig->socket, "controller", &err);
@@ -113,7 +114,7 @@ agents_are_served_over_a_socket(void **state)
 	close(fd);
 	close(slow);
 	close(garbage);
-	close(served.config.listener);
+	unix_listener_close(&listener);
 }
 
 /* Whom there is no descriptor for waits, and does not keep the controller busy. */
@@ -124,6 +125,7 @@ without_descriptors_it_rests(void **state)
 	struct served served = {
 		.config = { .controller = rig->controller, .now_ps = at_begin, .patience_ms = 10000, .is_over = is_over }
 	};
+	struct unix_listener listener;
 	struct err err = { "" };
 	struct rlimit before, few;
 	struct message m;
@@ -132,8 +134,8 @@ without_descriptors_it_rests(void **state)
 	int fd;
 
 	over = 0;
-	served.config.listener = unix_listen(rig->socket, &err);
-	assert_true(served.config.listener >= 0);
+	assert_int_equal(unix_listen(&listener, rig->socket, &err), 0);
+	served.config.listener = listener.fd;
 	fd = unix_connect(rig->socket, "controller", &err);
 	assert_true(fd >= 0);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -152,7 +154,7 @@ without_descriptors_it_rests(void **state)
 	assert_true(served.used.ru_utime.tv_sec + served.used.ru_stime.tv_sec == 0);
 	assert_true(served.used.ru_utime.tv_usec + served.used.ru_stime.tv_usec < 20000);
 	close(fd);
-	close(served.config.listener);
+	unix_listener_close(&listener);
 }
 
 int

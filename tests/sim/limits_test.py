@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""All pairs of what keeps a run going and what ends it: the tightest limit ends the run and is named."""
+from cases import fault, ring, small
+from harness import ROCELAB, Run, check, command, scratch
+
+END_MS = 4
+FLOW = 'src = "a1"; dst = "b1"; sport = 77;'
+# What keeps a run going to 4 ms or beyond: extra groups, collective, arguments; whether work of hosts is left at 2 ms.
+GOES_ON = {
+    "pingmesh.duration": ('pingmesh = { enabled = true; time_factor = 0.001; duration = "4ms"; };', "", ()),
+    "limits.hold": ("", ring(step_bytes=20_000), ("--set", "limits.hold=4ms")),
+    "--hold": ("", ring(step_bytes=20_000), ("--hold", "4ms")),
+    "a job": ("", ring(step_bytes=20_000, iterations=3, gap="2ms"), ()),
+    "a collective's start": ("", ring(step_bytes=20_000, start="4ms"), ()),
+    "a flow": (f'flows = ( {{ {FLOW} bytes = 50000000; }} );', "", ()),
+    "a flow's start": (f'flows = ( {{ {FLOW} bytes = 5000; start = "4ms"; }} );', "", ()),
+    "a generator": ('generators = ( { kind = "incast"; src = [ "a1", "a2" ]; dst = [ "b1" ]; degree = 2; bytes = 20000; '
+                    'period = "500us"; until = "4500us"; } );', "", ()),
+    "FlowTracer": ('flowtracer = { enabled = true; rtt = "1ms"; start = "3ms"; };', ring(step_bytes=20_000), ()),
+    "FlowPulse": ('flowpulse = { enabled = true; prediction = "learned"; };', ring(step_bytes=20_000, iterations=3, gap="2ms"),
+                  ("--set", "collectives.[0].measured=true")),
+}
+
+
+def run_to(words, text, expect):
+    extra, collective, args = text
+    out = scratch()
+    done = command(ROCELAB, "run", small(extra=extra + "\n", collective=collective), "--out", out, *args, *words, expect=expect)
+    return Run(out, done)
+
+
+def virtual_time_ends_all():
+    for name, text in GOES_ON.items():
+        run = run_to(("--set", "limits.virtual_time=2ms"), text, 5)
+        check(run.run["end_reason"] == "limit" and run.run["end_limit"] == "limits.virtual_time", f"limit, {name}", run.run)
+        check(run.run["virtual_ns"] == 2_000_000, f"limit, {name}: at the very time", run.run["virtual_ns"])
+        check("limits.virtual_time ended the run at 2ms" in run.stderr, f"limit, {name}: reported", run.stderr)
+        run = run_to(("--set", "limits.virtual_time=50ms"), text, 0)
+        check(run.run["end_reason"] == "complete" and "end_limit" not in run.run, f"a wide limit, {name}", run.run)
+        check(run.run["virtual_ns"] >= END_MS * 1_000_000, f"a wide limit, {name}: to its end", run.run["virtual_ns"])
+        check(run.run["virtual_ns"] < 50_000_000, f"a wide limit, {name}: and not to the limit", run.run["virtual_ns"])
+
+
+def without_a_limit():
+    """What is asked for is longer than the default limit."""
+    run = run_to(("--hold", "70s", "--set", "telemetry.epoch=1s"), ("", ring(step_bytes=20_000), ()), 0)
+    check(run.run["end_reason"] == "complete" and run.run["virtual_ns"] >= 70e9, "a hold beyond the default limit", run.run)
+
+
+def a_stall_ends_all():
+    """Bytes that do not move end the run after limits.stall, however long it was to go on."""
+    storm = fault("pfc-storm", port="b1:1", start="1us")
+    stuck = f'flows = ( {{ {FLOW} bytes = 5000000; start = "0s"; }} );\n'
+    for name in ("pingmesh.duration", "limits.hold", "a collective's start", "FlowTracer"):
+        extra, collective, args = GOES_ON[name]
+        flow = stuck if "flows" not in extra else ""
+        out = scratch()
+        path = small(storm, extra=flow + extra + "\n", collective=collective)
+        done = command(ROCELAB, "run", path, "--out", out, *args, "--set", "host.timeout=0ps", "--set", "limits.stall=2ms", expect=5)
+        run = Run(out, done).run
+        check(run["end_reason"] == "stall" and run["end_limit"] == "limits.stall", f"stall, {name}", run)
+        check(2_000_000 <= run["virtual_ns"] < 4_000_000, f"stall, {name}: within what it waits for", run["virtual_ns"])
+        done = command(ROCELAB, "run", path, "--out", out, *args, "--set", "host.timeout=0ps", "--set", "limits.stall=2ms",
+                       "--set", "limits.virtual_time=1ms", expect=5)
+        run = Run(out, done).run
+        check(run["end_reason"] == "limit" and run["virtual_ns"] == 1_000_000, f"stall, {name}: a tighter limit", run)
+
+
+virtual_time_ends_all()
+without_a_limit()
+a_stall_ends_all()
