@@ -16,6 +16,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/private_dir.h"
+#include "common/run_files.h"
 
 #define FABRIC_POLL_NS 5000000ULL
 /* A fabric that is to end and does nothing for so long is stopped, or stuck. */
@@ -94,13 +95,19 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 	return status;
 }
 
-/* Whether there is anything to diagnose: not after bad input, without hosts, or where the fabric died before it began. */
+/* Whether there is anything to diagnose: not after bad input, without hosts, where its files could not be made, or the fabric died before it began. */
 static bool
-has_begun(struct analyzer *analyzer, const char *socket, int fabric_status)
+has_begun(const char *dir, struct analyzer *analyzer, const char *socket, int fabric_status)
 {
+	char recording[PATH_MAX];
+
 	struct child_watch watch = { .pid = analyzer->pid };
 
 	if (fabric_status == EXIT_USAGE || fabric_status == EXIT_NOT_BEGUN)
+		return false;
+	if (fabric_status == EXIT_FAILED &&
+	    (snprintf(recording, sizeof(recording), "%s/" RUN_RECORDING, dir) >= (int)sizeof(recording) ||
+	     access(recording, F_OK) < 0))
 		return false;
 	/* The analyzer removes its socket when somebody has connected. */
 	while (!exit_code_is_of_run(fabric_status) && analyzer->pid != 0 && access(socket, F_OK) == 0) {
@@ -117,7 +124,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 {
 	int status = ANALYZER_STUCK;
 
-	if (!has_begun(analyzer, socket, fabric_status)) {
+	if (!has_begun(launch->dir, analyzer, socket, fabric_status)) {
 		analyzer_dismiss(analyzer);
 		return LAUNCH_NO_STREAM;
 	}

@@ -348,7 +348,7 @@ analyze(struct options *options)
 		status = EXIT_USAGE;
 	else if (diagnose(options, &ev, &err) != 0)
 		status = EXIT_FAILED;
-	if (status == EXIT_USAGE)
+	if (status == EXIT_USAGE && options->read != NULL)
 		log_refusal("%s", err.text);
 	else if (status != EXIT_DONE)
 		log_error("%s", err.text);

@@ -118,32 +118,44 @@ check_run(const struct run_options *options, const struct scenario *scenario, st
 	return ret == 0 ? check_inputs(options, scenario, err) : ret;
 }
 
+/* What a run is made of. */
+struct running {
+	const struct run_options *options;
+	struct scenario *scenario;
+	struct emulation *emulation;
+	struct attach *attach;       /* NULL: every host is embedded */
+	struct parts *parts;         /* NULL: all of the fabric is here */
+	struct live *live;           /* NULL: nobody asks devices */
+	struct outsiders *outsiders; /* NULL: nobody's program diagnoses */
+	struct counters *counters;   /* for DPDK's telemetry */
+	struct exporter *exporter;
+	int socket; /* of the analyzer; -1: none */
+};
+
 /*
  * Connects the analyzer, and only then touches the folder.
- * @param socket  set to the connection, -1: none. @return NULL with err
+ * @param r  its exporter and socket are set
+ * @return exit code; with err set EXIT_NOT_BEGUN: no analyzer, or interrupted; EXIT_FAILED: a file could not be made
  */
-static struct exporter *
-open_stream(const struct run_options *options, struct emulation *emulation, const struct outsiders *outsiders, int *socket,
-	    struct err *err)
+static int
+open_stream(struct running *r, struct err *err)
 {
-	struct exporter *exporter;
-
-	*socket = -1;
-	if (options->analyzer != NULL && !interrupt_asked()) {
-		*socket = unix_connect(options->analyzer, "analyzer", err);
-		if (*socket < 0 && !interrupt_asked())
-			return NULL;
+	r->socket = -1;
+	if (r->options->analyzer != NULL && !interrupt_asked()) {
+		r->socket = unix_connect(r->options->analyzer, "analyzer", err);
+		if (r->socket < 0 && !interrupt_asked())
+			return EXIT_NOT_BEGUN;
 	}
-	if (interrupt_asked()) { /* which may have ended the analyzer */
+	if (!interrupt_asked()) {
+		r->exporter = open_files(r->options, r->emulation, r->outsiders, r->socket, err);
+		if (r->exporter != NULL)
+			return EXIT_DONE;
+	} else { /* which may have ended the analyzer */
 		err_set(err, -EINTR, "interrupted before the run began");
-		if (*socket >= 0)
-			close(*socket);
-		return NULL;
 	}
-	exporter = open_files(options, emulation, outsiders, *socket, err);
-	if (exporter == NULL && *socket >= 0)
-		close(*socket);
-	return exporter;
+	if (r->socket >= 0)
+		close(r->socket);
+	return interrupt_asked() ? EXIT_NOT_BEGUN : EXIT_FAILED;
 }
 
 /*
@@ -187,20 +199,6 @@ print_flows(const struct emulation *emulation)
 		flow_summary_print(&flows, stdout);
 	fflush(stdout);
 }
-
-/* What a run is made of. */
-struct running {
-	const struct run_options *options;
-	struct scenario *scenario;
-	struct emulation *emulation;
-	struct attach *attach;       /* NULL: every host is embedded */
-	struct parts *parts;         /* NULL: all of the fabric is here */
-	struct live *live;           /* NULL: nobody asks devices */
-	struct outsiders *outsiders; /* NULL: nobody's program diagnoses */
-	struct counters *counters;   /* for DPDK's telemetry */
-	struct exporter *exporter;
-	int socket; /* of the analyzer; -1: none */
-};
 
 /* @param zero_ns  set to clock_now_ns() at time 0. @return 0 or negative errno with err set */
 static int
@@ -339,12 +337,10 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 	lcore_unpin(); /* files have threads that write them */
 	ret = start_outsiders(r, err);
 	if (ret == EXIT_DONE)
-		r->exporter = open_stream(r->options, r->emulation, r->outsiders, &r->socket, err);
+		ret = open_stream(r, err);
 	lcore_pin();
 	if (ret != EXIT_DONE)
 		return ret;
-	if (r->exporter == NULL)
-		return EXIT_NOT_BEGUN;
 	if (r->scenario->management.sockets)
 		r->live = live_create(r->emulation, r->options->out, err);
 	return r->live != NULL || !r->scenario->management.sockets ? EXIT_DONE : EXIT_USAGE;
