@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 
-from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, told
+from harness import ROCELAB, SANITIZED, SOURCE, check, command, long_run, scratch, told
 
 sys.path.insert(0, str(SOURCE / "scripts/evaluation"))
 
@@ -136,12 +136,14 @@ def each_runs():
     check(all(rows_of(directory, name) for name in names), "all have rows")
 
 
-once()
-if SANITIZED:
-    each_runs()
-else:
+if not SANITIZED:
+    once()
     named()
     others()
-told_bytes()
+    told_bytes()
+elif long_run("experiments of FlowPulse beyond one point"):
+    once()
+    each_runs()
+    told_bytes()
 points()
 refused()

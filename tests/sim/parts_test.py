@@ -199,14 +199,14 @@ def two_machines():
     machines = Machines("3ms")
     try:
         if machines.there:
-            within(machines, scenario)
+            between_machines(machines, scenario)
         else:
             print("note: no two networks can be made here: parts on two machines are not tried", flush=True)
     finally:
         machines.close()
 
 
-def within(machines, scenario):
+def between_machines(machines, scenario):
     if not machines.slow:
         print("note: no delay can be made here (tc, netem): the cable between two machines is fast", flush=True)
     token = scratch() / "token"
