@@ -31,3 +31,10 @@ for page, made in ((tables.ENGINE, tables.volumes), (tables.PAGE, tables.monitor
     check(made(ROCELAB) in page.read_text(encoding="utf-8"), f"docs/{page.name}: {made.__name__}", (anew, made(ROCELAB)))
 told = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
 check(told == [name for name, *_ in tables.POLICIES], "and every policy has its row", told)
+
+loader = importlib.machinery.SourceFileLoader("spines", str(SOURCE / "scripts/measure-flowpulse-spines"))
+spines = importlib.util.module_from_spec(importlib.util.spec_from_loader("spines", loader))
+loader.exec_module(spines)
+text = spines.PAGE.read_text(encoding="utf-8")
+for sample in ((2, "adaptive", 2), (3, "round-robin", 1.5), (3, "random", 10)):
+    check(spines.row(ROCELAB, *sample) + "\n" in text, f"docs/flowpulse.md: {sample}", "scripts/measure-flowpulse-spines --page makes it anew")
