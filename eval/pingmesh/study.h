@@ -12,8 +12,8 @@
 struct pm_row {
 	uint64_t seed;
 	uint32_t index;
-	struct pm_case *c; /* its scenario is loaded no more */
-	struct pm_marks marks, baseline; /* baseline: by Algorithm 1, where the study has it */
+	struct pm_case *c;                   /* its scenario is loaded no more */
+	struct pm_marks marks, baseline;     /* baseline: by Algorithm 1, where the study has it */
 	char problems[PM_MOST_PROBLEMS][64]; /* for people */
 };
 

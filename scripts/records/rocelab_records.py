@@ -42,8 +42,9 @@ KINDS = {
         "44 counts u32, 48 ports_alone u32, 52 rate_ppb u32, 56 runs u32, 60 iterations u32, 64 virtual_ps u64"),
     11: ("KNOWN_FAULT", 96, "24 kind char[32], 56 port u16, 58 reserved u16, 60 rate_ppb u32, 64 extra_ps u64, "
         "72 start_ps u64, 80 duration_ps u64, 88 period_ps u64"),
-    12: ("PINGMESH", 88, "24 time_factor_ppm u32, 28 software_times u16, 30 algorithm u16, 32 tor_mesh_ps u64, 40 inter_tor_ps u64, "
-        "48 service_ps u64, 56 timeout_ps u64, 64 upload_ps u64, 72 period_ps u64, 80 pinglist_ps u64"),
+    12: ("PINGMESH", 88, "24 time_factor_ppm u32, 28 software_times u16, 30 algorithm u16, 32 tor_mesh_ps u64, "
+        "40 inter_tor_ps u64, 48 service_ps u64, 56 timeout_ps u64, 64 upload_ps u64, 72 period_ps u64, "
+        "80 pinglist_ps u64"),
     13: ("TRACER", 48, "24 rtt_ps u64, 32 period_ps u64, 40 connections u16, 42 first_hop u16, 44 processes u16, "
         "46 threads u16"),
     16: ("STEP", 128, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 waited_collective u32, "

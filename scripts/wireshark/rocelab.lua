@@ -38,8 +38,8 @@ local RECORDS = {
            "ports_alone:u32 rate_ppb:u32 runs:u32 iterations:u32 virtual_ps:ps" },
   [11] = { "known_fault", 96, "kind:s32 port:u16 reserved:u16 rate_ppb:u32 extra_ps:ps start_ps:ps duration_ps:ps " ..
            "period_ps:ps" },
-  [12] = { "pingmesh", 88, "time_factor_ppm:u32 software_times:u16 algorithm:u16 tor_mesh_ps:ps inter_tor_ps:ps service_ps:ps " ..
-           "timeout_ps:ps upload_ps:ps period_ps:ps pinglist_ps:ps" },
+  [12] = { "pingmesh", 88, "time_factor_ppm:u32 software_times:u16 algorithm:u16 tor_mesh_ps:ps inter_tor_ps:ps " ..
+           "service_ps:ps timeout_ps:ps upload_ps:ps period_ps:ps pinglist_ps:ps" },
   [13] = { "tracer", 48, "rtt_ps:ps period_ps:ps connections:u16 first_hop:u16 processes:u16 threads:u16" },
   [16] = { "step", 128, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32 " ..
