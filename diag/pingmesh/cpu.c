@@ -11,6 +11,8 @@
 #include "diag/run/fill.h"
 #include "diag/run/lateness.h"
 
+#define PROBE_WIRE_BITS (8.0 * 142) /* of a probe or an ACK, with preamble and gap */
+
 /* A processing delay of a host. */
 struct delay {
 	uint32_t host;
@@ -89,6 +91,21 @@ measure(struct judging *j, uint32_t first, uint32_t end, struct host_delays **ou
 	return *out != NULL ? 0 : -ENOMEM;
 }
 
+/* Delays of processing have a frame's time at the RNIC's own line in them, be hosts as fast as they may: of the slowest RNIC. */
+static double
+wire_ps(const struct judging *j)
+{
+	double most_ps = 0;
+
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		uint64_t rate_bps = j->run->ports[j->net.rnics[i].port].rate_bps;
+
+		if (rate_bps != 0)
+			most_ps = fmax(most_ps, PROBE_WIRE_BITS * (double)PS_PER_S / (double)rate_bps);
+	}
+	return most_ps;
+}
+
 int
 cpu_prepare(struct judging *j)
 {
@@ -102,7 +119,9 @@ cpu_prepare(struct judging *j)
 			p99s[count++] = (double)hosts[i].p99_ps;
 	if (count > 1)
 		qsort(p99s, count, sizeof(*p99s), cmp_double);
-	j->usual_delay_ps = count != 0 ? p99s[(count - 1) / 2] : 0;
+	j->usual_delay_ps = count != 0 ? fmax(p99s[(count - 1) / 2], wire_ps(j)) : 0;
+	for (uint32_t i = 0; i < j->net.nuploads; i++)
+		j->agents_tell |= j->net.uploads[i].late_us != 0;
 	free(hosts);
 	free(p99s);
 	return rc;
@@ -164,6 +183,29 @@ ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 	}
 }
 
+/*
+ * Was the agent in time for its own timers while it took long about probes? Then it had its processor, and what took long is its RNIC's queue,
+ * which the host's own messages fill. @return false where its agent does not say
+ */
+static bool
+is_in_time(const struct judging *j, uint32_t host, uint64_t p99_ps)
+{
+	const struct pingmesh_period *period = &j->own->periods[j->period];
+	uint64_t most_ps = 0;
+	bool uploaded = false;
+
+	for (uint32_t i = net_first_upload(&j->net, host, period->start_ps);
+	     j->agents_tell && i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
+		uint64_t late_ps = j->net.uploads[i].late_us * PS_PER_US, time_ps = j->net.uploads[i].hdr.time_ps;
+
+		if (time_ps - min_u64(late_ps, time_ps) >= period->end_ps + j->net.config.upload_ps)
+			break;
+		uploaded = true;
+		most_ps = max_u64(most_ps, late_ps);
+	}
+	return uploaded && !j->net.config.software_times && most_ps < p99_ps / JUDGE_LATE_PART;
+}
+
 static bool
 suspect(const struct judging *j, uint32_t host, const struct host_delays *delays, struct suspicion *s)
 {
@@ -175,7 +217,8 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
-	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps,
+	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps &&
+					 !is_in_time(j, host, delays->p99_ps),
 				 .until_ps = UINT64_MAX };
 	ask_agent(j, host, s);
 	s->lingers = !s->slow && s->late_ps == 0 && j->overloaded[host] && lingers_until(j, host) != 0;

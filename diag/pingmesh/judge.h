@@ -13,6 +13,7 @@
 #define JUDGE_LEAST_TIMEOUTS 3 /* put down to switches that are voted on: the paper's threshold, which it does not state */
 #define JUDGE_LEAST_DELAYS 20  /* of a host in a period, that say anything */
 #define JUDGE_DELAY_RATIO 3    /* over what P99s of all hosts are usually: abnormally high */
+#define JUDGE_LATE_PART 4      /* of its P99: an agent that was late by less had its processor in time */
 #define JUDGE_TIMEOUT_PART 10  /* a delay from this part of the timeout on may make timeouts */
 #define JUDGE_MOST_VOTES 16    /* places a network and period */
 #define JUDGE_WAIT_PERIODS 3   /* so long a timeout waits for more of its like, where these few have no place surely */
@@ -28,8 +29,9 @@ struct judging {
 	uint32_t begin;                      /* from here on some of periods before wait for more */
 	uint32_t firsts[JUDGE_WAIT_PERIODS]; /* of periods, by their number modulo */
 	bool *overloaded;                    /* [nnodes] hosts whose CPU was in the last period */
-	double usual_delay_ps;               /* P99 of processing delay, the median of hosts */
-	struct mesh_rnic *mesh;              /* [nrnics] */
+	double usual_delay_ps;  /* P99 of processing delay, the median of hosts; a probe's wire time at least */
+	bool agents_tell;       /* uploads say how late agents were for their own timers */
+	struct mesh_rnic *mesh; /* [nrnics] */
 	struct votes *votes;
 	struct service_flow *flows; /* [nflows] connections of services, by service */
 	uint32_t nflows;

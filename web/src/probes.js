@@ -50,8 +50,8 @@ function problemItem(model, problem) {
 
 function serviceItems({services, impact: {threshold}}) {
   const more = services.length - SERVICES;
-  const shown = services.slice(0, SERVICES).map((s) => el("li", null, serviceText(s, threshold)));
-  return el("ul", {class: "services"}, ...shown, more > 0 && el("li", null, `${many(more, "more job")}, in verdict.json`));
+  const shown = services.slice(0, SERVICES).map((s) => el("p", null, serviceText(s, threshold)));
+  return el("div", {class: "services"}, ...shown, more > 0 && el("p", null, `${many(more, "more job")}, in verdict.json`));
 }
 
 /* A run that ends before agents have uploaded says nothing, and not that all is well. */
@@ -78,8 +78,8 @@ export function drawProblems(root, store) {
       problems.length > 0 ? list : el("p", null, nothingFound(model.pingmesh)), problems.length > FIRST && more,
       model.pingmesh.services.length > 0 && serviceItems(model.pingmesh),
       model.pingmesh.cannot_tell.length > 0 &&
-          el("ul", {class: "services"},
-             ...model.pingmesh.cannot_tell.map((l) => el("li", null, `Cannot tell ${count(l.count)} ${l.text}.`))));
+          el("div", {class: "services"},
+             ...model.pingmesh.cannot_tell.map((l) => el("p", null, `Cannot tell ${count(l.count)} ${l.text}.`))));
 }
 
 /* ---- in the fabric ---- */

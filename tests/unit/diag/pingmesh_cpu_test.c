@@ -23,6 +23,31 @@ starve_all(struct rig *rig, uint32_t hosts, uint32_t late_us)
 	return rig_diagnose(rig);
 }
 
+/* An agent that is in time for its own timers has its processor: what takes long is its RNIC's queue, and no overload. */
+static void
+an_agent_in_time_is_not_starved(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 3; i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		rig.hosts[3] = (struct rig_host){ .slow_ps = 1,
+						  .fast_ps = 60 * S,
+						  .late_us = i != 0 ? 5 : 0 }; /* do agents say? */
+		rig.hosts[7] = (struct rig_host){
+			.slow_ps = 20 * S, .fast_ps = 40 * S, .delay_ps = 100 * PS_PER_MS, .late_us = i == 2 ? 90000 : 0
+		};
+		v = rig_diagnose(&rig);
+		if (i != 1)
+			ASSERT_FINDINGS(v, "cpu-overload h7");
+		else
+			assert_int_equal(v->nfindings, 0);
+		verdict_destroy(v);
+	}
+}
+
 static void
 agents_tell_that_all_hosts_are_starved(void **state)
 {
@@ -143,6 +168,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_agent_in_time_is_not_starved),
 		cmocka_unit_test(agents_tell_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
 		cmocka_unit_test(what_no_probe_dates_its_agent_does),
