@@ -120,8 +120,6 @@ cpu_prepare(struct judging *j)
 	if (count > 1)
 		qsort(p99s, count, sizeof(*p99s), cmp_double);
 	j->usual_delay_ps = count != 0 ? fmax(p99s[(count - 1) / 2], wire_ps(j)) : 0;
-	for (uint32_t i = 0; i < j->net.nuploads; i++)
-		j->agents_tell |= j->net.uploads[i].late_us != 0;
 	free(hosts);
 	free(p99s);
 	return rc;
@@ -185,25 +183,23 @@ ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 
 /*
  * Was the agent in time for its own timers while it took long about probes? Then it had its processor, and what took long is its RNIC's queue,
- * which the host's own messages fill. @return false where its agent does not say
+ * which the host's own messages fill. @return false where its agent reports no lateness at all
  */
 static bool
 is_in_time(const struct judging *j, uint32_t host, uint64_t p99_ps)
 {
 	const struct pingmesh_period *period = &j->own->periods[j->period];
 	uint64_t most_ps = 0;
-	bool uploaded = false;
 
 	for (uint32_t i = net_first_upload(&j->net, host, period->start_ps);
-	     j->agents_tell && i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
+	     i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
 		uint64_t late_ps = j->net.uploads[i].late_us * PS_PER_US, time_ps = j->net.uploads[i].hdr.time_ps;
 
 		if (time_ps - min_u64(late_ps, time_ps) >= period->end_ps + j->net.config.upload_ps)
 			break;
-		uploaded = true;
 		most_ps = max_u64(most_ps, late_ps);
 	}
-	return uploaded && !j->net.config.software_times && most_ps < p99_ps / JUDGE_LATE_PART;
+	return most_ps != 0 && !j->net.config.software_times && most_ps < p99_ps / JUDGE_LATE_PART;
 }
 
 static bool

@@ -30,7 +30,6 @@ struct judging {
 	uint32_t firsts[JUDGE_WAIT_PERIODS]; /* of periods, by their number modulo */
 	bool *overloaded;                    /* [nnodes] hosts whose CPU was in the last period */
 	double usual_delay_ps;  /* P99 of processing delay, the median of hosts; a probe's wire time at least */
-	bool agents_tell;       /* uploads say how late agents were for their own timers */
 	struct mesh_rnic *mesh; /* [nrnics] */
 	struct votes *votes;
 	struct service_flow *flows; /* [nflows] connections of services, by service */
