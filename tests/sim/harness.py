@@ -196,6 +196,13 @@ def page_data(run):
     return json.loads(page.split('<script type="application/json" id="data">')[1].split("</script>")[0])
 
 
+def analyzer_page(directory):
+    """The page's bytes as the analyzer wrote them: without what `rocelab` put in of the scenario."""
+    page = (pathlib.Path(directory) / "report.html").read_bytes()
+    mark = page.find(b'<script type="application/json" id="scenario">')
+    return page if mark < 0 else page[:mark] + page[page.index(b'<script type="application/json" id="data">'):]
+
+
 def scratch():
     """A directory that goes with the process."""
     holder = tempfile.TemporaryDirectory(prefix="rocelab-test-")

@@ -250,7 +250,7 @@ def shows_probes(browser):
     run = rocelab(SCENARIOS / "pingmesh.cfg")
     browser.open(run.dir / "report.html", "probes")
     told, findings = run.verdict["pingmesh"], run.verdict["findings"]
-    items = [item.text for item in browser.all("#problems li")]
+    items = [item.text for item in browser.all("#problems .findings > li")]
     check(len(items) == len(told["problems"]) > 0, "every problem is told", items)
     for item, problem in zip(items, told["problems"]):
         finding = findings[problem["finding"]]
