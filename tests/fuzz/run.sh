@@ -23,14 +23,22 @@ fi
 	echo "no seeds for $name"
 	exit 1
 }
-max_len=16384
-case $name in
-chakra | goal | hpcc | msccl) max_len=4194304 ;;
-esac
 seed=${FUZZ_SEED:-$(od -A n -N 3 -t u4 /dev/urandom | tr -d ' ')}
-echo "$name: inputs of up to $max_len B, FUZZ_SEED=$seed"
-status=0
-"$target" -seed="$seed" -runs=200000 -max_total_time="${FUZZ_SECONDS:-20}" -timeout=10 -rss_limit_mb=2048 -max_len="$max_len" \
-	-artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$seeds" >"$work/log" 2>&1 || status=$?
-grep -v -E '^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$work/log" || true
-[ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped
+# run_fuzzer MAX_LEN SECONDS SEEDS [OPTION]
+run_fuzzer() {
+	echo "$name: inputs of up to $1 B, FUZZ_SEED=$seed"
+	status=0
+	"$target" -seed="$seed" -runs=200000 -max_total_time="${FUZZ_SECONDS:-$2}" -timeout=20 -rss_limit_mb=2048 \
+		-max_len="$1" ${4:+"$4"} -artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$3" >"$work/log" 2>&1 || status=$?
+	grep -v -E '^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$work/log" || true
+	[ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped
+}
+case $name in
+chakra | goal | hpcc | msccl)
+	mkdir "$work/large"
+	mv "$seeds/large" "$work/large/"
+	run_fuzzer 16384 15 "$seeds"
+	run_fuzzer 4194304 15 "$work/large" -len_control=0
+	;;
+*) run_fuzzer 16384 20 "$seeds" ;;
+esac
