@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Files of other tools, written here: a scenario is made of each, runs, and does what the file says; the same ring as MSCCL's
 XML and as Chakra's traces has the same steps at the same times; what cannot be carried out is refused with its place."""
-import re
 import struct
 
-from harness import ROCELAB, check, command, rocelab, scratch
+from harness import ROCELAB, check, command, dpswitch, rocelab, scratch
 
 CHUNK = 40000
 FOLDER = scratch()
@@ -124,16 +123,20 @@ def sizes():
     for rank in range(16):
         body = attribute("comm_type", 9, 0) + attribute("comm_size", 13, 1 << 20)
         (FOLDER / f"one.{rank}.et").write_bytes(metadata() + node(1, 7, [], attributes=body))
-    run = rocelab(imported("one", "chakra", *(FOLDER / f"one.{rank}.et" for rank in range(16))))
-    row = next(line for line in run.stdout.splitlines() if line.split()[:1] == [str(1 << 20)] and "uint8" in line).split()
+    path = imported("one", "chakra", *(FOLDER / f"one.{rank}.et" for rank in range(16)))
+    run = dpswitch(path)
+    row = next(line for line in run.stdout.splitlines() if line.split()[:1] == [str(1 << 20)]).split()
     took = max(int(step["start_ns"]) + int(step["duration_ns"]) for step in run.steps())
     check({int(step["bytes"]) for step in run.steps()} == {1 << 16}, "its messages are chunks")
     check(row[1:4] == [str(1 << 20), "uint8", "sum"] and abs(float(row[6]) - (1 << 20) / took) < 0.006 and
           abs(float(row[7]) - 30 / 16 * (1 << 20) / took) < 0.006, "the table has the collective's size and rates", (row, took))
-    check(re.search(rf"^ *{1 << 20}  allreduce/file ", run.report, re.M), "and so has the report")
-    plain = rocelab(FOLDER / "traces.cfg")
-    row = next(line for line in plain.stdout.splitlines() if re.match(r" +- +- ", line)).split()
+    row = next(line for line in rocelab(path).report.splitlines() if "allreduce/file" in line).split()
+    check(row[0] == str(1 << 20) and row[-2:] == [f"{(1 << 20) / took:.2f}", f"{30 / 16 * (1 << 20) / took:.2f}"],
+          "and so has the report", (row, took))
+    row = next(line for line in dpswitch(FOLDER / "traces.cfg").stdout.splitlines() if line.split()[:2] == ["-", "-"]).split()
     check(row[6:8] == ["-", "-"], "messages alone have no size", row)
+    row = next(line for line in rocelab(FOLDER / "traces.cfg").report.splitlines() if "custom/file" in line).split()
+    check(row[0] == "-" and row[-2:] == ["-", "-"], "nor in the report", row)
 
 
 def goal():
