@@ -90,6 +90,42 @@ known_cuts_are_withdrawn(void **state)
 	frig_stop(&rig);
 }
 
+/* A:1 is down from 10 to 15 us, A:2 from 20 us on for 2 us of every 10, B:1 never, and B:2 from 40 us on; A:3 loses packets. */
+static void
+cables_are_down_at_times(void **state)
+{
+	static const struct {
+		uint64_t from_us, to_us;
+		const char *down; /* of A:1, A:2, B:1, B:2 */
+	} spans[] = { { 0, 9, "----" },   { 9, 10, "x---" },  { 14, 14, "x---" }, { 15, 15, "----" },
+		      { 20, 21, "-x--" }, { 22, 29, "----" }, { 22, 30, "-x--" }, { 31, 31, "-x--" },
+		      { 40, 40, "-x-x" }, { 45, 45, "---x" }, { 0, 1000, "xx-x" } };
+	static const char *const ports[] = { "A:1", "A:2", "B:1", "B:2" };
+	struct frig rig;
+
+	(void)state;
+	start(&rig, "{ kind = \"link-down\"; port = \"A:1\"; start = \"10us\"; duration = \"5us\"; },"
+		    "{ kind = \"link-down\"; port = \"T:1\"; start = \"20us\"; duration = \"2us\"; period = \"10us\"; },"
+		    "{ kind = \"link-down\"; port = \"B:1\"; enabled = false; },"
+		    "{ kind = \"link-down\"; port = \"B:2\"; start = \"40us\"; },"
+		    "{ kind = \"loss\"; port = \"A:3\"; rate = 1.0; }");
+	for (size_t i = 0; i < ARRAY_LEN(spans); i++) {
+		bool down[6] = { false };
+		uint32_t count =
+			faults_cables_down(&rig.faults, rig.topo, spans[i].from_us * US, spans[i].to_us * US, down);
+
+		for (size_t p = 0; p < ARRAY_LEN(ports); p++) {
+			bool is_down = down[rig.topo->ports[topo_find_port(rig.topo, ports[p])].link];
+
+			if (is_down != (spans[i].down[p] == 'x'))
+				fail_msg("%s, span %zu", ports[p], i);
+			count -= is_down;
+		}
+		assert_int_equal(count, 0);
+	}
+	frig_stop(&rig);
+}
+
 static void
 schedules_are_exact(void **state)
 {
@@ -328,6 +364,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(known_cuts_are_withdrawn),
+		cmocka_unit_test(cables_are_down_at_times),
 		cmocka_unit_test(schedules_are_exact),
 		cmocka_unit_test(a_skipped_fault_does_nothing),
 		cmocka_unit_test(a_cut_cable_is_avoided_and_mended),
