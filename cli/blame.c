@@ -116,23 +116,6 @@ static const struct argp argp = {
 	.help_filter = help_filter,
 };
 
-/* out/blame/NAME for .../NAME.cfg, and for a run's folder .../NAME */
-static void
-default_out(const char *path, char *buf, size_t cap)
-{
-	size_t end = strlen(path), len;
-	const char *base = path;
-
-	while (end > 1 && path[end - 1] == '/')
-		end--;
-	for (size_t i = 0; i + 1 < end; i++)
-		base = path[i] == '/' ? path + i + 1 : base;
-	len = (size_t)(path + end - base);
-	if (len > 4 && strncmp(base + len - 4, ".cfg", 4) == 0)
-		len -= 4;
-	snprintf(buf, cap, "out/blame/%.*s", (int)len, base);
-}
-
 static int
 find_suspects(const struct blame *blame, const struct scenario *scenario, struct rerun_case *c, struct err *err)
 {
@@ -357,7 +340,7 @@ command_blame(int argc, char **argv)
 	argv[0] = "rocelab blame";
 	if (args_parse(&argp, argc, argv, 0, &blame) != 0)
 		return EXIT_USAGE;
-	default_out(blame.options.path, out, sizeof(out));
+	run_dir_default("out/blame", blame.options.path, out, sizeof(out));
 	if (find_scenario(&blame, scenario, sizeof(scenario), &err) < 0 ||
 	    run_dir_open(&dir, blame.out != NULL ? blame.out : out, &err) < 0) {
 		log_error("%s", err.text);

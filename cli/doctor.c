@@ -43,21 +43,29 @@ static struct checkup checkups[] = {
 
 #define NCHECKUPS ARRAY_LEN(checkups)
 
+struct doctor_options {
+	bool json, install;
+};
+
 static const struct argp_option options[] = {
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	{ "install", 'i', NULL, 0, "First install what guests need, and build their kernel, once: some minutes", 0 },
 	{ 0 },
 };
 
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
-	bool *json = state->input;
+	struct doctor_options *given = state->input;
 	char names[256];
 	size_t used = 0;
 
 	switch (key) {
 	case 'j':
-		*json = true;
+		given->json = true;
+		return 0;
+	case 'i':
+		given->install = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		for (size_t i = 0; i < NCHECKUPS; i++)
@@ -208,13 +216,18 @@ any_works(void)
 int
 command_doctor(int argc, char **argv)
 {
+	struct doctor_options given = { 0 };
+	struct guests_paths paths;
 	struct err err = { 0 };
-	bool json = false;
 
 	argv[0] = "rocelab doctor";
-	if (args_parse(&argp, argc, argv, 0, &json) != 0)
+	if (args_parse(&argp, argc, argv, 0, &given) != 0)
 		return EXIT_USAGE;
-	if (check_all(&err) < 0 || (json ? print_json() : print_table()) < 0) {
+	if (given.install && (guests_find(&paths, &err) < 0 || guests_install(&paths, &err) < 0)) {
+		log_error("%s", err.text);
+		return EXIT_NOT_BEGUN;
+	}
+	if (check_all(&err) < 0 || (given.json ? print_json() : print_table()) < 0) {
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}

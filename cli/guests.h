@@ -18,5 +18,11 @@ struct guests_paths {
  */
 int guests_find(struct guests_paths *paths, struct err *err);
 
-/* Builds the kernel that guests_find() did not find: minutes. @return 0, or -ENOENT with err set */
-int guests_build_kernel(struct guests_paths *paths, struct err *err);
+/* Installs the packages that guests need, and builds their kernel where it is missing: minutes. @return 0, or -ENOENT with err */
+int guests_install(struct guests_paths *paths, struct err *err);
+
+/*
+ * Of a kernel that guests_find() did not find: asks at a terminal whether to install it, and is refused without one.
+ * @return 0, or negative errno with err, which has the command: -ENOPKG: it is not there
+ */
+int guests_want_kernel(struct guests_paths *paths, struct err *err);

@@ -34,7 +34,7 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 	ret = run_hosts_create(run->options, scenario, dir, private_dir.path, &launch.hosts, err);
 	if (ret < 0) {
 		private_dir_remove(&private_dir);
-		return EXIT_USAGE;
+		return ret == -ENOPKG || ret == -ENOENT ? EXIT_NOT_BEGUN : EXIT_USAGE;
 	}
 	launch_catch_interrupts();
 	ret = launch_run(&launch, status, err);

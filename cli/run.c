@@ -180,19 +180,6 @@ static const struct argp argp = {
 	       "also capture.pcapng: wireshark -X lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
 };
 
-/* out/NAME for .../NAME.cfg */
-static void
-default_out(const char *scenario, char *buf, size_t cap)
-{
-	const char *slash = strrchr(scenario, '/');
-	const char *base = slash != NULL ? slash + 1 : scenario;
-	size_t len = strlen(base);
-
-	if (len > 4 && strcmp(base + len - 4, ".cfg") == 0)
-		len -= 4;
-	snprintf(buf, cap, "out/%.*s", (int)len, base);
-}
-
 /* @param ret  how the run ended: EXIT_DONE or EXIT_UNFINISHED. @return exit code, its verdict considered */
 static int
 judge(const struct run_options *run, const char *dir, int ret)
@@ -291,7 +278,7 @@ command_run(int argc, char **argv)
 	if (args_parse(&argp, argc, argv, 0, &run) != 0)
 		return EXIT_USAGE;
 	if (run.out == NULL)
-		default_out(run.scenario.path, path, sizeof(path));
+		run_dir_default("out", run.scenario.path, path, sizeof(path));
 	if (run_dir_open(&dir, run.out != NULL ? run.out : path, &run.err) < 0) {
 		log_error("%s", run.err.text);
 		return EXIT_USAGE;

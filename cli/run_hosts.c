@@ -53,8 +53,8 @@ find_programs(struct run_hosts *hosts, struct err *err)
 
 	if (ret == 0)
 		ret = child_find("rxe-host", "rxe-hosts", hosts->program, sizeof(hosts->program), err);
-	if (ret == 0 && hosts->paths.kernel[0] == '\0' && needs_kernel(hosts->scenario))
-		ret = guests_build_kernel(&hosts->paths, err);
+	if (ret == 0 && needs_kernel(hosts->scenario))
+		ret = guests_want_kernel(&hosts->paths, err);
 	return ret;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/trace.h"
+#include "common/input_file.h"
 
 struct merge {
 	const struct topo *topo;
@@ -149,10 +150,14 @@ static int
 take_file(struct merge *m)
 {
 	json_error_t error;
-	json_t *json = json_load_file(m->file, 0, &error), *flows = json_object_get(json, "flows"), *flow;
+	FILE *from = input_fopen(m->file, m->err);
+	json_t *json = from != NULL ? json_loadf(from, 0, &error) : NULL, *flows = json_object_get(json, "flows"), *flow;
 	struct traced *more;
 	int ret = 0;
 
+	if (from == NULL)
+		return -EINVAL;
+	fclose(from);
 	if (json == NULL)
 		return error.line > 0 ? err_set(m->err, -EINVAL, "%s:%d: %s", m->file, error.line, error.text)
 				      : err_set(m->err, -EINVAL, "%s", error.text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/plain.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -32,12 +33,37 @@ utf8_len(const unsigned char *text)
 	return 0;
 }
 
-/* C1 controls (U+0080..U+009F) steer terminals, U+FFFE and U+FFFF are no XML. */
+/* What a character of more than one byte encodes. */
+static uint32_t
+code_point(const unsigned char *text, size_t len)
+{
+	uint32_t code = text[0] & (0xffu >> (len + 1));
+
+	for (size_t i = 1; i < len; i++)
+		code = code << 6 | (text[i] & 0x3fu);
+	return code;
+}
+
+/*
+ * C1 controls steer terminals; controls of direction (Unicode UAX 9) and separators of lines show another text than is
+ * there; what has no width hides; U+FFFE and U+FFFF are no XML.
+ */
 static int
 is_unprintable(const unsigned char *text, size_t len)
 {
-	return (len == 2 && text[0] == 0xc2 && text[1] < 0xa0) ||
-	       (len == 3 && text[0] == 0xef && text[1] == 0xbf && text[2] >= 0xbe);
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0x80, 0x9f },     { 0xad, 0xad },     { 0x61c, 0x61c },     { 0x115f, 0x1160 }, { 0x180b, 0x180f },
+		{ 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },   { 0x3164, 0x3164 }, { 0xfeff, 0xfeff },
+		{ 0xfff9, 0xfffb }, { 0xfffe, 0xffff }, { 0xe0000, 0xe0fff },
+	};
+	uint32_t code = len > 1 ? code_point(text, len) : 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return 1;
+	return 0;
 }
 
 char *

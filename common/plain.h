@@ -8,7 +8,8 @@
 #include <stddef.h>
 
 /*
- * Copies what is safe to print: bytes that are no UTF-8, and control characters but the line feed, become '?'.
+ * Copies what is safe to print: bytes that are no UTF-8, and control characters but the line feed, become '?',
+ * and so do controls of direction, separators of lines and characters of no width.
  * @param buf  may be text itself
  * @param cap  at least 1; a cut never splits a character
  * @return buf

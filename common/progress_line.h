@@ -5,5 +5,5 @@
  */
 #pragma once
 
-/* Shows a line in the place of the last one. Does nothing where standard error is no terminal. */
+/* Shows a line in the place of the last one; where standard error is no terminal, a line a minute. */
 void progress_line(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -131,3 +131,24 @@ run_dir_close(struct run_dir *dir)
 	close(dir->lock);
 	dir->lock = -1;
 }
+
+void
+run_dir_default(const char *parent, const char *path, char *buf, size_t cap)
+{
+	static const char ending[] = ".cfg";
+	const size_t ending_len = sizeof(ending) - 1;
+	size_t end = strlen(path), start, len;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/'; start--)
+		;
+	len = end - start;
+	if (len > ending_len && strncmp(path + end - ending_len, ending, ending_len) == 0 &&
+	    strspn(path + start, ".") < len - ending_len)
+		len -= ending_len;
+	if (strspn(path + start, "./") >= len) /* "..", ".", "/" are no names */
+		snprintf(buf, cap, "%s/run", parent);
+	else
+		snprintf(buf, cap, "%s/%.*s", parent, (int)len, path + start);
+}

@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/err.h"
 
@@ -12,6 +13,9 @@ struct run_dir {
 	int lock;
 	int made; /* how many folders of its path */
 };
+
+/* PARENT/NAME for .../NAME.cfg and .../NAME/; always below the parent: a name of nothing but dots keeps its ending. */
+void run_dir_default(const char *parent, const char *path, char *buf, size_t cap);
 
 /*
  * Makes a folder as mkdir -p does.

@@ -97,7 +97,7 @@ static void
 add_line(struct libscols_table *table, const char *name, const struct sums *sums)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
-	char cells[NCOLUMNS][32];
+	char cells[NCOLUMNS][128];
 	size_t n = 0, width = sizeof(cells[0]);
 
 	snprintf(cells[n++], width, "%s", name);

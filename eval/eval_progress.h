@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far an evaluation is, on stderr where that is a terminal. */
+/* How far an evaluation is, on stderr (common/progress_line.h). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct eval_progress {
-	bool on;
 	uint32_t expected, done, wrong; /* wrong: no true positive */
 	uint64_t start_ns;
 };
@@ -15,4 +14,4 @@ struct eval_progress {
 void eval_progress_begin(struct eval_progress *progress, uint32_t expected);
 void eval_progress_done(struct eval_progress *progress, bool wrong);
 void eval_progress_show(const struct eval_progress *progress);
-void eval_progress_end(const struct eval_progress *progress);
+void eval_progress_end(void);

@@ -101,7 +101,7 @@ run_broke(struct runner *runner, const struct item *item, const char *folder, ui
 	char dir[PATH_MAX];
 
 	runner->progress.expected -= lost;
-	eval_progress_end(&runner->progress);
+	eval_progress_end();
 	log_warning("%s failed: %s; log.txt there says more",
 		    eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
 	if (++runner->broken < MAX_BROKEN)
@@ -186,7 +186,7 @@ runner_run(const struct eval *eval, struct err *err)
 	eval_progress_show(&runner->progress);
 	if (ret == 0)
 		ret = pool_run(eval->jobs, &ops, runner, err);
-	eval_progress_end(&runner->progress);
+	eval_progress_end();
 	if (ret == 0)
 		ret = (int)runner->broken;
 	scenario_destroy(runner->network);

@@ -20,7 +20,7 @@ static void
 add_line(struct libscols_table *table, const char *family, const char *policy, const struct summary *sum)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
-	char cells[NCOLUMNS][32];
+	char cells[NCOLUMNS][128];
 	size_t n = 0;
 
 	snprintf(cells[n++], sizeof(cells[0]), "%s", family);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/input_file.h"
 #include "common/spool.h"
 #include "common/units.h"
 #include "common/wire/record.h"
@@ -155,12 +156,10 @@ outside_replay(const char *records, const char *const *paths, uint32_t count, co
 	       struct err *err)
 {
 	struct replay *replay = calloc(1, sizeof(*replay));
-	FILE *from = fopen(records, "re");
-	int ret = 0;
+	FILE *from = input_fopen(records, err);
+	int ret = from != NULL ? 0 : -errno;
 
-	if (from == NULL)
-		ret = err_set(err, -errno, "%s: %s", records, strerror(errno));
-	else if (replay == NULL)
+	if (from != NULL && replay == NULL)
 		ret = err_set(err, -ENOMEM, "out of memory");
 	if (ret == 0) {
 		replay->driver.hurried = hurried;

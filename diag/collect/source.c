@@ -11,15 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/input_file.h"
 #include "common/interrupt.h"
 #include "common/unix_socket.h"
 
 int
 source_open_file(const char *path, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 ? fd : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	return input_open(path, err);
 }
 
 const void *

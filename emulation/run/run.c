@@ -182,7 +182,7 @@ attach_hosts_of(const struct run_options *options, struct scenario *scenario, st
 	if (parts != NULL)
 		ret = parts_meet(parts, &options->parts, err);
 	if (ret == 0)
-		ret = attach_prepare(*attach, options->lcores, part, !options->quiet && isatty(STDERR_FILENO), err);
+		ret = attach_prepare(*attach, options->lcores, part, !options->quiet, err);
 	if (ret == 0)
 		return EXIT_DONE;
 	attach_destroy(*attach);
@@ -238,7 +238,7 @@ run(const struct running *r, struct err *err)
 	uint64_t zero_ns;
 	int ret;
 
-	emulation->progress = !options->quiet && isatty(STDERR_FILENO);
+	emulation->progress = !options->quiet;
 	if (!options->quiet)
 		introduce(options, emulation, r->parts);
 	warn_order(scenario);

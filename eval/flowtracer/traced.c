@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "common/input_file.h"
 #include "common/number.h"
 
 struct reading {
@@ -165,10 +166,14 @@ ft_traced_read(const char *file, const struct topo *topo, struct ft_traced *trac
 {
 	struct reading r = { .file = file, .topo = topo, .traced = traced, .err = err };
 	json_error_t error;
-	json_t *root = json_load_file(file, 0, &error);
+	FILE *from = input_fopen(file, err);
+	json_t *root = from != NULL ? json_loadf(from, 0, &error) : NULL;
 	int ret;
 
 	*traced = (struct ft_traced){ 0 };
+	if (from == NULL)
+		return -EINVAL;
+	fclose(from);
 	if (root == NULL)
 		return error.line > 0 ? err_set(err, -EINVAL, "%s:%d: %s", file, error.line, error.text)
 				      : err_set(err, -EINVAL, "%s", error.text);

@@ -35,8 +35,10 @@ command(const struct guest_boot *boot, struct guest_words *args, struct guest_wo
 	int rc;
 
 	if (config->kernel == NULL || access(config->kernel, X_OK) < 0)
-		return err_set(err, -ENOENT, "%s: no kernel there for guests; scripts/rxe-kernel builds it, once",
-			       config->kernel != NULL ? config->kernel : "(none)");
+		return err_set(
+			err, -ENOENT,
+			"%s: no kernel there for guests; `rocelab doctor --install` (scripts/rxe-kernel) builds it, once",
+			config->kernel != NULL ? config->kernel : "(none)");
 	if (config->nic != NULL && access(config->nic, F_OK) < 0)
 		return err_set(err, -ENOENT, "%s: no switch listens there; it has to run before its guests", config->nic);
 	rc = guest_word(args, err, "%s", config->kernel);

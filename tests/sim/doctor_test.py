@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import subprocess
 
-from harness import BUILD, PATIENCE_S, ROCELAB, check, command, scratch
+from harness import BUILD, NOT_BEGUN, PATIENCE_S, ROCELAB, SCENARIOS, SOURCE, check, command, scratch
 
 # In place of dpswitch: a port that fails with words, one that ends it, and one with which it is never through.
 STAND_IN = """#!/bin/sh
@@ -52,3 +52,15 @@ code, rows = ask("memif", "ring", "null", program=pathlib.Path(place) / "rocelab
 check(code == 1 and rows["memif"]["missing"] == "words about memif", "what dpswitch says is told", rows)
 check("killed (signal 11" in rows["ring"]["missing"], "not of another port, where it says nothing", rows)
 check("in 15 s" in rows["null"]["missing"], "one that is stuck is not waited for", rows)
+
+
+def nothing_is_installed_unasked():
+    """Without the guests' kernel a run names the command that installs it, and begins nothing."""
+    done = command(ROCELAB, "run", SCENARIOS / "rxe-ring.cfg", "--out", scratch() / "run", expect=NOT_BEGUN, timeout=60,
+                   env={**os.environ, "XDG_CACHE_HOME": str(scratch())})
+    check("rocelab doctor --install" in done.stderr and "==>" not in done.stderr, "no kernel: the command is named", done.stderr)
+    setup = (SOURCE / "scripts" / "setup").read_text()
+    check("perftest" in setup.split('kernel="')[1].split('"')[0], "perftest is in what that installs")
+
+
+nothing_is_installed_unasked()

@@ -327,3 +327,28 @@ faults()
 files()
 arguments()
 recordings()
+
+
+def no_regular_files():
+    """A pipe that a user names as input is refused at once, whoever would read it; a folder is named as one."""
+    folder = scratch()
+    os.mkfifo(folder / "records.bin")
+    pipe = folder / "records.bin"
+    for words in (("diagnose", folder), ("run", pipe), ("topo", "check", pipe), ("topo", "import", pipe),
+                  ("import", "msccl", pipe, "--bytes", "1MB"), ("import", "goal", pipe), ("import", "hpcc", pipe), ("import", "chakra", pipe),
+                  ("trace", "--merge", SCENARIOS / "case-study.cfg", pipe), ("blame", pipe), ("explain", pipe, "--flow", "a,b,1,2")):
+        done = command(ROCELAB, *words, *(("--out", folder / "out") if words[0] in ("run", "blame") else ()), expect=2, timeout=20)
+        check("records.bin" in done.stderr, f"a pipe: {' '.join(map(str, words[:2]))}", done.stderr)
+
+
+def names_of_folders():
+    """A scenario whose name is dots alone runs into a folder below out/."""
+    folder = scratch()
+    for name, out in (("...cfg", "...cfg"), ("..cfg", "..cfg"), ("a.b.cfg", "a.b")):
+        (folder / name).write_text((SCENARIOS / "clean-ring.cfg").read_text())
+        command(ROCELAB, "run", name, cwd=folder)
+        check((folder / "out" / out / "verdict.json").exists() and not (folder / "verdict.json").exists(), f"{name}: out/{out}")
+
+
+no_regular_files()
+names_of_folders()

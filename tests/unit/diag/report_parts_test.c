@@ -56,8 +56,29 @@ plain_texts(void **state)
 	assert_string_equal(plain_text("\xed\xa0\x80", buf, sizeof(buf)), "???"); /* surrogate */
 	assert_string_equal(plain_text("\xc2\x9b", buf, sizeof(buf)), "?");       /* C1: CSI */
 	assert_string_equal(plain_text("\xef\xbf\xbf", buf, sizeof(buf)), "?");   /* U+FFFF */
-	assert_string_equal(plain_text("\xe2\x86", buf, sizeof(buf)), "??");      /* cut short */
-	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 5), "ab");          /* does not fit: not split */
+	assert_string_equal(plain_text("a\xe2\x80\xae"
+				       "b",
+				       buf, sizeof(buf)),
+			    "a?b"); /* U+202E: right to left */
+	assert_string_equal(plain_text("a\xe2\x80\xa8"
+				       "b",
+				       buf, sizeof(buf)),
+			    "a?b"); /* U+2028: a line's end */
+	assert_string_equal(plain_text("a\xe2\x81\xa6"
+				       "b",
+				       buf, sizeof(buf)),
+			    "a?b"); /* U+2066: isolate */
+	assert_string_equal(plain_text("a\xe2\x80\x8b"
+				       "b",
+				       buf, sizeof(buf)),
+			    "a?b"); /* U+200B: no width */
+	assert_string_equal(plain_text("a\xf3\xa0\x80\xa0"
+				       "b",
+				       buf, sizeof(buf)),
+			    "a?b");                                                        /* U+E0020: a tag */
+	assert_string_equal(plain_text("\xe2\x80\x90", buf, sizeof(buf)), "\xe2\x80\x90"); /* U+2010: a hyphen */
+	assert_string_equal(plain_text("\xe2\x86", buf, sizeof(buf)), "??");               /* cut short */
+	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 5), "ab");                   /* does not fit: not split */
 	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 6), "ab\xe2\x86\x92");
 }
 
