@@ -102,12 +102,13 @@ analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", outside, "--out", diagnose->out },
 				   .count = 7 };
 	pid_t pid;
-	int ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
+	int left_out, ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
 
 	if (ret == 0)
 		ret = join_path(outside, diagnose->nprograms != 0 ? diagnose->out : diagnose->dir, RUN_OUTSIDE, err);
 	if (ret == 0 && diagnose->nprograms != 0)
 		ret = outside_replay(records, diagnose->programs, diagnose->nprograms, outside, NULL, err);
+	left_out = ret; /* programs that ended before they were done, which the user was told */
 	if (ret < 0)
 		return ret == -EINVAL || ret == -ENOENT || ret == -EACCES || ret == -ENOEXEC ? EXIT_USAGE : ret;
 	ret = print ? child_add(&args, "--print", err) : 0;
@@ -117,7 +118,7 @@ analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
-	if (ret == EXIT_DONE && page_scenario(diagnose->dir, diagnose->out, err) < 0)
+	if (ret == EXIT_DONE && (left_out > 0 || page_scenario(diagnose->dir, diagnose->out, err) < 0))
 		return EXIT_FAILED;
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
 }

@@ -287,6 +287,7 @@ outsiders_end(struct emulation *emulation, const char *dir, struct err *err)
 	const struct outside_account *accounts[OUTSIDE_PROGRAMS];
 	struct outsiders *o = emulation->outsiders;
 	char path[PATH_MAX];
+	int left_out = 0, ret;
 
 	if (o == NULL)
 		return 0;
@@ -298,8 +299,10 @@ outsiders_end(struct emulation *emulation, const char *dir, struct err *err)
 		outside_session_close(session);
 		outside_session_tell(session);
 		accounts[i] = &session->account;
+		left_out += session->account.left_out;
 	}
 	if (snprintf(path, sizeof(path), "%s/" RUN_OUTSIDE, dir) >= (int)sizeof(path))
 		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", dir);
-	return outside_report_write(accounts, o->count, path, err);
+	ret = outside_report_write(accounts, o->count, path, err);
+	return ret < 0 ? ret : left_out;
 }

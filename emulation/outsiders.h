@@ -34,6 +34,6 @@ void outsiders_run(struct emulation *emulation, uint64_t now_ps);
 /*
  * The stream has ended: asks for last words, waits for them in either clock, ends the programs, tells the user what he should know,
  * and writes DIR/outside.json. Of NULL: nothing.
- * @return 0 or negative errno with err set
+ * @return how many were left out, which the user was told; or negative errno with err set
  */
 int outsiders_end(struct emulation *emulation, const char *dir, struct err *err);

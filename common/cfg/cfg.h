@@ -77,7 +77,7 @@ struct cfg_table {
 };
 
 /*
- * Where a group stood, for messages about it after binding. A group that came from --set has file "--set" and the
+ * Where a group stood, for messages about it after binding. A group that came from --set has file "--set PATH" and the
  * ordinal of that option as line. An absent group has the scenario's file and line 0.
  */
 struct cfg_where {
@@ -104,7 +104,7 @@ FILE *cfg_open_file(const char *path);
 
 /*
  * "path=value", value in libconfig syntax or a bare word; list items as "flows.[0].bytes", the index one past the end
- * appends. Missing groups and lists are created, so a wrong path is found by cfg_check(), with "--set" as its place.
+ * appends. Missing groups and lists are created, so a wrong path is found by cfg_check(), with "--set PATH" as its place.
  * @return 0, -EINVAL or -ENOMEM
  */
 int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --set path=value */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/cfg/cfg_tree.h"
 
-#define SET_FILE "--set"
+#define SET_FILE_BYTES 256 /* of "--set PATH"; a longer one is cut */
 
 /* Text that libconfig would read as something else than a bare word. */
 static bool
@@ -33,7 +34,7 @@ parse_value(struct cfg *cfg, const char *text, struct err *err)
 	if (setting == NULL)
 		goto out;
 	snprintf(setting, size, "value = %s%s\n;", text, is_integer(text) ? "L" : "");
-	root = cfg_parse(cfg, setting, SET_FILE, NULL, &reason);
+	root = cfg_parse(cfg, setting, cfg->override_place, NULL, &reason);
 	if (root != NULL && root->nkids == 1) {
 		node = root->kids[0];
 		root->nkids = 0;
@@ -43,7 +44,7 @@ parse_value(struct cfg *cfg, const char *text, struct err *err)
 	}
 	cfg_node_destroy(root);
 	if (node == NULL && !is_structured(text)) {
-		node = cfg_node_create(CFG_NODE_STRING, NULL, cfg_intern(cfg, SET_FILE), cfg->overrides);
+		node = cfg_node_create(CFG_NODE_STRING, NULL, cfg->override_place, cfg->overrides);
 		if (node != NULL && (node->text = strdup(text)) == NULL) {
 			cfg_node_destroy(node);
 			node = NULL;
@@ -78,7 +79,7 @@ descend(struct cfg_node **node, const struct cfg_step *step, const struct cfg_st
 		kid = cfg_node_kid(*node, step->name);
 	if (kid == NULL) {
 		kid = cfg_node_create(next->is_index ? CFG_NODE_LIST : CFG_NODE_GROUP, step->is_index ? NULL : step->name,
-				      cfg_intern(cfg, SET_FILE), cfg->overrides);
+				      cfg->override_place, cfg->overrides);
 		if (kid == NULL)
 			return -ENOMEM;
 		rc = cfg_node_add(*node, kid);
@@ -119,7 +120,7 @@ put_value(struct cfg *cfg, struct cfg_node *node, const char *path, const char *
 			value = parse_value(cfg, strchr(text, '=') + 1, err);
 			if (value == NULL)
 				return -EINVAL;
-			set_place(value, cfg_intern(cfg, SET_FILE), cfg->overrides);
+			set_place(value, cfg->override_place, cfg->overrides);
 			if (!step.is_index && (value->name = strdup(step.name)) == NULL) {
 				cfg_node_destroy(value);
 				return err_set(err, -ENOMEM, "--set: out of memory");
@@ -141,13 +142,15 @@ int
 cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
 {
 	const char *equals = strchr(assignment, '=');
-	char *path;
+	char place[SET_FILE_BYTES], *path;
 	int rc;
 
 	if (equals == NULL || equals == assignment || equals[1] == '\0')
 		return err_set(err, -EINVAL, "--set %s: write path=value, as in switch.pfc.headroom=80KB", assignment);
 	path = strndup(assignment, (size_t)(equals - assignment));
-	if (path == NULL || cfg_intern(cfg, SET_FILE) == NULL) {
+	snprintf(place, sizeof(place), "--set %.*s", (int)(equals - assignment), assignment);
+	cfg->override_place = cfg_intern(cfg, place);
+	if (path == NULL || cfg->override_place == NULL) {
 		free(path);
 		return err_set(err, -ENOMEM, "--set: out of memory");
 	}

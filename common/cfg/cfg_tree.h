@@ -38,7 +38,8 @@ struct cfg {
 	struct cfg_node *root;
 	char **files; /* names that nodes point to; [0] is the scenario */
 	size_t nfiles;
-	int overrides; /* how many --set came before */
+	int overrides;              /* how many --set came before */
+	const char *override_place; /* of the last of them, in messages: "--set PATH" */
 };
 
 /* @return a node without parent, or NULL when out of memory. name may be NULL. */

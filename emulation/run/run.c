@@ -236,7 +236,7 @@ run(const struct running *r, struct err *err)
 	bool whole = emulation->part == NULL || emulation->part->whole;
 	struct err lost = { 0 };
 	uint64_t zero_ns;
-	int ret;
+	int ret, outside;
 
 	emulation->progress = !options->quiet;
 	if (!options->quiet)
@@ -265,7 +265,8 @@ run(const struct running *r, struct err *err)
 	if (r->attach != NULL)
 		attach_stop(r->attach, emulation->fabric->window.end_ps);
 	emulation_end(emulation);
-	if (outsiders_end(emulation, options->out, &lost) < 0)
+	outside = outsiders_end(emulation, options->out, &lost);
+	if (outside < 0)
 		log_error("%s", lost.text);
 	if (scenario->timing.clock == CLOCK_REAL)
 		warn_late(emulation);
@@ -275,7 +276,8 @@ run(const struct running *r, struct err *err)
 		print_flows(emulation);
 	if (r->socket >= 0)
 		close(r->socket); /* the analyzer sees the end of the stream and starts to think */
-	return ret < 0 ? EXIT_FAILED : conclude(options, emulation, r->attach);
+	ret = ret < 0 ? EXIT_FAILED : conclude(options, emulation, r->attach);
+	return outside == 0 || ret == EXIT_INTERRUPTED ? ret : EXIT_FAILED;
 }
 
 /* @return exit code */

@@ -144,8 +144,11 @@ def run_with(name, *programs, scenario=CASE, args=SHORT):
     out = scratch()
     diagnosers = [word for program in programs for word in ("--diagnoser", program)]
     began = time.monotonic()
-    done = command(ROCELAB, "run", scenario, "--out", out, *diagnosers, *args, timeout=PATIENCE_S)
-    return Run(out, done), began
+    done = command(ROCELAB, "run", scenario, "--out", out, *diagnosers, *args, expect=None, timeout=PATIENCE_S)
+    run = Run(out, done)
+    check(run.code == ("the run went on without it" in run.stderr), f"{name}: exit code 1 where the run left a program out",
+          (run.code, run.stderr))
+    return run, began
 
 
 def attacks():

@@ -55,7 +55,7 @@ test_override(void **state)
 	assert_int_equal(count, 2);
 	assert_int_equal(flows[0].size_bytes, 5000000);
 	assert_string_equal(flows[1].src, "x");
-	assert_string_equal(flows[1].where.file, "--set");
+	assert_string_equal(flows[1].where.file, "--set flows.[1]");
 	assert_int_equal(flows[1].where.line, 9);
 	free(items);
 	cfg_destroy(cfg);
@@ -121,12 +121,12 @@ static void
 test_override_errors(void **state)
 {
 	expect_override_error("switch.pfc.hedroom=20KB",
-			      "--set:1: switch.pfc.hedroom: unknown key; did you mean \"headroom\"?");
-	expect_override_error("swich.pfc.headroom=20KB", "--set:1: swich: unknown group; did you mean \"switch\"?");
-	expect_override_error(
-		"switch.pfc.headroom=20XB",
-		"--set:1: switch.pfc.headroom: found \"20XB\"; whole bytes, as 4096, \"360MB\" or \"64KiB\" would "
-		"be right");
+			      "--set switch.pfc.hedroom:1: switch.pfc.hedroom: unknown key; did you mean \"headroom\"?");
+	expect_override_error("swich.pfc.headroom=20KB",
+			      "--set swich.pfc.headroom:1: swich: unknown group; did you mean \"switch\"?");
+	expect_override_error("switch.pfc.headroom=20XB", "--set switch.pfc.headroom:1: switch.pfc.headroom: found "
+							  "\"20XB\"; whole bytes, as 4096, \"360MB\" or \"64KiB\" would "
+							  "be right");
 	expect_override_error(
 		"flows.[5].bytes=1",
 		"--set flows.[5].bytes=1: \"[5]\" leads nowhere in a list: an index counts from 0, one past the "
@@ -144,7 +144,7 @@ test_override_errors(void **state)
 			      "--set: \"[1, \"x\"\" is no value: write it as in a file, or as a bare word");
 	/* A second setting behind the value stays part of a string. */
 	expect_override_error("switch.pfc.alpha=1; seed = 4",
-			      "--set:1: switch.pfc.alpha: found \"1; seed = 4\"; a number would be right");
+			      "--set switch.pfc.alpha:1: switch.pfc.alpha: found \"1; seed = 4\"; a number would be right");
 }
 
 int
