@@ -24,6 +24,21 @@ static const char *const names[] = {
 #define NAMES ARRAY_LEN(names)
 
 int
+run_files_check(const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	struct stat there;
+
+	for (size_t i = 0; i < NAMES; i++)
+		if (snprintf(path, sizeof(path), "%s/%s", dir, names[i]) < (int)sizeof(path) && lstat(path, &there) == 0 &&
+		    !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
+			return err_set(err, -EEXIST,
+				       "%s is %s, and a run writes a file of this name: move it, or give another --out",
+				       path, S_ISDIR(there.st_mode) ? "a folder" : "no regular file");
+	return 0;
+}
+
+int
 run_files_remove(const char *dir, struct err *err)
 {
 	int ret = 0;

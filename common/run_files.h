@@ -30,6 +30,9 @@
 #define RUN_PARTS "parts"           /* a folder: K/ has the files of part K, where several programs ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
+/* Is there anything in a folder that a run does not replace, under a name of its files? @return 0, or -EEXIST with err set */
+int run_files_check(const char *dir, struct err *err);
+
 /*
  * Makes way for a new run in a folder: what an earlier one left there goes, all of it, and nothing else. Once a run can no
  * longer be refused.

@@ -115,6 +115,8 @@ check_run(const struct run_options *options, const struct scenario *scenario, st
 {
 	int ret = capturing_check(scenario, &options->capture, err);
 
+	if (ret == 0)
+		ret = run_files_check(options->out, err);
 	return ret == 0 ? check_inputs(options, scenario, err) : ret;
 }
 

@@ -70,6 +70,19 @@ def refused_run():
         check(contents(run.dir) == before, f"refused, {name}: nothing is touched", sorted(contents(run.dir)))
 
 
+def in_the_way():
+    """A folder under a name of a run's files is refused before anything of an earlier run goes."""
+    for name in ("verdict.json", "records.bin", "report.html", "provenance.dot", "effective.cfg"):
+        run = rocelab(small())
+        (run.dir / name).unlink()
+        (run.dir / name).mkdir()
+        (run.dir / name / "kept").write_text("mine")
+        before = sorted(path.name for path in run.dir.rglob("*"))
+        done = command(ROCELAB, "run", small(), "--out", run.dir, expect=2)
+        check(f"{name} is a folder" in done.stderr and "--out" in done.stderr, f"{name} is a folder: refused", done.stderr)
+        check(sorted(path.name for path in run.dir.rglob("*")) == before, f"{name} is a folder: nothing is lost")
+
+
 def whole(folder, name):
     """Each file that is there is one that was written to its end."""
     ends = {"html": "</html>\n", "dot": "}\n", "csv": "\n", "txt": "\n", "cfg": "\n"}
@@ -224,6 +237,7 @@ def dpdk_folder():
 
 if __name__ == "__main__":
     second_run()
+    in_the_way()
     refused_run()
     file_limits()
     full_disk()
