@@ -118,7 +118,7 @@ analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
-	if (ret == EXIT_DONE && (left_out > 0 || page_scenario(diagnose->dir, diagnose->out, err) < 0))
+	if (ret == EXIT_DONE && (page_scenario(diagnose->dir, diagnose->out, err) < 0 || left_out > 0))
 		return EXIT_FAILED;
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
 }
