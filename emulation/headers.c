@@ -51,6 +51,7 @@ send_monitor(const struct emulation *emulation, struct exporter *exporter)
 		.runs = foretold != NULL ? foretold->runs : 0,
 		.iterations = foretold != NULL ? foretold->iterations : 0,
 		.virtual_ps = foretold != NULL ? foretold->virtual_ps : 0,
+		.in_order = balance_spreads(&scenario->balance) && (!scenario->roce.any_order || scenario->nexternal != 0),
 	};
 
 	if (params->enabled)

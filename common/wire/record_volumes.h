@@ -26,6 +26,9 @@ struct rec_monitor {
 		rate_ppb; /* false alarms that a sender may raise at a switch in an iteration, in 1e-9; of the other detectors */
 	uint32_t runs, iterations; /* of prediction simulated: runs made before, and iterations of each; 0: a file's */
 	uint64_t virtual_ps;       /* that these runs took together, in their own time */
+	uint32_t
+		in_order; /* 1: packets are sprayed, and a host sends again what arrives out of order, lost or not (go-back-N) */
+	uint32_t reserved;
 };
 
 #define REC_MONITOR_FIELDS(F, T)                                                                                           \
@@ -39,11 +42,13 @@ struct rec_monitor {
 	F(T, 52, rate_ppb, RANGE(0, 1000000000))                                                                           \
 	F(T, 56, runs, ANY)                                                                                                \
 	F(T, 60, iterations, ANY)                                                                                          \
-	F(T, 64, virtual_ps, TIME)
+	F(T, 64, virtual_ps, TIME)                                                                                         \
+	F(T, 72, in_order, FLAG)                                                                                           \
+	F(T, 76, reserved, ZERO)
 #define REC_MONITOR_KEY(K, T)
 
 REC_MONITOR_FIELDS(WIRE_AT, rec_monitor)
-WIRE_SIZE(rec_monitor, 72)
+WIRE_SIZE(rec_monitor, 80)
 
 /* What came in one iteration of one sender by one port. */
 struct rec_volume {

@@ -20,8 +20,9 @@ const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS] = {
 				       "of its own (host.measured_prio, switch.strict)" },
 	[FLOWPULSE_NO_NOISE] = { .key = "noise",
 				 .because =
-					 "the noise of spraying cannot be learned from two or three ports, and hosts did "
-					 "not report what they sent again" },
+					 "the noise of spraying cannot be learned from two or three ports, and what hosts "
+					 "sent again does not show a loss: it was not reported, or they send again what "
+					 "arrives out of order (host.transport = \"go-back-n\")" },
 };
 
 /* Packets of an alarm's senders that are missing. */
@@ -92,6 +93,9 @@ flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct res
 		const struct rec_volume_alarm *alarm = &own->alarms[i];
 		struct flowpulse_facts facts = { resent_of(resent, alarm), others_of(own, ways, alarm) };
 
+		/* Perhaps in vain: then only that nothing was sent again shows something. */
+		if (own->config.in_order && facts.resent != 0)
+			facts.resent = RESENT_UNKNOWN;
 		own->resent[i] = facts.resent;
 		own->is_cleared[i] = resent_clears(resent, alarm, ports_of(own, alarm->hdr.node));
 		own->held[i] = (uint8_t)flowpulse_hold_of(alarm, &facts);

@@ -38,8 +38,9 @@ KINDS = {
     8: ("FOLLOW", 32, "24 collective u32, 28 after u32"),
     9: ("DEPEND", 56, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 on_collective u32, "
         "44 on_rank u32, 48 on_step u32, 52 reserved u32"),
-    10: ("MONITOR", 72, "24 prediction u32, 28 detector u32, 32 threshold_ppm u32, 36 tolerance_ppm u32, 40 learn u32, "
-        "44 counts u32, 48 ports_alone u32, 52 rate_ppb u32, 56 runs u32, 60 iterations u32, 64 virtual_ps u64"),
+    10: ("MONITOR", 80, "24 prediction u32, 28 detector u32, 32 threshold_ppm u32, 36 tolerance_ppm u32, 40 learn u32, "
+        "44 counts u32, 48 ports_alone u32, 52 rate_ppb u32, 56 runs u32, 60 iterations u32, 64 virtual_ps u64, "
+        "72 in_order u32, 76 reserved u32"),
     11: ("KNOWN_FAULT", 96, "24 kind char[32], 56 port u16, 58 reserved u16, 60 rate_ppb u32, 64 extra_ps u64, "
         "72 start_ps u64, 80 duration_ps u64, 88 period_ps u64"),
     12: ("PINGMESH", 88, "24 time_factor_ppm u32, 28 software_times u16, 30 algorithm u16, 32 tor_mesh_ps u64, "

@@ -34,8 +34,8 @@ local RECORDS = {
   [8] = { "follow", 32, "collective:u32 after:u32" },
   [9] = { "depend", 56, "collective:u32 iteration:u32 step:u32 rank:u32 on_collective:u32 on_rank:u32 on_step:u32 " ..
           "reserved:u32" },
-  [10] = { "monitor", 72, "prediction:u32 detector:u32 threshold_ppm:u32 tolerance_ppm:u32 learn:u32 counts:u32 " ..
-           "ports_alone:u32 rate_ppb:u32 runs:u32 iterations:u32 virtual_ps:ps" },
+  [10] = { "monitor", 80, "prediction:u32 detector:u32 threshold_ppm:u32 tolerance_ppm:u32 learn:u32 counts:u32 " ..
+           "ports_alone:u32 rate_ppb:u32 runs:u32 iterations:u32 virtual_ps:ps in_order:u32 reserved:u32" },
   [11] = { "known_fault", 96, "kind:s32 port:u16 reserved:u16 rate_ppb:u32 extra_ps:ps start_ps:ps duration_ps:ps " ..
            "period_ps:ps" },
   [12] = { "pingmesh", 88, "time_factor_ppm:u32 software_times:u16 algorithm:u16 tor_mesh_ps:ps inter_tor_ps:ps " ..
