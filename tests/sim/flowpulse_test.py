@@ -190,7 +190,7 @@ for keys in ({}, {"faults__[0]__start": "1852us", "faults__[0]__duration": "347u
 
 # Hosts that send again what arrives out of order, lost or not, show no loss by it.
 tree = FLAP.replace('kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 1;', 'kind = "fat-tree"; k = 4;')
-tree = tree.replace("silent = true;", "silent = true; enabled = false;").replace('"selective"', '"go-back-n"')
+tree = tree.replace("s1:2", "a0:1").replace("silent = true;", "silent = true; enabled = false;").replace('"selective"', '"go-back-n"')
 tree = tree.replace('"16MB"; iterations = 6', '"2MB"; iterations = 2')
 told = json.loads((rocelab(scenario_file(tree), *sets(load_balancing__kind="random", flowpulse__threshold=0.0)).dir / "verdict.json").read_text())
 check(not [f for f in told["findings"] if f["type"] == "silent-fault"], "go-back-N beside spraying: nothing is found without a fault", told["findings"])
