@@ -57,6 +57,9 @@ look(struct cause_set *set, uint32_t step)
 	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) || drops_explain(ev, &set->in->steps[step]) ||
 	    drops_any(set->in, step, REC_DROP_CORRUPT))
 		return;
+	/* What a full queue on its way dropped is counted there: nothing tells that more was swallowed. */
+	if (drops_any(set->in, step, REC_DROP_QUEUE_FULL) || drops_any(set->in, step, REC_DROP_NO_BUFFER))
+		return;
 	silence = drops_silence(set->in, step);
 	passage = passage_find(set->in, step);
 	if (passage_swallows(&passage))

@@ -3,7 +3,7 @@
  * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
  * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
  * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
- * was lost there. A lossless class that drops for want of buffer says so itself. Else the flow's own path is all that can be said. Of packets that are sprayed one that is overtaken may be sent
+ * was lost there. A lossless class that drops for want of buffer says so itself, and so does a full queue. Else the flow's own path is all that can be said. Of packets that are sprayed one that is overtaken may be sent
  * again as well: those are lost that had not come twice, somewhere. What a sender took for lost sooner than round trips took
  * then may only have been late: of that nothing is said. Drops with a known reason have signatures of their own.
  */
@@ -15,7 +15,18 @@
 #include "diag/vedrfolnir/cause/late_packets.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
-enum { SAYS_CORRUPT, SAYS_SENT_AGAIN, SAYS_LINK, SAYS_BACK, SAYS_NODE, SAYS_POLL, SAYS_ACKS, SAYS_SPRAYED, SAYS_NO_BUFFER };
+enum {
+	SAYS_CORRUPT,
+	SAYS_SENT_AGAIN,
+	SAYS_LINK,
+	SAYS_BACK,
+	SAYS_NODE,
+	SAYS_POLL,
+	SAYS_ACKS,
+	SAYS_SPRAYED,
+	SAYS_NO_BUFFER,
+	SAYS_QUEUE_FULL = SAYS_NO_BUFFER + DROPS_CLAUSES
+};
 static const char *const clauses[] = {
 	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
 	[SAYS_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
@@ -34,6 +45,7 @@ static const char *const clauses[] = {
 			  "way of its own, and no port of these counted a drop; {again}"),
 	[SAYS_NO_BUFFER] =
 		DROPS_SAY("packets of a lossless class that found no room behind XOFF: its PFC or its headroom is wrong"),
+	[SAYS_QUEUE_FULL] = DROPS_SAY("packets that found its queue full"),
 };
 
 /* @param port  the last that they left by: lost on its link, or where that ends */
@@ -160,8 +172,9 @@ look(struct cause_set *set, uint32_t step)
 	const struct run_step *s = &set->in->steps[step];
 
 	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) ||
-	    drops_add(set, step, REC_DROP_NO_BUFFER, SAYS_NO_BUFFER) || !drops_sent_again(set->in, step) ||
-	    drops_explain(set->in->ev, s) || add_places(set, step))
+	    drops_add(set, step, REC_DROP_NO_BUFFER, SAYS_NO_BUFFER) ||
+	    (drops_sent_again(set->in, step) && drops_add(set, step, REC_DROP_QUEUE_FULL, SAYS_QUEUE_FULL)) ||
+	    !drops_sent_again(set->in, step) || drops_explain(set->in->ev, s) || add_places(set, step))
 		return;
 	if (packets_may_be_late(set->in, step)) {
 		set->in->unjudged->resends++;

@@ -304,6 +304,33 @@ test_late_packets_are_not_lost(void **state)
 	}
 }
 
+/* What a switch lets not go, and counts for want of room in a queue, is lost there: it swallows nothing. */
+static void
+test_a_full_queue_is_no_blackhole(void **state)
+{
+	const struct counts less = { .sent = 540, .sw2 = 540, .sw6 = 540, .sw3 = 500 };
+
+	for (int counted = 0; counted < 2; counted++) {
+		struct rec_drop_row row = { .port = 1,
+					    .reason = REC_DROP_QUEUE_FULL,
+					    .packets = 40,
+					    .first_ps = 41 * MS,
+					    .last_ps = 79 * MS,
+					    .last = records_tuple(H15, H16, 7) };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		if (counted)
+			RECORDS_PUT(&r, row, REC_DROP_ROW, SW6, 80 * MS);
+		v = diagnose(&r, &less);
+		assert_int_equal(case_find(v, FINDING_PACKET_LOSS, "6:2", NULL) != NULL, counted);
+		for (uint32_t i = 0; i < v->nfindings && counted; i++)
+			assert_string_not_equal(v->findings[i].type->key, "blackhole");
+		verdict_destroy(v);
+	}
+}
+
 /* A polling packet leaves 2:3, and switch 6 may not see it. */
 static void
 poll(struct records *r, uint32_t event, uint64_t at_ps, bool arrives)
@@ -430,6 +457,7 @@ main(void)
 		cmocka_unit_test(test_acks_are_lost_on_their_way),
 		cmocka_unit_test(test_acks_are_lost_somewhere),
 		cmocka_unit_test(test_late_packets_are_not_lost),
+		cmocka_unit_test(test_a_full_queue_is_no_blackhole),
 		cmocka_unit_test(test_polling_packets_vanish),
 		cmocka_unit_test(test_damage_takes_polling_packets_too),
 		cmocka_unit_test(test_what_the_link_lost_tells_who_swallows),
