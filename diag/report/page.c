@@ -55,8 +55,8 @@ run(const struct verdict *v)
 	json_int_t first = facts_first(v) != NULL ? facts_first(v) - v->findings : -1;
 	char headline[FACTS_TEXT], conclusion[FACTS_TEXT], lost[FACTS_TEXT], late[FACTS_TEXT];
 
-	return json_pack("{s:o, s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name", value_text(v->run.name),
-			 "policy", facts_policy_name(v->run.config.policy), "detections",
+	return json_pack("{s:o, s:s, s:I, s:I, s:s, s:f, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "name",
+			 value_text(v->run.name), "policy", facts_policy_name(v->run.config.policy), "detections",
 			 (json_int_t)v->run.config.detections, "rtt_percent", (json_int_t)v->run.config.rtt_percent, "unit",
 			 facts.unit.name, "unit_ns", (double)facts.unit.ps / (double)PS_PER_NS, "worst",
 			 page_index(facts.worst), "root", root, "first", first, "headline",

@@ -42,7 +42,7 @@ local RECORDS = {
            "service_ps:ps timeout_ps:ps upload_ps:ps period_ps:ps pinglist_ps:ps" },
   [13] = { "tracer", 48, "rtt_ps:ps period_ps:ps connections:u16 first_hop:u16 processes:u16 threads:u16" },
   [16] = { "step", 128, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
-           "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 reserved:u32 " ..
+           "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 waited_ns:u32 " ..
            "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps" },
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
            "remaining:u32 rank:u32" },
