@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from devices import traced
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets, until
+from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets, slowness, until
 
 CLOS = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 flowtracer = { enabled = true; rtt = "20us"; processes = 8; };
@@ -73,7 +73,9 @@ def partly():
 def live():
     """A run in real time: what was traced of it while it went on."""
     scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us").replace("enabled = true", "enabled = false") +
-                             'timing = { clock = "real"; }; management = { sockets = true; }; limits = { hold = "600s"; };\n')
+                             # what is advised is run for as long, too
+                             'timing = { clock = "real"; }; management = { sockets = true; }; limits = { hold = "%us"; };\n'
+                             % round(10 * slowness()))
     folder = scratch() / "live"
     run = subprocess.Popen([ROCELAB, "run", scenario, "--out", folder], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     until("all devices have sockets", lambda: len(list((folder / "management").glob("*.manage"))) == 24, run)
