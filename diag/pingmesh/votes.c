@@ -8,6 +8,7 @@
 #include "diag/pingmesh/tally.h"
 
 #define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not told of */
+#define AS_BAD 0.9      /* of another link's share of bad probes: nearly as bad */
 #define DIRECTED 2.0    /* shares of a link's directions that differ by so much tell which one it is */
 
 /* ---- choosing ---- */
@@ -101,6 +102,23 @@ has_mesh(const struct ballot *b, uint32_t tor)
 	return false;
 }
 
+/* A switch at an end of a link, all of whose probes cross one host's link and are nearly as bad: then the link is no worse than they. */
+static uint32_t
+lonely_tor(const struct votes *v, uint32_t port)
+{
+	const uint32_t ends[2] = { v->run->ports[port].node, v->run->ports[port].peer_node };
+	const struct tally *link = &v->links[tally_link(v->run, port)];
+
+	for (uint32_t e = 0; e < 2; e++) {
+		uint32_t only = tally_only_link(v, ends[e]);
+
+		if (only != RUN_NONE &&
+		    (double)v->links[only].bad * link->all >= AS_BAD * (double)link->bad * v->links[only].all)
+			return ends[e];
+	}
+	return RUN_NONE;
+}
+
 /* Names the place that is meant by a port that was voted for, or by a whole switch. @param seen  without a place */
 static void
 name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh_problem *seen)
@@ -108,10 +126,10 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 	const struct votes *v = b->j->votes;
 	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[tally_link(v->run, port)];
 	bool all_hosts = node == RUN_NONE;
-	uint32_t tor = node != RUN_NONE ? node : tally_tor(v->run, port);
+	uint32_t tor = node != RUN_NONE ? node : lonely_tor(v, port);
 	uint32_t only = has_mesh(b, tor) ? RUN_NONE : tally_only_link(v, tor);
 
-	if (only != RUN_NONE && (node != RUN_NONE || tally_link(v->run, port) == only)) {
+	if (only != RUN_NONE) {
 		seen->or_node = tor;
 		seen->alike = 1;
 		node = RUN_NONE;
