@@ -124,7 +124,7 @@ def refused():
     done = advise(run.dir, expect=2)
     check("verdict.json: No such file" in done.stderr and "--traced" in done.stderr, "a run without a verdict", done.stderr)
     done = advise(run.dir, "--traced", "/nonexistent.json", expect=2)
-    check("unable to open /nonexistent.json" in done.stderr and ":-1" not in done.stderr, "a file that is not there", done.stderr)
+    check("/nonexistent.json: No such file or directory" in done.stderr and ":-1" not in done.stderr, "a file that is not there", done.stderr)
     done = advise(scratch(), expect=2)
     check("No such file" in done.stderr, "an empty folder is no run", done.stderr)
 

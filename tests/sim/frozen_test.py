@@ -9,7 +9,7 @@ import termios
 import time
 
 from cases import ring, small
-from harness import (DPSWITCH, PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, descendants, fail,
+from harness import (DPSWITCH, INTERRUPTED, PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, descendants, fail,
                      scratch, sets)
 from records import STEP, record_layout
 
@@ -111,7 +111,7 @@ def analyzer_and_an_interrupt():
     time.sleep(1)
     live.interrupt()
     run = live.end(PATIENCE_S)
-    check(run.code == 0, "a stopped analyzer, Ctrl-C: exit code 0", (run.code, run.stderr))
+    check(run.code == INTERRUPTED, "a stopped analyzer, Ctrl-C: exit code 130", (run.code, run.stderr))
     check(run.run["end_reason"] == "interrupt", "a stopped analyzer, Ctrl-C: run.json says so", run.run["end_reason"])
     check("did not finish" in run.report, "a stopped analyzer, Ctrl-C: the verdict is on what there is", run.report)
 

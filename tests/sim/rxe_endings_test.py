@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from harness import PATIENCE_S, ROCELAB, check, command, descendants, scenario_file, scratch, within
+from harness import INTERRUPTED, NOT_BEGUN, PATIENCE_S, ROCELAB, check, command, descendants, scenario_file, scratch, within
 from records import STEP, record_layout
 from rxe import TOPOLOGY, Live, counters, invariants, need_guests, ring, scenario
 
@@ -65,7 +65,7 @@ def killed_guest_while_booting():
     live = Live(scenario(ring()))
     live.booting()
     live.kill_guest("h0")
-    run = live.end(expect=1, timeout=PATIENCE_S)
+    run = live.end(expect=NOT_BEGUN, timeout=PATIENCE_S)
     check("host h0" in run.stderr and f"{run.dir}/guests" in run.stderr, "guest killed while booting: it is named, and "
           "where the logs are", run.stderr)
     check(not names(run.stderr, "h1"), "guest killed while booting: no other is", run.stderr)
@@ -81,7 +81,7 @@ def killed_keeper_while_booting():
         live.until("a keeper runs", lambda: live.keepers())
         time.sleep(wait_s)
         os.kill(live.keepers()[0], signal.SIGKILL)
-        run = live.end(expect=1, timeout=PATIENCE_S)
+        run = live.end(expect=NOT_BEGUN, timeout=PATIENCE_S)
         # once the guest is connected, dpswitch may see its channel close before rocelab sees its keeper gone
         why = ("its keeper was killed", "its management channel closed")
         check("host h0" in run.stderr and any(w in run.stderr for w in why) and not names(run.stderr, "h1"),
@@ -132,7 +132,7 @@ def interrupted():
     for name, number in (("Ctrl-C", signal.SIGINT), ("hangup", signal.SIGHUP)):
         live = begun()
         live.interrupt(number)
-        run = live.end(timeout=PATIENCE_S)
+        run = live.end(expect=INTERRUPTED, timeout=PATIENCE_S)
         soon(live, name)
         verdict_of_what_there_is(run, name, "interrupt")
         check("did not finish" in run.stdout, f"{name}: the verdict is printed", run.stdout)
@@ -153,7 +153,7 @@ def interrupted_early(name, wait):
     live = Live(scenario(ring()))
     wait(live)
     live.interrupt()
-    run = live.end(expect=1, timeout=PATIENCE_S)
+    run = live.end(expect=INTERRUPTED, timeout=PATIENCE_S)
     soon(live, name)
     check("interrupted" in run.stderr, f"{name}: told", run.stderr)
     check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict", run.stdout)
@@ -164,7 +164,7 @@ def silent_host():
     live = Live(scenario(ring(), limits='limits = { connect = "15s"; };\n'))
     live.until("h3 boots", lambda: live.guest_pids("h3"))
     frozen(live, "h3")
-    run = live.end(expect=1, timeout=PATIENCE_S)
+    run = live.end(expect=NOT_BEGUN, timeout=PATIENCE_S)
     check(names(run.stderr, "h3") and not names(run.stderr, "h1") and "limits.connect = 15s" in run.stderr,
           "a frozen host: named, with the limit", run.stderr)
     soon(live, "a frozen host")
@@ -190,7 +190,7 @@ def frozen_guest(name, end, reason, *args):
     before = counters(live, "h1")["rcvd_pkts"]
     live.until("others go on", lambda: counters(live, "h1")["rcvd_pkts"] > before + 100, timeout=PATIENCE_S)
     end(live)
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(expect=INTERRUPTED if reason == "interrupt" else 0, timeout=PATIENCE_S)
     soon(live, name)
     check(run.run["end_reason"] == reason, f"{name}: ends by {reason}", run.run["end_reason"])
     check("no answer at the end of the run: h2;" in run.stderr, f"{name}: named", run.stderr)
@@ -230,7 +230,7 @@ def nobody_comes():
     out = scratch()
     text = TOPOLOGY.replace('{ kind = "guest"; }', f'{{ kind = "port"; names = [ "h0" ]; port = "vhost:{out}/h0.vhost"; }}')
     path = scenario_file(text + 'limits = { connect = "2s"; hold = "1s"; };\n')
-    done = command(ROCELAB, "run", path, "--out", out / "run", expect=1, timeout=PATIENCE_S)
+    done = command(ROCELAB, "run", path, "--out", out / "run", expect=NOT_BEGUN, timeout=PATIENCE_S)
     check("--host h0 --manage /tmp/rocelab-run-" in done.stderr, "a host elsewhere: what to start there", done.stderr)
     check("h0 did not come up within limits.connect = 2s" in done.stderr, "a host elsewhere: waited for", done.stderr)
     check(not (out / "h0.vhost").exists(), "a host elsewhere: its socket is removed")

@@ -10,7 +10,7 @@ def shows_outside(browser):
     quitter = scratch() / "quitter"
     quitter.write_text("#!/bin/sh\nexit 3\n")
     quitter.chmod(0o755)
-    run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter)
+    run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter, expect=1)
     browser.open(run.dir / "report.html", "outside")
     told = run.verdict["outside"]
     check(browser.text("#outside-0 h2") == "As ./deep_ports says" and
