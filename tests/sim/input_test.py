@@ -280,7 +280,7 @@ def arguments():
     refused("an output below a file", "run", good, "--out", good / "x", says=[str(good)])
     refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,
             says=["none.sock"], code=3)
-    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, says=["none"], code=3)
+    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, says=["none"], code=1)
     refused("explain without flow", "explain", good, says=["--flow"])
     refused("explain a flow of nobody", "explain", good, "--flow", "a1,zz,1,4791", says=["zz"])
     refused("explain half a flow", "explain", good, "--flow", "a1", says=["SRC,DST,SPORT,DPORT"])

@@ -5,7 +5,7 @@ import os
 import signal
 
 import rxe
-from harness import PATIENCE_S, Run, check
+from harness import INTERRUPTED, PATIENCE_S, Run, check
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, processes, ring, scenario, whole
 from rxe_endings_test import begun, killed_guest
@@ -32,7 +32,7 @@ def of_their_own():
     check(done.stdout.split() == ["300000"], "TCP: all bytes are there", done)
     waiting.communicate(timeout=PATIENCE_S)
     live.interrupt()
-    run = live.end()
+    run = live.end(expect=INTERRUPTED)
     invariants(run, "TCP")
     no_drop(run, "TCP")
     check(run.run["part"]["frames_ended"] == 0, "TCP: each flow has a slot", run.run["part"])

@@ -4,6 +4,7 @@
 Timing is the machine's: tests look at what must hold however busy it is, and wait long before they give up.
 """
 import atexit
+import csv
 import os
 import pathlib
 import signal
@@ -240,3 +241,17 @@ def no_drop(run, name):
     check(not any(run.run["drops"].values()), f"{name}: no drop", run.run["drops"])
     for host in run.run["hosts"]:
         check(host["nic"]["undeliverable"] == 0, f"{name}: {host['host']} got all that was for it", host)
+
+
+def storm_delays_a_step(run, name):
+    """@return whether h2, which rxe-ring's storm pauses from 500 to 800 ms, had a step under way for 100 ms of that"""
+    longest = 0
+    with open(run.dir / "steps.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            if row["src"] == "h2":
+                start = int(row["start_ns"])
+                end = start + int(row["duration_ns"])
+                longest = max(longest, min(end, 800_000_000) - max(start, 500_000_000))
+    if longest < 100_000_000:
+        print(f"{name}: h2 sent next to nothing while the storm lasted", flush=True)
+    return longest >= 100_000_000

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """A run on a busy machine: how late it was is measured and stated, and no finding is surer than that lets it be."""
-import csv
 import json
 import subprocess
 import sys
 
 from harness import ROCELAB, SCENARIOS, check, command
-from rxe import TWO_LCORES, Live, need_guests
+from rxe import TWO_LCORES, Live, need_guests, storm_delays_a_step
 
 LOOPS = 4
-STORM_MET_NS = 100_000_000
 LOOP_S = 240  # at most: they are ended with the run
 END_S = 600
 
@@ -48,18 +46,6 @@ def stated(run):
     check("Lateness of the machine" in (run.dir / "report.html").read_text(), "late: the page says so")
 
 
-def met_storm(run):
-    """For how long h2, which the storm halts from 500 to 800 ms, had a step under way at most."""
-    longest = 0
-    with open(run.dir / "steps.csv", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            if row["src"] == "h2":
-                start = int(row["start_ns"])
-                end = start + int(row["duration_ns"])
-                longest = max(longest, min(end, 800_000_000) - max(start, 500_000_000))
-    return longest
-
-
 def no_surer(run):
     for finding in run.verdict["findings"]:
         bound = 1 - finding["machine_share"]
@@ -67,8 +53,7 @@ def no_surer(run):
               finding)
     storms = {f["root"]: f for f in run.findings("pfc-storm")}
     check(set(storms) <= {"b:1"}, "late: no other port is named for a storm", run.findings())
-    if met_storm(run) < STORM_MET_NS:
-        print("late: h2 sent next to nothing while the storm lasted", flush=True)
+    if not storm_delays_a_step(run, "late"):
         return
     check("b:1" in storms, "late: the storm is named", run.findings())
     check(storms["b:1"]["machine_share"] == 0, "late: PAUSE frames are counted, however late the machine", storms)

@@ -6,10 +6,10 @@ In a long run the loop under disturbance lasts a minute and more, not ten second
 """
 import shutil
 
-from harness import PATIENCE_S, SCENARIOS, check, command, long_run
+from harness import INTERRUPTED, PATIENCE_S, SCENARIOS, check, command, long_run
 from pairs import PAIRS, more
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
-from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, whole
+from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, storm_delays_a_step, whole
 
 
 def ready_made():
@@ -24,7 +24,9 @@ def ready_made():
     no_drop(run, "ring")
     invariants(run, "ring")
     roots = {f["root"] for f in run.findings("pfc-storm")}
-    check(roots == {"b:1"}, "ring: the storm is found at its port", run.findings())
+    check(roots <= {"b:1"}, "ring: no other port is named for a storm", run.findings())
+    if storm_delays_a_step(run, "ring"):
+        check(roots == {"b:1"}, "ring: the storm is found at its port", run.findings())
     found = [f for f in run.findings("flow-contention") if f["flows"] and f["flows"][0].startswith("h0->h3/50000")]
     check(found, "ring: contention by the background flow is found", run.findings())
     check({f["root"] for f in found} <= {"h0:1", "a:3", "b:2"}, "ring: where that flow passes", found)
@@ -50,7 +52,7 @@ def loop():
     live.begun()
     at_rest = settled(live, PATIENCE_S)
     live.interrupt()
-    run = live.end()
+    run = live.end(expect=INTERRUPTED)
     check(run.run["virtual_ns"] > loop_s * 1e9, f"loop: lasts {loop_s} s and more", run.run["virtual_ns"])
     whole(run, "loop", iterations)
     no_drop(run, "loop")

@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 
-from harness import PATIENCE_S, check, command, skip
+from harness import INTERRUPTED, PATIENCE_S, check, command, skip
 from rxe import Live, invariants, need_guests, no_drop, of_host, scenario
 
 LINK_MBPS = 40 / 8  # MB/s of the slowest link
@@ -73,7 +73,7 @@ def main():
     check(done.returncode == 9, "a command's exit status", done)
     check(live.process.poll() is None, "the run is held")
     live.interrupt()
-    run = live.end()
+    run = live.end(expect=INTERRUPTED)
     check(run.run["end_reason"] == "interrupt", "Ctrl-C ends it", run.run["end_reason"])
     no_drop(run, "tools")
     invariants(run, "tools")
