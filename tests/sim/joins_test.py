@@ -119,10 +119,10 @@ for number, job in jobs.items():
 
 named = [(c["name"], c["iteration"]) for c in verdict["collectives"]]
 rows = [line.split() for line in run.report.splitlines()]
-check([(row[9], int(row[8])) for row in rows if len(row) == 10 and row[0].isdigit() and "/" in row[1]] ==
+check([(row[9], int(row[8])) for row in rows if len(row) == 10 and (row[0].isdigit() or row[0] == "-") and "/" in row[1]] ==
       named, "the report's table names them", run.report)
 rows = [line.split() for line in dpswitch(SCENARIO).stdout.splitlines()]
-check([(row[10], int(row[11])) for row in rows if len(row) == 12 and row[0].isdigit()] ==
+check([(row[10], int(row[11])) for row in rows if len(row) == 12 and (row[0].isdigit() or row[0] == "-")] ==
       [(c["name"], c["iteration"]) for c in sorted(verdict["collectives"], key=key)], "and so do the results", rows)
 
 page = page_data(run)
