@@ -17,7 +17,7 @@ SOAK = SOURCE / "scripts/soak"
 SEED = 1
 # A program that goes wrong in one way, whatever it is asked.
 BROKEN = {
-    "an exit code that nobody knows": "exit 3",
+    "an exit code of no row": "exit 9",
     "a signal": "kill -SEGV $$",
     "a sanitizer's word": "echo 'hard rss limit exhausted' >&2; exit 2",
     "a refusal without a place": "echo no >&2; exit 2",
