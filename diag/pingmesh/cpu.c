@@ -182,11 +182,12 @@ ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 }
 
 /*
- * Was the agent in time for its own timers while it took long about probes? Then it had its processor, and what took long is its RNIC's queue,
- * which the host's own messages fill. @return false where its agent reports no lateness at all
+ * An agent waits for the processor as its completions do: its own timers tell that wait, in whole microseconds, and nothing else that takes
+ * time. What takes longer is its RNIC's queue, which the host's own messages fill.
+ * @return whether the agent reported after the period began, and had waited for so long that its processor makes delays that are high
  */
 static bool
-is_in_time(const struct judging *j, uint32_t host, uint64_t p99_ps)
+is_agent_late(const struct judging *j, uint32_t host, uint64_t p99_ps)
 {
 	const struct pingmesh_period *period = &j->own->periods[j->period];
 	uint64_t most_ps = 0;
@@ -199,7 +200,7 @@ is_in_time(const struct judging *j, uint32_t host, uint64_t p99_ps)
 			break;
 		most_ps = max_u64(most_ps, late_ps);
 	}
-	return most_ps != 0 && !j->net.config.software_times && most_ps < p99_ps / JUDGE_LATE_PART;
+	return (double)most_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps && most_ps >= p99_ps / JUDGE_LATE_PART;
 }
 
 static bool
@@ -214,7 +215,7 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
 		anomalous += j->net.rnics[i].host == host && j->mesh[i].anomalous;
 	*s = (struct suspicion){ .slow = known && (double)delays->p99_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps &&
-					 !is_in_time(j, host, delays->p99_ps),
+					 (j->net.config.software_times || is_agent_late(j, host, delays->p99_ps)),
 				 .until_ps = UINT64_MAX };
 	ask_agent(j, host, s);
 	s->lingers = !s->slow && s->late_ps == 0 && j->overloaded[host] && lingers_until(j, host) != 0;

@@ -156,6 +156,7 @@ doubt_place(const struct ballot *b, const struct likely_place *place, struct pin
 			seen->nports = known->nports;
 			seen->alike = known->alike;
 			seen->or_node = known->or_node;
+			seen->or_rnics = known->or_rnics;
 			seen->both = known->both;
 			memcpy(seen->ports, known->ports, sizeof(seen->ports));
 		} else if (waits(b, seen)) {

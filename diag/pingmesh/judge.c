@@ -56,6 +56,7 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 		into->confidence = fmin(into->confidence, 1.0 / into->alike);
 	into->base_ps += weight * (seen->base_ps - into->base_ps);
 	into->high_ps = fmax(into->high_ps, seen->high_ps);
+	into->or_rnics = into->or_rnics < seen->or_rnics ? into->or_rnics : seen->or_rnics; /* one period parts them */
 	into->both |= seen->both || (seen->nports != 0 && seen->ports[0] != into->ports[0]);
 	into->probes += seen->probes;
 	into->bad += seen->bad;
@@ -275,6 +276,20 @@ judge_rnics(struct judging *j)
 
 /* ---- periods ---- */
 
+/* What overloaded CPUs leave: who was anomalous by what is taken out of it is so no longer. */
+static int
+take_more(struct judging *j)
+{
+	uint64_t late = j->own->limits[PINGMESH_LIMIT_LATE];
+	int rc = limits_take_late(j, true);
+
+	if (rc == 0)
+		rc = limits_take_dropped(j);
+	if (rc == 1 || (rc == 0 && j->own->limits[PINGMESH_LIMIT_LATE] != late))
+		mesh_judge(j);
+	return rc < 0 ? rc : 0;
+}
+
 static int
 judge_period(struct judging *j)
 {
@@ -285,10 +300,12 @@ judge_period(struct judging *j)
 	judge_ends(j);
 	rc = find_silent(j);
 	if (rc == 0)
-		rc = limits_take_late(j);
+		rc = limits_take_late(j, false);
 	plain = mesh_judge(j);
 	if (rc == 0 && !j->slow)
 		rc = cpu_judge(j);
+	if (rc == 0)
+		rc = take_more(j);
 	if (rc == 0)
 		mesh_review(j);
 	if (rc == 0)

@@ -59,6 +59,14 @@ struct mesh_rnic {
 uint32_t mesh_judge(struct judging *j);
 /* After mesh_judge(): are all RNICs of a ToR bad, of two hosts at least? Then it may be the ToR. */
 bool mesh_is_all_bad(const struct judging *j, uint32_t tor);
+/* @return RNICs that are probed within a ToR, if more than 10 % of those probes got no ACK at each; 0: some are well */
+uint32_t mesh_bad_rnics(const struct judging *j, uint32_t tor);
+/*
+ * A ToR that loses is one cause, that each of its RNICs does so many. A cause is as probable as an RNIC of another ToR is bad, by Laplace's rule
+ * of succession: (bad + 1) / (others + 2).
+ * @return how probable the one cause is beside the many
+ */
+double mesh_believe_tor(const struct judging *j, uint32_t tor, uint32_t rnics);
 /* After cpu_judge(): clears those whom none but overloaded hosts speak against. */
 void mesh_review(struct judging *j);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "diag/pingmesh/net_inside.h"
 #include "diag/pingmesh/tally.h"
 #include "diag/run/fill.h"
 
@@ -38,12 +39,13 @@ struct lateness {
 };
 
 static void
-count_lateness(struct lateness *of, const struct judging *j, const struct net_probe *probe)
+count_lateness(struct lateness *of, const struct judging *j, const struct net_probe *probe, bool hosts)
 {
 	bool answered = probe->result == REC_PROBE_OK && !net_is_one_way(probe);
+	uint64_t took_ps = probe->rtt_ps + (hosts ? probe->prober_ps + probe->responder_ps : 0);
 
 	of->answered += answered;
-	of->late += answered && probe->rtt_ps > j->net.config.timeout_ps / LIMITS_LATE;
+	of->late += answered && took_ps > j->net.config.timeout_ps / LIMITS_LATE;
 	of->bad += probe->open;
 }
 
@@ -61,20 +63,30 @@ leave_out(struct judging *j, struct net_probe *probe, enum pingmesh_limit becaus
 	j->own->limits[because]++;
 }
 
+static bool
+is_of_overloaded(const struct judging *j, const struct net_probe *probe)
+{
+	return j->overloaded[j->net.rnics[probe->src].host] || j->overloaded[j->net.rnics[probe->dst].host];
+}
+
 int
-limits_take_late(struct judging *j)
+limits_take_late(struct judging *j, bool hosts)
 {
 	struct lateness *rnics = run_alloc(j->net.nrnics, sizeof(*rnics), j->err), all = { 0 };
 
 	for (uint32_t i = j->first; rnics != NULL && i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 
-		count_lateness(&all, j, probe);
-		count_lateness(&rnics[probe->src], j, probe);
-		count_lateness(&rnics[probe->dst], j, probe);
+		if (hosts && is_of_overloaded(j, probe))
+			continue;
+		count_lateness(&all, j, probe, hosts);
+		count_lateness(&rnics[probe->src], j, probe, hosts);
+		count_lateness(&rnics[probe->dst], j, probe, hosts);
 	}
-	j->late = is_late(&all) ||
-		  (j->late && all.bad > all.answered); /* what came after it, too, until answers come again */
+	if (hosts)
+		j->late |= is_late(&all);
+	else /* what came after it, too, until answers come again */
+		j->late = is_late(&all) || (j->late && all.bad > all.answered);
 	for (uint32_t i = j->first; rnics != NULL && i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
 
@@ -87,6 +99,67 @@ limits_take_late(struct judging *j)
 	}
 	free(rnics);
 	return rnics != NULL ? 0 : -ENOMEM;
+}
+
+/* ---- lost by the network, or by an agent? ---- */
+
+/* What a host's agent had no room for in a period, by its own word. */
+struct room {
+	uint64_t dropped;
+	bool unknown; /* it has dropped something, and says no more of the period */
+};
+
+static struct room
+room_of(const struct judging *j, uint32_t host)
+{
+	const struct pingmesh_period *period = &j->own->periods[j->period];
+	struct room room = { 0 };
+	bool heard = false, before = false;
+
+	for (uint32_t i = net_first_upload(&j->net, host, 0);
+	     !heard && i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
+		const struct rec_upload *upload = &j->net.uploads[i];
+
+		before |= upload->dropped != 0;
+		room.dropped += upload->hdr.time_ps > period->start_ps ? upload->dropped : 0;
+		heard = upload->hdr.time_ps > period->end_ps + j->net.config.timeout_ps;
+	}
+	room.unknown = before && !heard;
+	return room;
+}
+
+/* Is a probe a timeout of a host that dropped something? */
+static bool
+may_be_dropped(const struct judging *j, const struct net_probe *probe, const struct room *rooms)
+{
+	const struct room *src = &rooms[j->net.rnics[probe->src].host], *dst = &rooms[j->net.rnics[probe->dst].host];
+
+	return probe->open && !net_is_one_way(probe) && src->dropped + dst->dropped + src->unknown + dst->unknown != 0;
+}
+
+int
+limits_take_dropped(struct judging *j)
+{
+	struct room *rooms = run_alloc(j->run->nnodes, sizeof(*rooms), j->err);
+	uint64_t dropped = 0, bad = 0, before = j->own->limits[PINGMESH_LIMIT_DROPPED];
+	bool unknown = false;
+
+	for (uint32_t i = 0; rooms != NULL && i < j->run->nnodes; i++) {
+		if (j->run->nodes[i].host)
+			rooms[i] = room_of(j, i);
+		dropped += rooms[i].dropped;
+		unknown |= rooms[i].unknown;
+	}
+	for (uint32_t i = j->first; rooms != NULL && i < j->end; i++)
+		bad += may_be_dropped(j, &j->net.probes[i], rooms);
+	/* What was dropped makes one timeout each at most: do too few remain for anybody? */
+	for (uint32_t i = j->first; rooms != NULL && (unknown || bad < dropped + JUDGE_LEAST_TIMEOUTS) && i < j->end; i++)
+		if (may_be_dropped(j, &j->net.probes[i], rooms))
+			leave_out(j, &j->net.probes[i], PINGMESH_LIMIT_DROPPED);
+	free(rooms);
+	if (rooms == NULL)
+		return -ENOMEM;
+	return j->own->limits[PINGMESH_LIMIT_DROPPED] != before;
 }
 
 /* ---- what nothing could judge ---- */

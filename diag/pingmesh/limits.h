@@ -15,8 +15,15 @@
 void limits_prepare(struct judging *j);
 /*
  * Takes out the period's timeouts that may be answers that were late: all, where even the quickest probe takes long (j->slow); else those of RNICs
- * to or from which, or of a period in which, others came back late. @return 0 or -ENOMEM
+ * to or from which, or of a period in which, others came back late.
+ * @param hosts  after cpu_judge(): what hosts take counts, too, but for those whose CPU is overloaded: queues of their RNICs
+ * @return 0 or -ENOMEM
  */
-int limits_take_late(struct judging *j);
+int limits_take_late(struct judging *j, bool hosts);
+/*
+ * After cpu_judge(): takes out timeouts of hosts whose agents had no room for what came, by their own count, where that is enough to explain them.
+ * @return 1: there were some, 0, or -ENOMEM
+ */
+int limits_take_dropped(struct judging *j);
 /* After all periods: counts in own->limits what no test could judge. @return 0 or -ENOMEM */
 int limits_count(struct judging *j);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/pingmesh/judge.h"
 
+#include <math.h>
 #include <string.h>
 
 static void
@@ -152,6 +153,43 @@ bool
 mesh_is_all_bad(const struct judging *j, uint32_t tor)
 {
 	return bad_hosts(j, tor) >= 2;
+}
+
+uint32_t
+mesh_bad_rnics(const struct judging *j, uint32_t tor)
+{
+	uint32_t rnics = 0;
+
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		uint32_t all = 0, bad = 0;
+
+		for (uint32_t p = j->first; j->net.rnics[i].tor == tor && p < j->end; p++) {
+			const struct net_probe *probe = &j->net.probes[p];
+
+			if (probe->kind != REC_PROBE_TOR_MESH || probe->dst != i)
+				continue;
+			all++;
+			bad += probe->result != REC_PROBE_OK;
+		}
+		if (all != 0 && 100 * (uint64_t)bad <= JUDGE_MESH_PERCENT * (uint64_t)all)
+			return 0;
+		rnics += all != 0;
+	}
+	return rnics;
+}
+
+double
+mesh_believe_tor(const struct judging *j, uint32_t tor, uint32_t rnics)
+{
+	uint32_t others = 0, bad = 0;
+
+	for (uint32_t i = 0; i < j->net.nrnics; i++) {
+		bool other = j->net.rnics[i].tor != tor && (j->mesh[i].all != 0 || j->mesh[i].anomalous);
+
+		others += other;
+		bad += other && j->mesh[i].anomalous;
+	}
+	return 1 / (1 + pow((bad + 1.0) / (others + 2.0), rnics - 1.0));
 }
 
 static void

@@ -123,7 +123,7 @@ evidence_of(const struct pingmesh_problem *p)
 					  .of_ps = p->base_ps };
 }
 
-/* "l0:3", "l0:3 or s1:2", "h3", "an unknown place" */
+/* "l0:3", "l0:3 or s1:2", "h3", "l1 or all of its RNICs", "an unknown place" */
 static void
 name_root(const struct run *run, const struct pingmesh_problem *p, char *root, size_t cap)
 {
@@ -133,6 +133,8 @@ name_root(const struct run *run, const struct pingmesh_problem *p, char *root, s
 	for (uint32_t i = 0; i < p->nports && i < PLACES_NAMED && used < cap; i++)
 		used += (size_t)snprintf(root + used, cap - used, "%s%s", i != 0 ? " or " : "",
 					 run->ports[p->ports[i]].name);
+	if (p->or_rnics != 0)
+		snprintf(root, cap, "%s or all of its RNICs", run->nodes[p->node].name);
 	if (p->or_node != RUN_NONE)
 		snprintf(root + used, cap - used, " or %s", run->nodes[p->or_node].name);
 	else if (p->alike > PLACES_NAMED && used < cap)

@@ -61,7 +61,8 @@ enum pingmesh_way { PINGMESH_WAYS(ENUM_VALUE) };
 	ROW(PINGMESH_LIMIT_UNTRACED, 6, "untraced", "places of timeouts, because nobody traced their paths")               \
 	ROW(PINGMESH_LIMIT_SPRAYED, 7, "sprayed",                                                                          \
 	    "links between switches one by one, because switches send each packet its own path")                           \
-	ROW(PINGMESH_LIMIT_SOFTWARE, 8, "software-times", "high round trips, because kernels took their times")
+	ROW(PINGMESH_LIMIT_SOFTWARE, 8, "software-times", "high round trips, because kernels took their times")            \
+	ROW(PINGMESH_LIMIT_DROPPED, 9, "dropped", "timeouts, because agents at their ends dropped as many completions")
 
 enum pingmesh_limit { PINGMESH_LIMITS(ENUM_VALUE) };
 #define PINGMESH_NLIMITS ENUM_COUNT(PINGMESH_LIMITS)
@@ -77,8 +78,10 @@ struct pingmesh_problem {
 	/* Egress ports of the links: one; of several, one of them is meant. None and no node: nobody knows where. */
 	uint32_t ports[PINGMESH_PLACES];
 	uint32_t nports, alike; /* alike: so many links, those beyond PINGMESH_PLACES too, and or_node */
-	uint32_t or_node;  /* a switch that the same probes cross as its one port: it may be that one; RUN_NONE: none */
-	bool both;         /* directions of the link */
+	uint32_t or_node; /* a switch that the same probes cross as its one port: it may be that one; RUN_NONE: none */
+	uint32_t
+		or_rnics; /* of a whole switch: it has so many RNICs, and what it loses they may, each of them; 0: they may not */
+	bool both;        /* directions of the link */
 	bool unsure;       /* of a whole switch: which of its links it is chance does not let tell */
 	uint32_t ways;     /* bits of enum pingmesh_way */
 	uint32_t networks; /* bits of enum pingmesh_network: whose probes show it */

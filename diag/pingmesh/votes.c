@@ -119,6 +119,23 @@ lonely_tor(const struct votes *v, uint32_t port)
 	return RUN_NONE;
 }
 
+/* Does each RNIC of a ToR lose, and nothing is lost over it but to and from them? @return how many they are, 0: no */
+static uint32_t
+all_rnics(const struct ballot *b, const struct pingmesh_problem *tor)
+{
+	const struct net *net = &b->j->net;
+	uint32_t rnics = mesh_bad_rnics(b->j, tor->node);
+
+	for (uint32_t i = b->first; rnics != 0 && i < b->j->end; i++) {
+		const struct net_probe *probe = &net->probes[i];
+
+		if (ballot_takes_part(b, i) && ballot_is_bad(b, probe) && net->rnics[probe->src].tor != tor->node &&
+		    net->rnics[probe->dst].tor != tor->node && ballot_is_over(b, probe, tor))
+			rnics = 0;
+	}
+	return rnics;
+}
+
 /* Names the place that is meant by a port that was voted for, or by a whole switch. @param seen  without a place */
 static void
 name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh_problem *seen)
@@ -140,6 +157,7 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 	if (seen->or_node != RUN_NONE)
 		ballot_name_link(b, only, seen);
 	seen->unsure = node != RUN_NONE && ballot_is_unsure(b, port);
+	seen->or_rnics = node != RUN_NONE && !b->high ? all_rnics(b, seen) : 0;
 	for (uint32_t i = 0; node == RUN_NONE && seen->or_node == RUN_NONE && i < v->run->nports; i++) {
 		if (!tally_is_alike(v, i, port) ||
 		    (tally_link(v->run, i) != i && tally_is_alike(v, tally_link(v->run, i), port)))
@@ -230,6 +248,8 @@ explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 		qsort(rtts, nrtts, sizeof(*rtts), cmp_double);
 	seen->high_ps = nrtts != 0 ? rtts[(nrtts - 1) / 2] : 0;
 	seen->confidence = left != 0 ? (double)taken / left / (seen->alike > 1 ? seen->alike : 1) : 0;
+	if (seen->or_rnics != 0)
+		seen->confidence *= mesh_believe_tor(j, seen->node, seen->or_rnics);
 	return taken;
 }
 

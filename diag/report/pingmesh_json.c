@@ -129,21 +129,23 @@ problem_json(const struct verdict *v, const struct pingmesh *own, uint32_t index
 	const struct finding *finding = pingmesh_finding(v, own, index);
 	char priority[] = { 'P', (char)('0' + p->priority), '\0' };
 
-	return json_pack(
-		"{s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, "
-		"s:o, "
-		"s:o, s:o}",
-		"type", problems[p->kind], "finding", finding != NULL ? json_integer(finding - v->findings) : json_null(),
-		"priority", priority, "node", p->node != RUN_NONE ? value_text(node_name(v, p->node)) : json_null(),
-		"ports", ports_json(v, p), "or_switch",
-		p->or_node != RUN_NONE ? value_text(node_name(v, p->or_node)) : json_null(), "alike", (json_int_t)p->alike,
-		"both_directions", p->both, "seen_by", bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by",
-		bits_json(p->ways, ways, PINGMESH_NWAYS), "in_service_network", p->in_service, "degradation",
-		value_real(p->degradation), "services", impacts_json(v, own, p), "first_period",
-		(json_int_t)p->first_period, "last_period", (json_int_t)p->last_period, "periods", (json_int_t)p->periods,
-		"start_ns", value_ns(p->start_ps), "end_ns", value_ns(p->end_ps), "found_ns", value_ns(p->found_ps),
-		"probes", (json_int_t)p->probes, "bad", (json_int_t)p->bad, "usual_ns", value_real(p->base_ps / PS_PER_NS),
-		"high_ns", value_real(p->high_ps / PS_PER_NS), "confidence", value_real(p->confidence));
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:b, s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:o, s:o, "
+			 "s:o, s:I, s:I, "
+			 "s:o, "
+			 "s:o, s:o}",
+			 "type", problems[p->kind], "finding",
+			 finding != NULL ? json_integer(finding - v->findings) : json_null(), "priority", priority, "node",
+			 p->node != RUN_NONE ? value_text(node_name(v, p->node)) : json_null(), "ports", ports_json(v, p),
+			 "or_switch", p->or_node != RUN_NONE ? value_text(node_name(v, p->or_node)) : json_null(),
+			 "or_rnics", (json_int_t)p->or_rnics, "alike", (json_int_t)p->alike, "both_directions", p->both,
+			 "seen_by", bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by",
+			 bits_json(p->ways, ways, PINGMESH_NWAYS), "in_service_network", p->in_service, "degradation",
+			 value_real(p->degradation), "services", impacts_json(v, own, p), "first_period",
+			 (json_int_t)p->first_period, "last_period", (json_int_t)p->last_period, "periods",
+			 (json_int_t)p->periods, "start_ns", value_ns(p->start_ps), "end_ns", value_ns(p->end_ps),
+			 "found_ns", value_ns(p->found_ps), "probes", (json_int_t)p->probes, "bad", (json_int_t)p->bad,
+			 "usual_ns", value_real(p->base_ps / PS_PER_NS), "high_ns", value_real(p->high_ps / PS_PER_NS),
+			 "confidence", value_real(p->confidence));
 }
 
 static json_t *

@@ -53,12 +53,72 @@ a_whole_switch_is_named(void **state)
 	ASSERT_FINDINGS(v, "switch-problem s0");
 	assert_int_equal(v->findings[0].root_port, RUN_NONE);
 	verdict_destroy(v);
+}
 
-	rig_init(&rig, 60 * S); /* a ToR that drops everywhere: none of its RNICs is to blame */
-	for (uint32_t host = 0; host < 3; host++)
-		rig_link(&rig, 0, RIG_HOST(host), 0.4);
+/*
+ * A ToR that drops everywhere, and a ToR whose RNICs all do, look alike: one cause or three, each as probable as one of seven RNICs elsewhere is
+ * bad of which none is, (0 + 1) / (7 + 2).
+ */
+static void
+a_tor_or_all_of_its_rnics_is_named(void **state)
+{
+	(void)state;
+	for (uint32_t rnics = 0; rnics < 3; rnics++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 60 * S);
+		for (uint32_t host = 0; host < 3 && rnics != 1; host++)
+			rig_link(&rig, 0, RIG_HOST(host), rnics == 0 ? 0.4 : 1);
+		for (uint32_t host = 0; host < 3 && rnics == 1; host++)
+			rig.nic_loss[host] = 1;
+		v = rig_diagnose(&rig);
+		ASSERT_FINDINGS(v, "switch-problem l0 or all of its RNICs");
+		assert_int_equal(rig_own(v)->problems[0].or_rnics, 3);
+		assert_true(v->findings[0].confidence <= 1 / (1 + 1.0 / 81) + 1e-9);
+		assert_true(v->findings[0].confidence > 0.9);
+		verdict_destroy(v);
+	}
+}
+
+/* What an agent had no room for is no loss of the network's, as far as it goes: each that was dropped makes one timeout at most. */
+static void
+what_agents_dropped_is_not_lost(void **state)
+{
+	(void)state;
+	for (uint32_t enough = 0; enough < 2; enough++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig_link(&rig, 1, RIG_SPINE(1), 0.2);
+		for (uint32_t host = 3; host < 6; host++)
+			rig.hosts[host] =
+				(struct rig_host){ .slow_ps = 1, .fast_ps = 100 * S, .dropped = enough != 0 ? 100000 : 1 };
+		v = rig_diagnose(&rig);
+		if (enough != 0) {
+			assert_int_equal(v->nfindings, 0);
+			assert_true(rig_own(v)->limits[PINGMESH_LIMIT_DROPPED] != 0);
+		} else {
+			ASSERT_FINDINGS(v, "switch-problem l1:5");
+		}
+		verdict_destroy(v);
+	}
+}
+
+/* Queues of RNICs, which agents in time for their timers tell from CPUs, make answers as late as timeouts. */
+static void
+what_queues_of_rnics_delay_is_not_lost(void **state)
+{
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 100 * S);
+	rig.hosts[4] = (struct rig_host){ .slow_ps = 1, .fast_ps = 100 * S, .delay_ps = 400 * PS_PER_MS, .in_time = true };
 	v = rig_diagnose(&rig);
-	ASSERT_FINDINGS(v, "switch-problem l0");
+	assert_int_equal(v->nfindings, 0);
+	assert_true(rig_own(v)->limits[PINGMESH_LIMIT_LATE] != 0);
 	verdict_destroy(v);
 }
 
@@ -269,6 +329,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_above_tors_are_placed_by_direction),
 		cmocka_unit_test(a_whole_switch_is_named),
+		cmocka_unit_test(a_tor_or_all_of_its_rnics_is_named),
+		cmocka_unit_test(what_agents_dropped_is_not_lost),
+		cmocka_unit_test(what_queues_of_rnics_delay_is_not_lost),
 		cmocka_unit_test(a_switch_that_loses_by_addresses_is_named),
 		cmocka_unit_test(a_switch_that_loses_for_hosts_of_two_leaves_is_named_alone),
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),

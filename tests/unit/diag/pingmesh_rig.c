@@ -225,6 +225,24 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 	}
 }
 
+/* What its agent tells of its own timers since its last upload: they wait as its completions do, unless a test says otherwise. */
+static uint32_t
+late_us(const struct rig_host *h, uint64_t time_ps)
+{
+	bool slow = time_ps > h->slow_ps && time_ps < h->fast_ps + UPLOAD_PS;
+	uint64_t most_ps = 2 * h->delay_ps;
+
+	if (h->late_us != 0)
+		return is_within(time_ps, h->slow_ps, h->fast_ps) ? h->late_us : 0;
+	return slow && !h->in_time ? (uint32_t)(most_ps / PS_PER_US) : 0;
+}
+
+static uint32_t
+dropped(const struct rig_host *h, uint64_t time_ps)
+{
+	return is_within(time_ps, h->slow_ps, h->fast_ps + UPLOAD_PS) ? h->dropped : 0;
+}
+
 static void
 put_agent(struct rig *rig, uint32_t rnic)
 {
@@ -240,8 +258,7 @@ put_agent(struct rig *rig, uint32_t rnic)
 		RECORDS_PUT(&rig->r, rec, REC_RNIC, RIG_HOST(host), restart_ps + PS_PER_S);
 	for (uint64_t time_ps = UPLOAD_PS; rnic < RIG_HOSTS && time_ps <= rig->end_ps; time_ps += UPLOAD_PS) {
 		const struct rig_host *h = &rig->hosts[host];
-		struct rec_upload upload = { .probes = 1,
-					     .late_us = is_within(time_ps, h->slow_ps, h->fast_ps) ? h->late_us : 0 };
+		struct rec_upload upload = { .probes = 1, .late_us = late_us(h, time_ps), .dropped = dropped(h, time_ps) };
 
 		if (!is_down(rig, host, time_ps))
 			RECORDS_PUT(&rig->r, upload, REC_UPLOAD, RIG_HOST(host), time_ps);

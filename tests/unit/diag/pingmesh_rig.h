@@ -47,7 +47,9 @@ struct rig_host {
 	uint64_t delay_ps;            /* of processing then, 0 to twice as much; what exceeds the timeout is a timeout */
 	uint64_t restart_ps;          /* its agent restarts, and registers a second later */
 	bool deaf_first, deaf_second; /* its NICs lose everything while it is slow */
-	uint32_t late_us;             /* its agent tells so while it is slow */
+	uint32_t late_us;             /* its agent tells so while it is slow; 0: as late as its CPU */
+	bool in_time;                 /* its agent is not late: what is slow is its RNIC's queue */
+	uint32_t dropped;             /* completions that its agent drops between two uploads while it is slow */
 	uint64_t mute_ps;             /* answers nothing from fast_ps until then: all is too late; 0: it does */
 };
 
