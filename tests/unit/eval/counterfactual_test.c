@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "eval/counterfactual.h"
 #include "eval/disturb.h"
 
@@ -89,6 +90,17 @@ cases_are_of_several_causes(void **state)
 			fail_msg("no case has %s", kinds[k]);
 }
 
+/* Seeds as large as the command takes them: a case's own seed is a number that a scenario can have. */
+static void
+cases_of_large_seeds_load(void **state)
+{
+	static const uint64_t seeds[] = { 2147, 2148, 4294, 4295, UINT32_MAX, INT64_MAX / 1000000 + 1, INT64_MAX };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(seeds); i++)
+		free(text_of(seeds[i], 1));
+}
+
 static struct counterfactual_score
 score(const double *shapley_ns, const double *claimed_ns, size_t count)
 {
@@ -136,6 +148,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cases_are_of_several_causes),
+		cmocka_unit_test(cases_of_large_seeds_load),
 		cmocka_unit_test(claims_are_held_against_costs),
 	};
 
