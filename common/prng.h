@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* The largest seed that people may write: libconfig still has it as a signed number. */
+#define PRNG_SEEDS UINT64_C(9000000000000000000)
+
 struct prng {
 	uint64_t state;
 };

@@ -211,7 +211,7 @@ write_case(struct disturb_case *c, const char *collective, const char *dir, stru
 		"// Case %u of seed %" PRIu64 ", %s. Written by rocelab eval counterfactual.\n"
 		"name = \"case-%u\";\nseed = %" PRIu64 "L;\n%shost = { timeout = \"1ms\"; };\n"
 		"telemetry = { epoch = \"100us\"; };\n%s",
-		c->index, c->seed, c->fabric->name, c->index, (c->seed * 1000000 + c->index) % SCENARIO_SEEDS,
+		c->index, c->seed, c->fabric->name, c->index, (c->seed * 1000000 + c->index) % PRNG_SEEDS,
 		c->fabric->topology, collective);
 	write_list(out->file, "flows", c->groups.flows, c->groups.nflows);
 	write_list(out->file, "jobs", c->groups.jobs, c->groups.njobs);

@@ -22,7 +22,6 @@
 
 #define SCENARIO_MAX_SETS 64
 #define SCENARIO_MAX_TABLES 128
-#define SCENARIO_SEEDS UINT64_C(9000000000000000000) /* the largest seed, which libconfig still has as a signed number */
 
 struct scenario_root {
 	struct cfg_where where;

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "common/array.h"
+#include "common/prng.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/faults/host_faults.h"
@@ -12,7 +13,7 @@
 #define S struct scenario_root
 static const struct cfg_field root_fields[] = {
 	{ "name", CFG_STRING, offsetof(S, name), "", 0, 0, NULL, "Name of the run; default: the file's" },
-	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, SCENARIO_SEEDS, NULL,
+	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, PRNG_SEEDS, NULL,
 	  "Seed of every random choice: ECMP, ECN marking, lossy links" },
 	{ "diagnosers", CFG_STRINGS, offsetof(S, diagnosers), "", 0, 0, NULL,
 	  "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, "

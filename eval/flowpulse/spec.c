@@ -8,7 +8,6 @@
 #include "common/hash.h"
 #include "common/outfile.h"
 #include "common/prng.h"
-#include "emulation/scenario/scenario.h"
 #include "eval/flowpulse/score.h"
 
 #define WIRE_BYTES (FP_MTU_BYTES + 90.0) /* of a packet, about */
@@ -147,7 +146,7 @@ write_text(const struct fp_spec *spec, FILE *to)
 {
 	const struct fp_fabric *fabric = &spec->fabric;
 
-	fprintf(to, "seed = %" PRIu64 "L;\n", spec->seed % SCENARIO_SEEDS);
+	fprintf(to, "seed = %" PRIu64 "L;\n", spec->seed % PRNG_SEEDS);
 	fprintf(to,
 		"topology = { kind = \"leaf-spine\"; leaves = %u; spines = %u; hosts_per_leaf = %u; rate = \"%.0fGbps\"; "
 		"delay = \"1us\"; };\n",
