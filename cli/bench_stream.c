@@ -11,6 +11,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/ending.h"
 #include "common/wire/record.h"
+#include "rxe-hosts/steps/engine.h"
 
 /*
  * Switch s is joined to the UPLINKS / 2 next ones: its ports of even number lead on, those of odd number back. Hosts

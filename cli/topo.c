@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "emulation/emulation.h"
 #include "emulation/scenario/scenario_args.h"
+#include "emulation/services.h"
 #include "topo/build.h"
 #include "topo/show.h"
 
@@ -70,7 +71,7 @@ static const struct argp argp = {
 static int
 check(struct scenario *sc, struct err *err)
 {
-	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN };
+	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = run_services };
 	struct emulation *emulation;
 
 	scenario_embed_hosts(sc);

@@ -11,12 +11,76 @@
 #include "common/run_files.h"
 #include "common/wire/roce.h"
 
+static json_t *
+capture_json(const struct capturing *capturing)
+{
+	const struct topo *topo = capturing->emulation->scenario->topo;
+	json_t *ports = json_array(), *capture;
+	struct capture_totals totals;
+	const struct capture_count *counts;
+	uint32_t nports;
+
+	capture_sum(capturing->capture, &totals);
+	counts = capture_counts(capturing->capture, &nports);
+	for (uint32_t i = 0; i < nports; i++) {
+		char name[64];
+
+		json_array_append_new(
+			ports,
+			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "port", topo_port_name(topo, counts[i].port, name),
+				  "in", (json_int_t)counts[i].frames[0], "out", (json_int_t)counts[i].frames[1], "pfc_in",
+				  (json_int_t)counts[i].pfc_frames[0], "pfc_out", (json_int_t)counts[i].pfc_frames[1],
+				  "beyond_limit", (json_int_t)counts[i].missing));
+	}
+	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "file", RUN_CAPTURE, "bytes", (json_int_t)totals.bytes,
+			    "frames", (json_int_t)(totals.frames - totals.missing - totals.lagged), "beyond_limit",
+			    (json_int_t)totals.missing, "not_kept_up", (json_int_t)totals.lagged, "errno",
+			    (json_int_t)capturing->error, "ports", ports);
+	if (totals.missing != 0)
+		json_object_set_new(capture, "limit_ns", json_integer((json_int_t)(totals.limit_ps / 1000)));
+	return capture;
+}
+
+static void
+report(const void *state, json_t *root)
+{
+	json_object_set_new(root, "capture", capture_json(state));
+}
+
+static void
+finish(void *state, uint64_t end_ps)
+{
+	struct capturing *capturing = state;
+
+	capturing->error = -capture_close(capturing->capture, end_ps);
+}
+
+static void
+destroy(void *state)
+{
+	capture_destroy(((struct capturing *)state)->capture);
+	free(state);
+}
+
+static const struct run_service service_capture = {
+	.name = "capture",
+	.finish = finish,
+	.report = report,
+	.destroy = destroy,
+};
+
+const struct capturing *
+capturing_of(const struct emulation *emulation)
+{
+	return emulation_service(emulation, &service_capture);
+}
+
 /* The last driver knows the frames of the others too: those of external hosts are bytes that ride along. */
 static size_t
 frame_of(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {
 	const struct emulation *emulation = ctx;
-	const struct host_driver *driver = &emulation->drivers[emulation->ndrivers - 1];
+	const struct host_driver *driver = &emulation->drivers.rows[emulation->drivers.count - 1];
 
 	return driver->ops->frame(driver->ctx, p, bytes, cap_bytes);
 }
@@ -24,13 +88,13 @@ frame_of(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 static void
 hook_sent(void *ctx, const struct window *window)
 {
-	capture_sent(((struct emulation *)ctx)->capture, window);
+	capture_sent(capturing_of(ctx)->capture, window);
 }
 
 static void
 hook_arriving(void *ctx, const struct window *window)
 {
-	capture_arriving(((struct emulation *)ctx)->capture, window);
+	capture_arriving(capturing_of(ctx)->capture, window);
 }
 
 /* @param text  a copy to take apart. @return number of ports in *ports, or -EINVAL with err set */
@@ -89,13 +153,23 @@ open_file(struct emulation *emulation, const struct capture_options *options, co
 		.frame = frame_of,
 		.ctx = emulation,
 	};
+	struct capturing *capturing;
+	int ret;
 
 	snprintf(path, sizeof(path), "%s/%s", dir, RUN_CAPTURE);
 	snprintf(comment, sizeof(comment), "%s, seed %lld; times are the run's own, from 0", emulation->scenario->name,
 		 (long long)emulation->scenario->root.seed);
-	emulation->capture = capture_create(&config, err);
-	if (emulation->capture == NULL)
-		return -errno;
+	capturing = calloc(1, sizeof(*capturing));
+	if (capturing == NULL)
+		return err_set(err, -ENOMEM, "out of memory for a capture");
+	capturing->emulation = emulation;
+	capturing->capture = capture_create(&config, err);
+	if (capturing->capture == NULL) {
+		ret = -errno;
+		free(capturing);
+		return ret;
+	}
+	emulation_attach(emulation, &service_capture, capturing);
 	emulation->fabric->hooks.sent = hook_sent;
 	emulation->fabric->hooks.arriving = hook_arriving;
 	return 0;

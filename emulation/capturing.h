@@ -2,6 +2,7 @@
 /* Has a run captured: which ports, into which file, and the bytes of its packets. */
 #pragma once
 
+#include "dpswitch/edge/capture/capture.h"
 #include "emulation/emulation.h"
 
 #define CAPTURE_LIMIT_BYTES 1000000000ULL
@@ -11,6 +12,15 @@ struct capture_options {
 	uint64_t limit_bytes; /* of the file */
 	uint32_t snap_bytes;  /* of each frame; 0: all */
 };
+
+struct capturing {
+	const struct emulation *emulation;
+	struct capture *capture;
+	int error; /* errno that cut its file short, 0: none; after emulation_end() */
+};
+
+/* NULL: nothing is captured. */
+const struct capturing *capturing_of(const struct emulation *emulation);
 
 /* Whether they can be obeyed, for callers that have long work to do before capturing_begin(). Errors as there. */
 int capturing_check(const struct scenario *scenario, const struct capture_options *options, struct err *err);

@@ -6,6 +6,7 @@
 #include "dpswitch/edge/frame/frame.h"
 #include "emulation/emulation.h"
 #include "emulation/probing.h"
+#include "rxe-hosts/steps/engine.h"
 
 static int
 fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)
@@ -60,9 +61,7 @@ program_create(void *ctx, uint32_t id, struct err *err)
 		.start_ctx = &sc->faults,
 	};
 
-	emulation->agents[id] = config.probes = probing_agent(emulation, id);
-	if (config.probes == NULL && errno != 0) {
-		err_set(err, -ENOMEM, "no memory for the agent of %s", sc->topo->nodes[id].name);
+	if (probing_start_agent(emulation, id, &config.probes, err) != 0) {
 		errno = ENOMEM;
 		return NULL;
 	}

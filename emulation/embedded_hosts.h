@@ -5,9 +5,6 @@
 #include "emulation/hosts.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 
-/* Its ctx is the emulation. */
-extern const struct host_driver_ops embedded_hosts;
-
 /*
  * struct message_source.describe, of the embedded hosts.
  * @param ctx  the emulation

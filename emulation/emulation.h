@@ -2,9 +2,9 @@
 /* A scenario brought to life: switches, hosts and their programs on a fabric, from the first window to the last. */
 #pragma once
 
+#include <jansson.h>
+
 #include "common/wire/record_run.h"
-#include "dpswitch/control/counters.h"
-#include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/fabric/fabric.h"
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/pipeline/switch.h"
@@ -12,12 +12,9 @@
 #include "emulation/part.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
-#include "emulation/volumes.h"
-#include "rxe-hosts/controller/controller.h"
-#include "rxe-hosts/device/embedded/embedded.h"
-#include "rxe-hosts/probe/agent.h"
-#include "rxe-hosts/steps/engine.h"
-#include "topo/convergence.h"
+#include "emulation/service.h"
+
+struct foretold;
 
 /* What a fabric is for, see hosts.h. */
 enum emulation_phase {
@@ -25,11 +22,32 @@ enum emulation_phase {
 	EMULATION_RUN,
 };
 
+/* [count] of embedded hosts; of external ones, if there may be any. The first `begun` have begun with the fabric. */
+struct host_drivers {
+	struct host_driver rows[2];
+	uint32_t count, begun;
+};
+
+struct attached_services {
+	struct {
+		const struct run_service *of;
+		void *state;
+	} rows[RUN_SERVICES]; /* [count] in the order in which they change the fabric */
+	uint32_t count;
+};
+
+/* A run as measured, once emulation_end() is through. */
+struct emulation_result {
+	uint64_t wall_ns, cpu_ns;
+	struct exporter_stats export;
+	struct rec_end end;     /* totals of the stream */
+	const char *error_text; /* a QP or buffer error, NULL: none */
+};
+
 struct emulation {
 	struct scenario *scenario;
-	struct host_driver drivers[2]; /* [ndrivers] of embedded hosts; of external ones, if there may be any */
-	uint32_t ndrivers, nbegun;     /* nbegun: of these have begun with the fabric */
-	const struct part *part;       /* of a fabric that several programs run; NULL: all of it is here */
+	struct host_drivers drivers;
+	const struct part *part; /* of a fabric that several programs run; NULL: all of it is here */
 	enum emulation_phase phase;
 	uint32_t lcores;
 	struct pacer pacer;    /* real time */
@@ -41,41 +59,20 @@ struct emulation {
 	struct node **hosts;                  /* [nnodes] NULL for switches */
 	const struct host_driver **driver_of; /* [nnodes] NULL for switches */
 	struct step_engine **engines;         /* [nnodes] NULL for switches */
-	struct probe_agent **agents;          /* [nnodes] of R-Pingmesh; NULL for switches, all without it */
-	struct controller *controller;        /* of R-Pingmesh; NULL: none */
-	struct flow_tracing *tracing;         /* FlowTracer; NULL: none */
-	struct outsiders *outsiders;          /* programs that follow the run, borrowed; NULL: none */
-	struct embedded_shared *shared;
-	struct fault_list *faults;
-	struct fault_env fault_env;
-	struct volumes_owned volumes;    /* what switches' monitors are told */
-	const struct foretold *foretold; /* of that, what runs made before saw; NULL: nothing */
-	struct convergence *convergence; /* NULL: no fault cuts a cable */
-	uint64_t reroutes;               /* times that it changed the routes */
+	struct recbuf **records;              /* [nnodes] of the nodes, in order */
+	struct attached_services services;
+	struct embedded_shared *shared; /* of embedded hosts */
 	struct exporter *exporter;
-	struct recbuf **records; /* [nnodes] of the nodes, in order */
-	struct exporter_stats export;
-	struct capture *capture; /* NULL: none */
-	int capture_errno;       /* that cut its file short, 0: none */
-	struct rec_end end;      /* totals of the stream, once it has ended */
-	/* the run as measured */
-	uint64_t wall_ns, cpu_ns;
-	uint64_t start_wall_ns, shown_ns; /* progress */
-	bool progress;                    /* show it on stderr */
-	/* real time: answers whoever asks devices; never waits. NULL: nobody may */
-	void (*serve)(void *ctx);
-	void *serve_ctx;
-	struct lateness *lateness; /* real time: how late the machine is, borrowed; NULL: virtual time */
-	struct counters *counters; /* for other threads, borrowed; NULL: none asks */
-	const char *error_text;    /* a QP or buffer error, NULL: none */
+	struct emulation_result result;
 };
 
 struct emulation_options {
 	uint32_t lcores;
 	const struct host_driver *external; /* NULL: every host must be embedded */
 	enum emulation_phase phase;
-	const struct foretold *foretold; /* NULL: not asked for, or not told; borrowed */
-	const struct part *part;         /* NULL: all of the fabric is here; borrowed */
+	const struct run_service *const *services; /* ends with NULL; NULL: none */
+	const struct foretold *foretold;           /* of service_flowpulse; NULL: not asked for; borrowed */
+	const struct part *part;                   /* NULL: all of the fabric is here; borrowed */
 };
 
 /*
@@ -92,6 +89,29 @@ void emulation_destroy(struct emulation *emulation);
  */
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
+
+/* A service more, until emulation_destroy(), which destroys its state where the row says so. */
+void emulation_attach(struct emulation *emulation, const struct run_service *service, void *state);
+/* The state of a service; NULL: this run has none. */
+void *emulation_service(const struct emulation *emulation, const struct run_service *service);
+/* What all services send before the run. */
+void emulation_stream_head(const struct emulation *emulation, struct exporter *exporter);
+/* The members of all services in run.json. */
+void emulation_report(const struct emulation *emulation, json_t *root);
+
+/* For parts of a run and its services, between windows: */
+/* Tells nodes whether their programs have work to come; a host that went away, or failed, ends the run. */
+void emulation_watch_hosts(struct emulation *emulation);
+/* First phase: whether all hosts that are here are connected, and nothing has moved for a while. */
+bool emulation_ready(const struct emulation *emulation);
+/* Before every window: what no node may do within one. */
+void emulation_settle(const struct emulation *emulation);
+/* What programs reported over channels of their own goes into their nodes' records. */
+void emulation_take_reports(struct emulation *emulation);
+/* Neither operators that ask devices nor DPDK's telemetry concern the fabric. @param now_ps  end of the last window */
+void emulation_answer(const struct emulation *emulation, uint64_t now_ps);
+/* Whether another part runs a node. */
+bool part_is_foreign(const struct emulation *emulation, uint32_t node);
 
 /* By how much clocks of this program's hosts may differ from its run's, of the worst; 0: they have none of their own. */
 uint64_t emulation_clock_error_ns(const struct emulation *emulation);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/sample_flow.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 
 int
 flow_samples_init(struct flow_samples *samples, const struct topo *topo, const struct flow_table *flows,

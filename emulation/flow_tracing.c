@@ -1,19 +1,473 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tracer's life, its rounds and its clock; and how it comes to know of flows by samples. */
 #include "emulation/flow_tracing.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/flow_index.h"
+#include "common/units.h"
 #include "common/wire/record.h"
-#include "emulation/flow_tracing_state.h"
+#include "common/wire/trace.h"
+#include "dpswitch/control/switch_answer.h"
+#include "emulation/emulation.h"
+#include "emulation/flow_pairs.h"
+#include "emulation/flow_samples.h"
+#include "rxe-hosts/device/embedded/embedded.h"
+#include "topo/walk.h"
 
 /* What one question and its reply take on the management network (common/wire/switch_manage.h). */
 #define ASK_SAMPLES_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_sampled))
 #define HELLO_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_hello))
+#define ASK_EGRESS_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_list) + sizeof(struct swm_query))
+#define EGRESS_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_list) + sizeof(struct swm_egress))
+#define ASK_FLOWS_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_filter))
+#define FLOWS_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_flows))
 
-/* ---- from creation to the first question ---- */
+/* A thread, and the question that it waits for. */
+struct trace_thread {
+	uint64_t due_ps; /* when the reply is here; TIME_NEVER: it has nothing to do */
+	uint32_t at;     /* of its pair's flows, the one that is traced; of the feeds of samples, the one that is asked */
+	uint32_t node;   /* who is asked */
+	struct topo_walk walk;
+	bool *open; /* [nnodes] connections that stay */
+};
+
+/* A process has one pair at a time. */
+struct trace_process {
+	uint32_t pair;   /* npairs or more: none is left */
+	uint32_t host;   /* its source */
+	uint32_t *flows; /* [count] of the pair, that are traced */
+	uint32_t count;
+	uint32_t busy;              /* threads with flows of it to trace */
+	bool listing;               /* its first thread asks the host for them */
+	uint64_t told_ps;           /* when that told */
+	struct embedded_flow *told; /* [count] what */
+	struct trace_thread *threads;
+};
+
+/* Of a host, in this round. */
+struct host_account {
+	uint32_t flows, traced, done, questions, connections;
+	uint64_t start_ps, sent_bytes, received_bytes;
+	bool asked; /* something of it was asked, and not all of its flows are done */
+};
+
+struct flow_tracing {
+	struct emulation *emulation;
+	const struct flowtracer_params *params;
+	const struct flow_table *flows;
+	struct flow_index *index;
+	uint32_t nnodes;
+	struct flow_pairs pairs;
+	struct flow_samples samples; /* by which flows are known, if the first hop is by sFlow */
+	uint32_t next_feed;          /* of these, that nobody has asked yet */
+	uint32_t feeds_left;         /* that have not told; 0: flows are traced */
+	struct trace_process *processes;
+	uint32_t nprocesses, nthreads; /* threads of a process */
+	struct host_account *accounts; /* [nnodes] */
+	uint32_t round;
+	bool tracing;      /* flows of the round are known, and not all of its pairs are done */
+	uint32_t left;     /* pairs of this round that are not done */
+	uint64_t round_ps; /* when the next round begins; TIME_NEVER: there is none */
+};
+
+static bool
+by_samples(const struct flow_tracing *t)
+{
+	return t->params->first_hop == REC_TRACE_SFLOW;
+}
+
+/* ---- questions, and what they cost ---- */
+
+/*
+ * A thread asks somebody, at the expense of a host's account: a round trip, ad hoc, or for the first time, one more for a connection.
+ * @param bytes  of the request, its header included
+ */
+static void
+ask(struct flow_tracing *t, struct trace_thread *thread, uint32_t host, uint32_t node, size_t bytes, uint64_t now_ps)
+{
+	struct host_account *account = &t->accounts[host];
+	bool opens = t->params->connections == REC_TRACE_AD_HOC || !thread->open[node];
+
+	if (!account->asked)
+		account->start_ps = now_ps;
+	account->asked = true;
+	thread->open[node] = true;
+	thread->node = node;
+	thread->due_ps = now_ps + (opens ? 2 : 1) * t->params->rtt_ps;
+	account->questions++;
+	account->connections += opens;
+	account->received_bytes += opens ? HELLO_BYTES : 0;
+	account->sent_bytes += bytes;
+}
+
+/* A host is through with the round, or the run is. */
+static void
+end_account(struct flow_tracing *t, uint32_t host, uint64_t now_ps)
+{
+	struct host_account *account = &t->accounts[host];
+	struct rec_trace_round rec = {
+		.start_ps = account->start_ps,
+		.sent_bytes = account->sent_bytes,
+		.received_bytes = account->received_bytes,
+		.round = t->round,
+		.flows = account->flows,
+		.traced = account->traced,
+		.questions = account->questions,
+		.connections = account->connections,
+		.complete = account->done == account->flows,
+	};
+
+	recbuf_put(t->emulation->records[host], &rec, REC_TRACE_ROUND, sizeof(rec), now_ps);
+	account->asked = false;
+}
+
+static const struct flow *
+flow_at(const struct flow_tracing *t, const struct trace_process *process, uint32_t at)
+{
+	return &t->flows->flows[process->flows[at]];
+}
+
+/* ---- pairs ---- */
+
+/* Flows of the process' pair: all, or those that samples tell of. @return whether there is one */
+static bool
+choose_flows(const struct flow_tracing *t, struct trace_process *process)
+{
+	const struct flow_pair *pair = &t->pairs.pairs[process->pair];
+
+	process->count = 0;
+	for (uint32_t i = 0; i < pair->count; i++) {
+		uint32_t flow = t->pairs.order[pair->first + i];
+
+		if (!by_samples(t) || t->samples.told[flow].messages != 0)
+			process->flows[process->count++] = flow;
+	}
+	return process->count != 0;
+}
+
+/* The switch that a flow of the pair comes to first. */
+static void
+begin_flow(struct flow_tracing *t, const struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
+{
+	const struct flow *flow = flow_at(t, process, thread->at);
+
+	topo_walk_begin(&thread->walk, t->emulation->scenario->topo, flow->src_node, process->told[thread->at].nic,
+			flow->dst_ip);
+	ask(t, thread, process->host, thread->walk.node, ASK_EGRESS_BYTES, now_ps);
+}
+
+/* Its flows are known: all threads begin. */
+static void
+begin_flows(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps)
+{
+
+	process->threads[0].due_ps = TIME_NEVER;
+	process->busy = process->count < t->nthreads ? process->count : t->nthreads;
+	for (uint32_t i = 0; i < process->busy; i++) {
+		process->threads[i].at = i;
+		begin_flow(t, process, &process->threads[i], now_ps);
+	}
+}
+
+static void
+end_round(struct flow_tracing *t, uint64_t now_ps)
+{
+	t->tracing = false;
+	t->round++;
+	if (t->params->period_ps != 0)
+		t->round_ps = now_ps + t->params->period_ps;
+}
+
+/* The process' next pair that has flows; with the last of all the round ends. */
+static void
+begin_pair(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps)
+{
+
+	for (; process->pair < t->pairs.npairs && !choose_flows(t, process); process->pair += t->nprocesses)
+		t->left--;
+	if (process->pair >= t->pairs.npairs) {
+		if (t->left == 0 && t->tracing)
+			end_round(t, now_ps);
+		return;
+	}
+	process->host = flow_at(t, process, 0)->src_node;
+	if (!by_samples(t)) {
+		process->listing = true;
+		ask(t, &process->threads[0], process->host, process->host, ASK_FLOWS_BYTES, now_ps);
+		return;
+	}
+	for (uint32_t i = 0; i < process->count; i++)
+		process->told[i] = t->samples.told[process->flows[i]];
+	begin_flows(t, process, now_ps);
+}
+
+/* Of the first round or a later one: all processes begin with their first pairs. */
+static void
+begin_pairs(struct flow_tracing *t, uint64_t now_ps)
+{
+
+	t->tracing = true;
+	for (uint32_t p = 0; p < t->nprocesses; p++) {
+		t->processes[p].pair = p;
+		begin_pair(t, &t->processes[p], now_ps);
+	}
+}
+
+/* ---- what becomes of a flow ---- */
+
+static void
+add_port(uint64_t *low, uint64_t *high, uint32_t port)
+{
+	*(port < 64 ? low : high) |= UINT64_C(1) << port % 64;
+}
+
+/* A flow's trace ends here. Its threads take the next, of every so many; with the last of a pair the process takes another. */
+static void
+end_flow(struct flow_tracing *t, const struct trace_process *process, const struct trace_thread *thread,
+	 enum rec_trace_result result, uint64_t now_ps)
+{
+	const struct flow *flow = flow_at(t, process, thread->at);
+	const struct topo_node *host = &t->emulation->scenario->topo->nodes[flow->src_node];
+	struct host_account *account = &t->accounts[flow->src_node];
+	const struct embedded_flow *told = &process->told[thread->at];
+	struct rec_traced rec = {
+		.tuple = flow_tuple(flow),
+		.told_ps = by_samples(t) ? t->samples.told_ps[process->flows[thread->at]] : process->told_ps,
+		.messages = told->messages,
+		.round = t->round,
+		.nic = told->nic,
+		.result = (uint16_t)result,
+	};
+
+	for (uint32_t nic = 0; nic < host->nports; nic++)
+		if (host->bonded || nic == told->nic)
+			add_port(&rec.set_low, &rec.set_high, nic);
+	recbuf_put(t->emulation->records[flow->src_node], &rec, REC_TRACED, sizeof(rec), now_ps);
+	account->traced += result == REC_TRACE_EGRESS || result == REC_TRACE_SPRAYED;
+	account->done++;
+}
+
+static void
+next_flow(struct flow_tracing *t, struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
+{
+
+	thread->due_ps = TIME_NEVER;
+	thread->at += t->nthreads;
+	if (thread->at < process->count) {
+		begin_flow(t, process, thread, now_ps);
+		return;
+	}
+	if (--process->busy != 0)
+		return;
+	if (t->accounts[process->host].done == t->accounts[process->host].flows)
+		end_account(t, process->host, now_ps);
+	t->left--;
+	process->pair += t->nprocesses;
+	begin_pair(t, process, now_ps);
+}
+
+/* The host has told its flows to the pair's destination. */
+static void
+take_list(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps)
+{
+
+	process->listing = false;
+	process->told_ps = now_ps;
+	for (uint32_t i = 0; i < process->count; i++)
+		process->told[i] = embedded_flow_of(t->emulation->hosts[process->host], process->flows[i]);
+	t->accounts[process->host].received_bytes += FLOWS_BYTES + process->count * sizeof(struct swm_flow);
+	begin_flows(t, process, now_ps);
+}
+
+/* What is known of the way where the walk is; a way that loops, or comes to another host, went astray. */
+static enum rec_trace_result
+result_of(const struct topo_walk *walk)
+{
+	switch (walk->state) {
+	case WALK_GOES_ON:
+	case WALK_ARRIVED:
+		return REC_TRACE_EGRESS;
+	case WALK_SPRAYED:
+		return REC_TRACE_SPRAYED;
+	case WALK_DROPPED:
+		return REC_TRACE_DROPPED;
+	default:
+		return REC_TRACE_ASTRAY;
+	}
+}
+
+/* A switch has replied: on to the next, by the cable. */
+static void
+take_egress(struct flow_tracing *t, struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
+{
+	const struct flow *flow = flow_at(t, process, thread->at);
+	const struct swm_query query = { .src_ip = flow->src_ip,
+					 .dst_ip = flow->dst_ip,
+					 .sport = flow->sport,
+					 .dport = flow->dport,
+					 .in_port = thread->walk.in_port };
+	struct swm_egress answer = answer_headers(t->emulation->switches[thread->node], t->index, &query);
+	struct rec_traced_hop rec = { .tuple = flow_tuple(flow),
+				      .set_low = answer.members[0],
+				      .set_high = answer.members[1],
+				      .round = t->round,
+				      .hop = (uint16_t)thread->walk.path.hops,
+				      .in_port = thread->walk.in_port,
+				      .out_port = REC_NO_PORT };
+	bool goes_on = topo_walk_on(&thread->walk, t->emulation->scenario->topo, &answer);
+
+	rec.result = (uint16_t)(answer.result == SWM_FORWARDED ? REC_TRACE_EGRESS : result_of(&thread->walk));
+	if (rec.result == REC_TRACE_EGRESS)
+		rec.out_port = answer.port;
+	t->accounts[flow->src_node].received_bytes += EGRESS_BYTES;
+	recbuf_put(t->emulation->records[thread->node], &rec, REC_TRACED_HOP, sizeof(rec), now_ps);
+	if (goes_on) {
+		ask(t, thread, process->host, thread->walk.node, ASK_EGRESS_BYTES, now_ps);
+		return;
+	}
+	end_flow(t, process, thread, result_of(&thread->walk), now_ps);
+	next_flow(t, process, thread, now_ps);
+}
+
+/* A process' first thread has the list of its host, or one of its threads the reply of a switch. */
+static void
+take_reply(struct flow_tracing *t, struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
+{
+	if (process->listing)
+		take_list(t, process, now_ps);
+	else
+		take_egress(t, process, thread, now_ps);
+}
+
+/* ---- flows, by samples ---- */
+
+/* A thread asks a leaf about the next port of a host, if there is one. */
+static void
+ask_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
+{
+	const struct samples_feed *feed = &t->samples.feeds[t->next_feed];
+
+	thread->due_ps = TIME_NEVER;
+	if (t->next_feed == t->samples.nfeeds)
+		return;
+	thread->at = t->next_feed++;
+	ask(t, thread, feed->host, feed->leaf, ASK_SAMPLES_BYTES, now_ps);
+}
+
+/* All leaves have told: of hosts of which no flow is known nothing more is asked. */
+static void
+end_feeds(struct flow_tracing *t, uint64_t now_ps)
+{
+
+	for (uint32_t i = 0; i < t->pairs.norder; i++)
+		if (t->samples.told[t->pairs.order[i]].messages != 0)
+			t->accounts[t->flows->flows[t->pairs.order[i]].src_node].flows++;
+	for (uint32_t node = 0; node < t->nnodes; node++)
+		if (t->accounts[node].asked && t->accounts[node].flows == 0)
+			end_account(t, node, now_ps);
+	begin_pairs(t, now_ps);
+}
+
+static void
+take_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
+{
+	const struct samples_feed *feed = &t->samples.feeds[thread->at];
+
+	t->accounts[feed->host].received_bytes +=
+		sizeof(struct swm_hdr) +
+		flow_samples_take(&t->samples, feed, t->emulation->switches[feed->leaf], t->index, now_ps);
+	ask_feed(t, thread, now_ps);
+	if (--t->feeds_left == 0)
+		end_feeds(t, now_ps);
+}
+
+/* ---- time ---- */
+
+static void
+begin_round(struct flow_tracing *t, uint64_t now_ps)
+{
+
+	t->left = t->pairs.npairs;
+	t->round_ps = TIME_NEVER;
+	memset(t->accounts, 0, t->nnodes * sizeof(*t->accounts));
+	if (!by_samples(t)) {
+		for (uint32_t i = 0; i < t->pairs.norder; i++)
+			t->accounts[t->flows->flows[t->pairs.order[i]].src_node].flows++;
+		begin_pairs(t, now_ps);
+		return;
+	}
+	flow_samples_forget(&t->samples);
+	t->next_feed = 0;
+	t->feeds_left = t->samples.nfeeds;
+	for (uint32_t p = 0; p < t->nprocesses; p++)
+		for (uint32_t i = 0; i < t->nthreads; i++)
+			ask_feed(t, &t->processes[p].threads[i], now_ps);
+	if (t->feeds_left == 0)
+		end_feeds(t, now_ps);
+}
+
+/* When the next reply is due, or the next round; TIME_NEVER: none. */
+static uint64_t
+next_ps(const void *state, uint64_t now_ps)
+{
+	const struct flow_tracing *t = state;
+	uint64_t next_ps = t->pairs.npairs != 0 ? t->round_ps : TIME_NEVER;
+
+	(void)now_ps;
+	for (uint32_t p = 0; p < t->nprocesses; p++)
+		for (uint32_t i = 0; i < t->nthreads; i++)
+			if (t->processes[p].threads[i].due_ps < next_ps)
+				next_ps = t->processes[p].threads[i].due_ps;
+	return next_ps;
+}
+
+/* Replies that are due, and what is asked next. */
+static void
+change(void *state, uint64_t now_ps)
+{
+	struct flow_tracing *t = state;
+
+	if (t->pairs.npairs == 0)
+		return;
+	if (t->round_ps <= now_ps)
+		begin_round(t, now_ps);
+	for (uint32_t p = 0; p < t->nprocesses; p++) {
+		struct trace_process *process = &t->processes[p];
+
+		for (uint32_t i = 0; i < t->nthreads; i++) {
+			if (process->threads[i].due_ps > now_ps)
+				continue;
+			if (t->feeds_left != 0)
+				take_feed(t, &process->threads[i], now_ps);
+			else
+				take_reply(t, process, &process->threads[i], now_ps);
+		}
+	}
+}
+
+/* The first round is not over. */
+static bool
+is_busy(const void *state)
+{
+	const struct flow_tracing *t = state;
+
+	return t->pairs.npairs != 0 && t->round == 0;
+}
+
+/* What is under way stays without a reply. */
+static void
+finish(void *state, uint64_t end_ps)
+{
+	struct flow_tracing *t = state;
+
+	for (uint32_t node = 0; node < t->nnodes; node++)
+		if (t->accounts[node].asked)
+			end_account(t, node, end_ps);
+}
+
+/* ---- the service ---- */
 
 static int
 create_process(const struct flow_tracing *t, struct trace_process *process)
@@ -46,17 +500,19 @@ create_processes(struct flow_tracing *t)
 	return ret;
 }
 
-int
-flow_tracing_create(struct emulation *emulation, struct err *err)
+static int
+create(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
 	struct flow_tracing *t;
 
+	(void)options;
 	if (!sc->flowtracer.enabled || emulation->phase != EMULATION_RUN)
 		return 0;
-	t = emulation->tracing = calloc(1, sizeof(*t));
+	t = *state = calloc(1, sizeof(*t));
 	if (t == NULL)
 		return err_set(err, -ENOMEM, "out of memory for a tracer of flows");
+	t->emulation = emulation;
 	t->params = &sc->flowtracer;
 	t->flows = &sc->plan->flows;
 	t->nnodes = sc->topo->nnodes;
@@ -65,16 +521,16 @@ flow_tracing_create(struct emulation *emulation, struct err *err)
 	t->accounts = calloc(t->nnodes, sizeof(*t->accounts));
 	if (t->index == NULL || t->accounts == NULL || flow_pairs_init(&t->pairs, t->flows, t->params->all_flows) != 0 ||
 	    create_processes(t) != 0 ||
-	    (flow_tracing_samples(t) && flow_samples_init(&t->samples, sc->topo, t->flows, &t->pairs) != 0))
+	    (by_samples(t) && flow_samples_init(&t->samples, sc->topo, t->flows, &t->pairs) != 0))
 		return err_set(err, -ENOMEM, "out of memory to trace %u flows", t->flows->count);
 	return 0;
 }
 
-void
-flow_tracing_destroy(struct flow_tracing *t)
+static void
+destroy(void *state)
 {
-	if (t == NULL)
-		return;
+	struct flow_tracing *t = state;
+
 	for (uint32_t p = 0; t->processes != NULL && p < t->nprocesses; p++) {
 		for (uint32_t i = 0; t->processes[p].threads != NULL && i < t->nthreads; i++)
 			free(t->processes[p].threads[i].open);
@@ -90,163 +546,30 @@ flow_tracing_destroy(struct flow_tracing *t)
 	free(t);
 }
 
-void
-flow_tracing_ask(struct flow_tracing *t, struct trace_thread *thread, uint32_t host, uint32_t node, size_t bytes,
-		 uint64_t now_ps)
+static void
+stream_head(const void *state, struct exporter *exporter)
 {
-	struct host_account *account = &t->accounts[host];
-	bool opens = t->params->connections == REC_TRACE_AD_HOC || !thread->open[node];
-
-	if (!account->asked)
-		account->start_ps = now_ps;
-	account->asked = true;
-	thread->open[node] = true;
-	thread->node = node;
-	thread->due_ps = now_ps + (opens ? 2 : 1) * t->params->rtt_ps;
-	account->questions++;
-	account->connections += opens;
-	account->received_bytes += opens ? HELLO_BYTES : 0;
-	account->sent_bytes += bytes;
-}
-
-void
-flow_tracing_account(struct emulation *emulation, uint32_t host, uint64_t now_ps)
-{
-	struct flow_tracing *t = emulation->tracing;
-	struct host_account *account = &t->accounts[host];
-	struct rec_trace_round rec = {
-		.start_ps = account->start_ps,
-		.sent_bytes = account->sent_bytes,
-		.received_bytes = account->received_bytes,
-		.round = t->round,
-		.flows = account->flows,
-		.traced = account->traced,
-		.questions = account->questions,
-		.connections = account->connections,
-		.complete = account->done == account->flows,
+	const struct flowtracer_params *params = ((const struct flow_tracing *)state)->params;
+	struct rec_tracer rec = {
+		.hdr.node = REC_NONE,
+		.rtt_ps = params->rtt_ps,
+		.period_ps = params->period_ps,
+		.connections = (uint16_t)params->connections,
+		.first_hop = (uint16_t)params->first_hop,
+		.processes = (uint16_t)params->processes,
+		.threads = (uint16_t)params->threads,
 	};
 
-	recbuf_put(emulation->records[host], &rec, REC_TRACE_ROUND, sizeof(rec), now_ps);
-	account->asked = false;
+	exporter_header(exporter, &rec, REC_TRACER, sizeof(rec));
 }
 
-/* ---- flows, by samples ---- */
-
-/* A thread asks a leaf about the next port of a host, if there is one. */
-static void
-ask_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
-{
-	const struct samples_feed *feed = &t->samples.feeds[t->next_feed];
-
-	thread->due_ps = TIME_NEVER;
-	if (t->next_feed == t->samples.nfeeds)
-		return;
-	thread->at = t->next_feed++;
-	flow_tracing_ask(t, thread, feed->host, feed->leaf, ASK_SAMPLES_BYTES, now_ps);
-}
-
-/* All leaves have told: of hosts of which no flow is known nothing more is asked. */
-static void
-end_feeds(struct emulation *emulation, uint64_t now_ps)
-{
-	struct flow_tracing *t = emulation->tracing;
-
-	for (uint32_t i = 0; i < t->pairs.norder; i++)
-		if (t->samples.told[t->pairs.order[i]].messages != 0)
-			t->accounts[t->flows->flows[t->pairs.order[i]].src_node].flows++;
-	for (uint32_t node = 0; node < t->nnodes; node++)
-		if (t->accounts[node].asked && t->accounts[node].flows == 0)
-			flow_tracing_account(emulation, node, now_ps);
-	flow_tracing_pairs(emulation, now_ps);
-}
-
-static void
-take_feed(struct emulation *emulation, struct trace_thread *thread, uint64_t now_ps)
-{
-	struct flow_tracing *t = emulation->tracing;
-	const struct samples_feed *feed = &t->samples.feeds[thread->at];
-
-	t->accounts[feed->host].received_bytes +=
-		sizeof(struct swm_hdr) +
-		flow_samples_take(&t->samples, feed, emulation->switches[feed->leaf], t->index, now_ps);
-	ask_feed(t, thread, now_ps);
-	if (--t->feeds_left == 0)
-		end_feeds(emulation, now_ps);
-}
-
-/* ---- time ---- */
-
-static void
-begin_round(struct emulation *emulation, uint64_t now_ps)
-{
-	struct flow_tracing *t = emulation->tracing;
-
-	t->left = t->pairs.npairs;
-	t->round_ps = TIME_NEVER;
-	memset(t->accounts, 0, t->nnodes * sizeof(*t->accounts));
-	if (!flow_tracing_samples(t)) {
-		for (uint32_t i = 0; i < t->pairs.norder; i++)
-			t->accounts[t->flows->flows[t->pairs.order[i]].src_node].flows++;
-		flow_tracing_pairs(emulation, now_ps);
-		return;
-	}
-	flow_samples_forget(&t->samples);
-	t->next_feed = 0;
-	t->feeds_left = t->samples.nfeeds;
-	for (uint32_t p = 0; p < t->nprocesses; p++)
-		for (uint32_t i = 0; i < t->nthreads; i++)
-			ask_feed(t, &t->processes[p].threads[i], now_ps);
-	if (t->feeds_left == 0)
-		end_feeds(emulation, now_ps);
-}
-
-uint64_t
-flow_tracing_next_ps(const struct flow_tracing *t)
-{
-	uint64_t next_ps = t != NULL && t->pairs.npairs != 0 ? t->round_ps : TIME_NEVER;
-
-	for (uint32_t p = 0; t != NULL && p < t->nprocesses; p++)
-		for (uint32_t i = 0; i < t->nthreads; i++)
-			if (t->processes[p].threads[i].due_ps < next_ps)
-				next_ps = t->processes[p].threads[i].due_ps;
-	return next_ps;
-}
-
-void
-flow_tracing_run(struct emulation *emulation, uint64_t now_ps)
-{
-	struct flow_tracing *t = emulation->tracing;
-
-	if (t == NULL || t->pairs.npairs == 0)
-		return;
-	if (t->round_ps <= now_ps)
-		begin_round(emulation, now_ps);
-	for (uint32_t p = 0; p < t->nprocesses; p++) {
-		struct trace_process *process = &t->processes[p];
-
-		for (uint32_t i = 0; i < t->nthreads; i++) {
-			if (process->threads[i].due_ps > now_ps)
-				continue;
-			if (t->feeds_left != 0)
-				take_feed(emulation, &process->threads[i], now_ps);
-			else
-				flow_tracing_reply(emulation, process, &process->threads[i], now_ps);
-		}
-	}
-}
-
-bool
-flow_tracing_busy(const struct flow_tracing *t)
-{
-	return t != NULL && t->pairs.npairs != 0 && t->round == 0;
-}
-
-void
-flow_tracing_end(struct emulation *emulation, uint64_t now_ps)
-{
-	struct flow_tracing *t = emulation->tracing;
-
-	for (uint32_t node = 0; t != NULL && node < t->nnodes; node++)
-		if (t->accounts[node].asked)
-			flow_tracing_account(emulation, node, now_ps);
-}
+const struct run_service service_flowtracer = {
+	.name = "flowtracer",
+	.create = create,
+	.next_ps = next_ps,
+	.change = change,
+	.busy = is_busy,
+	.stream_head = stream_head,
+	.finish = finish,
+	.destroy = destroy,
+};

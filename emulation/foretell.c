@@ -89,9 +89,10 @@ simulate(struct foretold *foretold, struct emulation *emulation, uint32_t run, s
 }
 
 static int
-run_once(struct foretold *foretold, const struct scenario *sc, uint32_t run, struct err *err)
+run_once(struct foretold *foretold, const struct scenario *sc, const struct run_service *const *services, uint32_t run,
+	 struct err *err)
 {
-	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN };
+	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = services };
 	struct scenario *operator= scenario_operator(sc, FORETELL_ITERATIONS, seed_of(sc, run), err);
 	struct emulation *emulation = NULL;
 	int ret = -EINVAL;
@@ -109,14 +110,14 @@ run_once(struct foretold *foretold, const struct scenario *sc, uint32_t run, str
 }
 
 struct foretold *
-foretell(const struct scenario *sc, struct err *err)
+foretell(const struct scenario *sc, const struct run_service *const *services, struct err *err)
 {
 	struct foretold *foretold = calloc(1, sizeof(*foretold));
 	uint64_t start_ns = clock_now_ns();
 	int ret = foretold != NULL ? 0 : err_set(err, -ENOMEM, "out of memory");
 
 	for (uint32_t run = 0; ret == 0 && run < sc->volumes.simulations; run++) {
-		ret = run_once(foretold, sc, run, err);
+		ret = run_once(foretold, sc, services, run, err);
 		foretold->runs++;
 	}
 	if (ret == 0 && foretold->iterations == 0)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "emulation/scenario/scenario.h"
+#include "emulation/service.h"
 
 /* Iterations of a job that each run has at most. */
 #define FORETELL_ITERATIONS 4
@@ -30,9 +31,10 @@ bool foretell_is_asked(const struct scenario *scenario);
 
 /*
  * Runs it, in this thread: so many runs as flowpulse.simulations says. EAL need not run.
+ * @param services  of each run, as in struct emulation_options
  * @return NULL with err and errno set: -EINTR somebody interrupted it, -ENODATA no switch could tell an iteration, or as
  *         emulation_create()
  */
-struct foretold *foretell(const struct scenario *scenario, struct err *err);
+struct foretold *foretell(const struct scenario *scenario, const struct run_service *const *services, struct err *err);
 /* Also of NULL. */
 void foretold_destroy(struct foretold *foretold);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/headers.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,73 +28,6 @@ send_run(const struct scenario *scenario, struct exporter *exporter)
 
 	memcpy(run.name, scenario->name, strnlen(scenario->name, REC_NAME_LEN));
 	exporter_header(exporter, &run, REC_RUN, sizeof(run));
-}
-
-static void
-send_monitor(const struct emulation *emulation, struct exporter *exporter)
-{
-	const struct scenario *scenario = emulation->scenario;
-	const struct foretold *foretold = emulation->foretold;
-	const struct volumes_params *params = &scenario->volumes;
-	struct judge_config judge = volumes_judge_config(params, 1);
-	struct rec_monitor rec = {
-		.hdr.node = REC_NONE,
-		.prediction = (uint32_t)params->prediction,
-		.detector = (uint32_t)params->detector,
-		.rate_ppb = (uint32_t)(params->false_alarms * 1e9 + 0.5),
-		.threshold_ppm = judge.threshold_ppm,
-		.tolerance_ppm = judge.tolerance_ppm,
-		.learn = judge.predict.learn,
-		.counts = params->export == VOLUMES_EXPORT_COUNTS,
-		.ports_alone = judge.ports_alone,
-		.runs = foretold != NULL ? foretold->runs : 0,
-		.iterations = foretold != NULL ? foretold->iterations : 0,
-		.virtual_ps = foretold != NULL ? foretold->virtual_ps : 0,
-		.in_order = balance_spreads(&scenario->balance) && (!scenario->roce.any_order || scenario->nexternal != 0),
-	};
-
-	if (params->enabled)
-		exporter_header(exporter, &rec, REC_MONITOR, sizeof(rec));
-}
-
-static void
-send_tracer(const struct scenario *scenario, struct exporter *exporter)
-{
-	const struct flowtracer_params *params = &scenario->flowtracer;
-	struct rec_tracer rec = {
-		.hdr.node = REC_NONE,
-		.rtt_ps = params->rtt_ps,
-		.period_ps = params->period_ps,
-		.connections = (uint16_t)params->connections,
-		.first_hop = (uint16_t)params->first_hop,
-		.processes = (uint16_t)params->processes,
-		.threads = (uint16_t)params->threads,
-	};
-
-	if (params->enabled)
-		exporter_header(exporter, &rec, REC_TRACER, sizeof(rec));
-}
-
-static void
-send_pingmesh(const struct scenario *scenario, struct exporter *exporter)
-{
-	const struct pingmesh_times *times = &scenario->pinglists.times;
-	struct rec_pingmesh rec = {
-		.hdr.node = REC_NONE,
-		.time_factor_ppm = pingmesh_factor_ppm(&scenario->pingmesh),
-		.software_times = scenario->nexternal != 0,
-		.algorithm = (uint16_t)scenario->pingmesh.algorithm,
-		.tor_mesh_ps = times->tor_mesh_ps,
-		.inter_tor_ps = times->inter_tor_ps,
-		.service_ps = times->service_ps,
-		.timeout_ps = times->timeout_ps,
-		.upload_ps = times->upload_ps,
-		.period_ps = times->period_ps,
-		.pinglist_ps = times->pinglist_ps,
-	};
-
-	if (scenario->pingmesh.enabled)
-		exporter_header(exporter, &rec, REC_PINGMESH, sizeof(rec));
 }
 
 static void
@@ -292,34 +224,6 @@ send_routes(const struct scenario *scenario, struct exporter *exporter)
 	free(sets.members);
 }
 
-/* What operators told of before the run; of other faults nothing. */
-static void
-send_known_faults(const struct scenario *scenario, struct exporter *exporter)
-{
-	for (uint32_t i = 0; i < scenario->faults.count; i++) {
-		const struct fault *fault = &scenario->faults.faults[i];
-		const struct fault_common *common = fault->params;
-		struct rec_known_fault rec = { .port = REC_NO_PORT };
-		char target[64];
-		uint32_t port;
-
-		if (!common->known || !common->enabled)
-			continue;
-		fault->ops->target(fault->params, scenario->topo, target);
-		port = topo_find_port(scenario->topo, target);
-		if (port != TOPO_NONE)
-			rec.port = scenario->topo->ports[port].index;
-		rec.hdr.node = port != TOPO_NONE ? scenario->topo->ports[port].node : topo_find(scenario->topo, target);
-		memcpy(rec.kind, fault->ops->kind, strnlen(fault->ops->kind, REC_NAME_LEN - 1));
-		rec.rate_ppb = fault->ops->rate != NULL ? (uint32_t)lround(fault->ops->rate(fault->params) * 1e9) : 0;
-		rec.extra_ps = fault->ops->extra_delay_ps != NULL ? fault->ops->extra_delay_ps(fault->params) : 0;
-		rec.start_ps = common->start_ps;
-		rec.duration_ps = common->duration_ps;
-		rec.period_ps = common->period_ps;
-		exporter_header(exporter, &rec, REC_KNOWN_FAULT, sizeof(rec));
-	}
-}
-
 void
 headers_send(const struct emulation *emulation, struct exporter *exporter)
 {
@@ -327,10 +231,7 @@ headers_send(const struct emulation *emulation, struct exporter *exporter)
 
 	send_run(scenario, exporter);
 	send_topology(scenario->topo, exporter);
-	send_known_faults(scenario, exporter);
-	send_monitor(emulation, exporter);
-	send_pingmesh(scenario, exporter);
-	send_tracer(scenario, exporter);
+	emulation_stream_head(emulation, exporter);
 	send_collectives(scenario->plan, exporter);
 	send_order(scenario->plan, exporter);
 	if (scenario->plan->judged)

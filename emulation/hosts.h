@@ -83,3 +83,6 @@ struct host_driver {
 	const struct host_driver_ops *ops;
 	void *ctx;
 };
+
+/* Of embedded hosts (emulation/embedded_hosts.c); its ctx is a struct emulation. */
+extern const struct host_driver_ops embedded_hosts;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emulation/emulation.h"
+#include "rxe-hosts/steps/engine.h"
 
 /* Every byte that came into being was consumed, dropped for a named reason, or is still somewhere. */
 static void

@@ -90,7 +90,7 @@ offer(struct lateness *l, const struct lateness_sample *sample)
 
 /* What was quiet until now is a sample of its own, so that a delay is of the time in which it ended. */
 static void
-report(struct lateness *l, struct lateness_source *s, uint64_t now_ns, uint64_t waited_ns, bool measured)
+add_sample(struct lateness *l, struct lateness_source *s, uint64_t now_ns, uint64_t waited_ns, bool measured)
 {
 	struct lateness_sample sample = { .source = (uint32_t)(s - l->sources), .measured = measured };
 
@@ -120,7 +120,7 @@ read_source(struct lateness *l, struct lateness_source *s)
 
 	now_ns = clock_now_ns();
 	if (measured) {
-		report(l, s, now_ns, waited_ns, true);
+		add_sample(l, s, now_ns, waited_ns, true);
 		return;
 	}
 	if (s->found)
@@ -128,7 +128,7 @@ read_source(struct lateness *l, struct lateness_source *s)
 	s->found = false;
 	find_source(l, s);
 	if (s->found || now_ns >= s->from_ns + LATENESS_QUIET_NS)
-		report(l, s, clock_now_ns(), 0, false);
+		add_sample(l, s, clock_now_ns(), 0, false);
 }
 
 static void *
@@ -219,9 +219,11 @@ take_windows(struct lateness *l, uint64_t now_ps)
 	pacer->latest_ps = 0;
 }
 
-void
-lateness_collect(struct lateness *l, uint64_t now_ps)
+/* Puts what was measured into the nodes' buffers. Never waits. */
+static void
+collect(void *state, uint64_t now_ps)
 {
+	struct lateness *l = state;
 	uint64_t since_ps = now_ps - min_u64(l->windows_from_ps, now_ps);
 	bool late = l->emulation->pacer.late_windows != l->late_windows;
 
@@ -275,35 +277,6 @@ add_sources(struct lateness *l)
 	}
 }
 
-struct lateness *
-lateness_create(struct emulation *emulation, struct err *err)
-{
-	size_t most = emulation->fabric->config.lcores + emulation->scenario->topo->nnodes;
-	struct lateness *l = calloc(1, sizeof(*l));
-	int error;
-
-	if (l != NULL) {
-		l->emulation = emulation;
-		l->sources = calloc(most, sizeof(*l->sources));
-		l->samples = calloc(LATENESS_SAMPLES, sizeof(*l->samples));
-	}
-	if (l == NULL || l->sources == NULL || l->samples == NULL) {
-		err_set(err, -ENOMEM, "out of memory to measure how late the machine is");
-		lateness_destroy(l);
-		return NULL;
-	}
-	l->available = run_delay_available();
-	add_sources(l);
-	error = pthread_create(&l->thread, NULL, watch, l);
-	if (error != 0) {
-		err_set(err, -error, "a thread that measures how late the machine is: %s", strerror(error));
-		lateness_destroy(l);
-		return NULL;
-	}
-	l->started = true;
-	return l;
-}
-
 static void
 end_thread(struct lateness *l)
 {
@@ -314,9 +287,12 @@ end_thread(struct lateness *l)
 	pthread_join(l->thread, NULL);
 }
 
-void
-lateness_finish(struct lateness *l, uint64_t end_ps)
+/* Ends the thread, and puts the rest. */
+static void
+finish(void *state, uint64_t end_ps)
 {
+	struct lateness *l = state;
+
 	end_thread(l);
 	for (uint32_t i = 0; i < l->nsources; i++) {
 		struct lateness_source *s = &l->sources[i];
@@ -345,21 +321,26 @@ source_json(const struct lateness *l, const struct lateness_source *s)
 	return json;
 }
 
-json_t *
-lateness_json(const struct lateness *l)
+/* What this process measured, in realtime.lateness. */
+static void
+report(const void *state, json_t *root)
 {
+	const struct lateness *l = state;
 	json_t *lcores = json_array(), *hosts = json_array();
 
 	for (uint32_t i = 0; i < l->nsources; i++)
 		json_array_append_new(l->sources[i].kind == REC_LATENESS_LCORE ? lcores : hosts,
 				      source_json(l, &l->sources[i]));
-	return json_pack("{s:I, s:o, s:o}", "behind_ns", (json_int_t)l->emulation->pacer.behind_ns, "lcores", lcores,
-			 "hosts", hosts);
+	json_object_set_new(json_object_get(root, "realtime"), "lateness",
+			    json_pack("{s:I, s:o, s:o}", "behind_ns", (json_int_t)l->emulation->pacer.behind_ns, "lcores",
+				      lcores, "hosts", hosts));
 }
 
-void
-lateness_destroy(struct lateness *l)
+static void
+destroy(void *state)
 {
+	struct lateness *l = state;
+
 	if (l == NULL)
 		return;
 	end_thread(l);
@@ -369,4 +350,40 @@ lateness_destroy(struct lateness *l)
 	free(l->sources);
 	free(l->samples);
 	free(l);
+}
+
+static const struct run_service service_lateness = {
+	.name = "lateness",
+	.collect = collect,
+	.finish = finish,
+	.report = report,
+	.destroy = destroy,
+};
+
+int
+lateness_attach(struct emulation *emulation, struct err *err)
+{
+	size_t most = emulation->fabric->config.lcores + emulation->scenario->topo->nnodes;
+	struct lateness *l = calloc(1, sizeof(*l));
+	int error;
+
+	if (l != NULL) {
+		l->emulation = emulation;
+		l->sources = calloc(most, sizeof(*l->sources));
+		l->samples = calloc(LATENESS_SAMPLES, sizeof(*l->samples));
+	}
+	if (l == NULL || l->sources == NULL || l->samples == NULL) {
+		destroy(l);
+		return err_set(err, -ENOMEM, "out of memory to measure how late the machine is");
+	}
+	l->available = run_delay_available();
+	add_sources(l);
+	error = pthread_create(&l->thread, NULL, watch, l);
+	if (error != 0) {
+		destroy(l);
+		return err_set(err, -error, "a thread that measures how late the machine is: %s", strerror(error));
+	}
+	l->started = true;
+	emulation_attach(emulation, &service_lateness, l);
+	return 0;
 }

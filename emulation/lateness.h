@@ -6,19 +6,11 @@
  */
 #pragma once
 
-#include <jansson.h>
-
 #include "common/err.h"
 #include "emulation/emulation.h"
 
-struct lateness;
-
-/* Starts to measure; just before the first window. @return NULL with err set */
-struct lateness *lateness_create(struct emulation *emulation, struct err *err);
-/* Between windows: puts what was measured into the nodes' buffers. Never waits. @param now_ps  time of the records */
-void lateness_collect(struct lateness *lateness, uint64_t now_ps);
-/* After the last window: ends the thread, and puts the rest. @param end_ps  of the run */
-void lateness_finish(struct lateness *lateness, uint64_t end_ps);
-/* For run.json: sums of what this program measured. */
-json_t *lateness_json(const struct lateness *lateness);
-void lateness_destroy(struct lateness *lateness);
+/*
+ * Attaches it, and starts to measure; just before the first window.
+ * @return 0 or negative errno with err set
+ */
+int lateness_attach(struct emulation *emulation, struct err *err);

@@ -13,11 +13,14 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/poll.h"
 #include "emulation/emulation.h"
-#include "emulation/hooks.h"
+#include "emulation/probing.h"
 #include "outside/report.h"
 #include "outside/session.h"
+#include "rxe-hosts/probe/agent.h"
+#include "rxe-hosts/steps/engine.h"
 
 struct outsiders {
+	struct emulation *emulation;                       /* since outsiders_begin() */
 	struct outside_session sessions[OUTSIDE_PROGRAMS]; /* [count] */
 	uint32_t count;
 	struct outside_driver driver;
@@ -25,6 +28,12 @@ struct outsiders {
 	uint32_t *events; /* [nnodes] that a switch was asked by */
 	bool real_time;
 };
+
+static struct outsiders *
+outsiders_of(const struct emulation *emulation)
+{
+	return emulation_service(emulation, &service_plugins);
+}
 
 /* ---- what they ask for ---- */
 
@@ -42,7 +51,7 @@ poll_port(void *ctx, const char *name, struct err *err)
 		return err_set(err, -ENOTSUP, "%s is a host's port: poll a flow of it, which asks its NIC first", name);
 	if (emulation->switch_config.telemetry_off)
 		return err_set(err, -ENOTSUP, "this run's switches keep no telemetry (detection.policy)");
-	events = &emulation->outsiders->events[node];
+	events = &outsiders_of(emulation)->events[node];
 	if (*events == AGENT_MAX_EVENTS)
 		return err_set(err, -ENOSPC, "%s was polled %d times", topo->nodes[node].name, AGENT_MAX_EVENTS);
 	switch_ask(emulation->switches[node], topo->ports[port].index, agent_event(node, ++*events));
@@ -121,6 +130,7 @@ probe(void *ctx, const char *from, const char *to, struct err *err)
 {
 	struct emulation *emulation = ctx;
 	const struct topo *topo = emulation->scenario->topo;
+	struct probe_agent *agent;
 	uint32_t src, dst;
 	int ret = find_host(topo, from, &src, err);
 
@@ -128,9 +138,10 @@ probe(void *ctx, const char *from, const char *to, struct err *err)
 		ret = find_host(topo, to, &dst, err);
 	if (ret != 0)
 		return ret;
-	if (emulation->agents[src] == NULL)
+	agent = probing_agent(emulation, src);
+	if (agent == NULL)
 		return err_set(err, -ENOTSUP, "%s has no agent of R-Pingmesh (pingmesh.enabled)", from);
-	ret = probe_agent_ask(emulation->agents[src], dst);
+	ret = probe_agent_ask(agent, dst);
 	step_engine_rearm(emulation->engines[src]);
 	if (ret == -EAGAIN)
 		return err_set(err, ret, "%s has too many probes to send already", from);
@@ -220,9 +231,10 @@ outsiders_begin(struct outsiders *o, struct emulation *emulation)
 {
 	const struct scenario *sc = emulation->scenario;
 
-	emulation->outsiders = o;
 	if (o == NULL)
 		return;
+	o->emulation = emulation;
+	emulation_attach(emulation, &service_plugins, o);
 	o->driver = (struct outside_driver){ emulation, poll_port, poll_flow, probe, check, interrupt_asked };
 	o->real_time = sc->timing.clock == CLOCK_REAL;
 	o->epoch_ps = o->next_ps = sc->telemetry.epoch_ps;
@@ -230,10 +242,11 @@ outsiders_begin(struct outsiders *o, struct emulation *emulation)
 		outside_session_begin(&o->sessions[i], &(struct outside_intro){ o->real_time, true, o->epoch_ps });
 }
 
-uint64_t
-outsiders_next_ps(const struct outsiders *o)
+static uint64_t
+next_ps(const void *state, uint64_t now_ps)
 {
-	return o != NULL ? o->next_ps : TIME_NEVER;
+	(void)now_ps;
+	return ((const struct outsiders *)state)->next_ps;
 }
 
 static struct output_stats
@@ -244,9 +257,9 @@ stream_of(const struct emulation *emulation, const struct outside_session *sessi
 
 /* All are told before any is waited for. */
 static void
-turn(struct emulation *emulation, uint64_t now_ps, bool last)
+turn(struct outsiders *o, uint64_t now_ps, bool last)
 {
-	struct outsiders *o = emulation->outsiders;
+	const struct emulation *emulation = o->emulation;
 
 	for (uint32_t i = 0; i < o->count; i++) {
 		struct outside_session *session = &o->sessions[i];
@@ -265,33 +278,41 @@ turn(struct emulation *emulation, uint64_t now_ps, bool last)
 	}
 }
 
-void
-outsiders_run(struct emulation *emulation, uint64_t now_ps)
+/* The turn that is due, if one is. */
+static void
+change(void *state, uint64_t now_ps)
 {
-	struct outsiders *o = emulation->outsiders;
+	struct outsiders *o = state;
+	struct emulation *emulation = o->emulation;
 
-	if (o == NULL || now_ps < o->next_ps)
+	if (now_ps < o->next_ps)
 		return;
 	emulation_take_reports(emulation);
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	/* Hosts with their own kernel may still tell of what happened since they were asked last. */
 	exporter_advance(emulation->exporter, emulation->scenario->nexternal != 0 ? emulation->collected_ps : now_ps);
 	exporter_flush(emulation->exporter);
-	turn(emulation, now_ps, false);
+	turn(o, now_ps, false);
 	o->next_ps = (now_ps / o->epoch_ps + 1) * o->epoch_ps;
 }
+
+const struct run_service service_plugins = {
+	.name = "plugins",
+	.next_ps = next_ps,
+	.change = change,
+};
 
 int
 outsiders_end(struct emulation *emulation, const char *dir, struct err *err)
 {
 	const struct outside_account *accounts[OUTSIDE_PROGRAMS];
-	struct outsiders *o = emulation->outsiders;
+	struct outsiders *o = outsiders_of(emulation);
 	char path[PATH_MAX];
 	int left_out = 0, ret;
 
 	if (o == NULL)
 		return 0;
-	turn(emulation, emulation->fabric->window.end_ps, true);
+	turn(o, emulation->fabric->window.end_ps, true);
 	for (uint32_t i = 0; i < o->count; i++) {
 		struct outside_session *session = &o->sessions[i];
 

@@ -10,10 +10,14 @@
 
 #include "common/err.h"
 #include "emulation/recorder/output.h"
+#include "emulation/service.h"
 #include "outside/bounds.h"
 
 struct emulation;
 struct outsiders;
+
+/* Attached by outsiders_begin(); its state is a struct outsiders. */
+extern const struct run_service service_plugins;
 
 /* Starts programs. @param paths  [count]. @return NULL with err set: one cannot be run, or there are too many */
 struct outsiders *outsiders_create(const struct emulation *emulation, const char *const *paths, uint32_t count,
@@ -24,16 +28,12 @@ void outsiders_destroy(struct outsiders *outsiders);
 /* @param targets  [OUTSIDE_PROGRAMS] filled: outputs of the run's stream. @return how many; of NULL: 0 */
 uint32_t outsiders_targets(const struct outsiders *outsiders, struct output_target *targets);
 
-/* The run begins: from now on emulation->outsiders has turns. */
+/* The run begins: from now on they have turns, as a service of the emulation. outsiders may be NULL. */
 void outsiders_begin(struct outsiders *outsiders, struct emulation *emulation);
-/* When the next turn is due; TIME_NEVER: none. Of NULL: the same. */
-uint64_t outsiders_next_ps(const struct outsiders *outsiders);
-/* Between windows: the turn that is due, if one is. */
-void outsiders_run(struct emulation *emulation, uint64_t now_ps);
 
 /*
  * The stream has ended: asks for last words, waits for them in either clock, ends the programs, tells the user what he should know,
- * and writes DIR/outside.json. Of NULL: nothing.
+ * and writes DIR/outside.json. Without any: nothing.
  * @return how many were left out, which the user was told; or negative errno with err set
  */
 int outsiders_end(struct emulation *emulation, const char *dir, struct err *err);

@@ -65,8 +65,3 @@ struct part {
 	bool whole;               /* this one hears what became of all of them */
 	struct host_driver hosts; /* of their hosts */
 };
-
-/* Whether another part runs a node. */
-bool part_is_foreign(const struct emulation *emulation, uint32_t node);
-/* Puts the part's hooks in. */
-void part_hooks(struct emulation *emulation, struct fabric_hooks *hooks);

@@ -2,39 +2,48 @@
 #include "emulation/probing.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "common/log.h"
+#include "common/wire/record.h"
+#include "emulation/emulation.h"
+#include "rxe-hosts/controller/controller.h"
 #include "rxe-hosts/controller/registry.h"
+#include "rxe-hosts/device/embedded/embedded.h"
+#include "rxe-hosts/probe/agent.h"
 
-int
-probing_create(struct emulation *emulation, struct err *err)
+struct probing {
+	struct emulation *emulation;
+	struct controller *controller;
+	struct probe_agent **agents; /* [nnodes] NULL for switches, and for hosts with their own kernel */
+};
+
+static struct probing *
+probing_of(const struct emulation *emulation)
 {
-	const struct scenario *sc = emulation->scenario;
-	const struct controller_config config = {
-		.topo = sc->topo,
-		.table = sc->routes,
-		.store = REGISTRY_IN_MEMORY,
-		.times = sc->pinglists.times,
-		.seed = sc->pinglists.seed,
-		.rxe = sc->pinglists.rxe,
-		.rails = sc->pinglists.rails,
-	};
-
-	if (!sc->pingmesh.enabled || emulation->phase != EMULATION_RUN)
-		return 0;
-	return controller_create(&config, &emulation->controller, err);
+	return emulation_service(emulation, &service_pingmesh);
 }
 
-void
-probing_destroy(struct emulation *emulation)
+struct controller *
+probing_controller(const struct emulation *emulation)
 {
-	controller_destroy(emulation->controller);
-	emulation->controller = NULL;
+	const struct probing *probing = probing_of(emulation);
+
+	return probing != NULL ? probing->controller : NULL;
 }
 
 struct probe_agent *
-probing_agent(struct emulation *emulation, uint32_t node)
+probing_agent(const struct emulation *emulation, uint32_t node)
 {
+	const struct probing *probing = probing_of(emulation);
+
+	return probing != NULL ? probing->agents[node] : NULL;
+}
+
+int
+probing_start_agent(struct emulation *emulation, uint32_t node, struct probe_agent **agent, struct err *err)
+{
+	struct probing *probing = probing_of(emulation);
 	const struct scenario *sc = emulation->scenario;
 	const struct probe_agent_config config = {
 		.device = embedded_device(emulation->hosts[node]),
@@ -49,69 +58,49 @@ probing_agent(struct emulation *emulation, uint32_t node)
 		.traces = sc->pingmesh.trace_rate != 0 && sc->pingmesh.tracing == PINGMESH_TRACEROUTE,
 	};
 
-	struct probe_agent *agent;
-
-	errno = 0;
-	if (emulation->controller == NULL)
-		return NULL;
-	agent = probe_agent_create(&config);
-	if (agent != NULL && probe_agent_start(agent) == 0)
-		return agent;
-	probe_agent_destroy(agent);
-	errno = ENOMEM;
-	return NULL;
+	*agent = NULL;
+	if (probing == NULL)
+		return 0;
+	*agent = probing->agents[node] = probe_agent_create(&config);
+	if (*agent == NULL || probe_agent_start(*agent) != 0)
+		return err_set(err, -ENOMEM, "no memory for the agent of %s", sc->topo->nodes[node].name);
+	return 0;
 }
 
 static void
-answer(struct emulation *emulation, uint32_t node, const struct probe_request *request)
+reply_to(struct probing *probing, uint32_t node, const struct probe_request *request)
 {
 	struct controller_reply reply =
-		controller_handle(emulation->controller, request->bytes, request->size, request->arrives_ps);
+		controller_handle(probing->controller, request->bytes, request->size, request->arrives_ps);
 
-	if (probe_agent_reply(emulation->agents[node], reply.bytes, reply.size) != 0)
+	if (probe_agent_reply(probing->agents[node], reply.bytes, reply.size) != 0)
 		log_warning("%s: no memory for what the controller of R-Pingmesh answers: it asks again later",
-			    emulation->scenario->topo->nodes[node].name);
-}
-
-/*
- * Agents of hosts with their own kernel ask over their management channels. Agents that ask in one window ask within less than the delay of management of each other: their
- * hosts' order will do.
- */
-void
-probing_exchange(struct emulation *emulation)
-{
-	const struct topo *topo = emulation->scenario->topo;
-	struct probe_request request;
-
-	for (uint32_t h = 0; emulation->controller != NULL && h < topo->nhosts; h++)
-		if (emulation->agents[topo->hosts[h]] != NULL &&
-		    probe_agent_asks(emulation->agents[topo->hosts[h]], &request))
-			answer(emulation, topo->hosts[h], &request);
+			    probing->emulation->scenario->topo->nodes[node].name);
 }
 
 void
 probing_load(void *run, uint32_t node, uint64_t load_ps)
 {
-	const struct emulation *emulation = run;
+	struct probe_agent *agent = probing_agent(run, node);
 
-	if (emulation->agents[node] != NULL)
-		probe_agent_load(emulation->agents[node], load_ps);
+	if (agent != NULL)
+		probe_agent_load(agent, load_ps);
 }
 
 uint64_t
 probing_overloaded(void *run, uint32_t node)
 {
-	const struct emulation *emulation = run;
+	const struct probe_agent *agent = probing_agent(run, node);
 
-	return emulation->agents[node] != NULL ? probe_agent_counts(emulation->agents[node]).overloaded : 0;
+	return agent != NULL ? probe_agent_counts(agent).overloaded : 0;
 }
 
-/* Who starts again wants to be woken: its host looks at once when. */
+/* An agent that starts again is due at once: its host is woken. */
 void
 probing_stop(void *run, uint32_t node, bool stop, uint64_t now_ps)
 {
 	const struct emulation *emulation = run;
-	struct probe_agent *agent = emulation->agents[node];
+	struct probe_agent *agent = probing_agent(emulation, node);
 	struct device *device;
 
 	if (agent == NULL)
@@ -130,7 +119,98 @@ probing_stop(void *run, uint32_t node, bool stop, uint64_t now_ps)
 uint64_t
 probing_deaths(void *run, uint32_t node)
 {
-	const struct emulation *emulation = run;
+	const struct probe_agent *agent = probing_agent(run, node);
 
-	return emulation->agents[node] != NULL ? probe_agent_counts(emulation->agents[node]).deaths : 0;
+	return agent != NULL ? probe_agent_counts(agent).deaths : 0;
 }
+
+/* ---- the service ---- */
+
+static int
+create(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err)
+{
+	const struct scenario *sc = emulation->scenario;
+	const struct controller_config config = {
+		.topo = sc->topo,
+		.table = sc->routes,
+		.store = REGISTRY_IN_MEMORY,
+		.times = sc->pinglists.times,
+		.seed = sc->pinglists.seed,
+		.rxe = sc->pinglists.rxe,
+		.rails = sc->pinglists.rails,
+	};
+	struct probing *probing;
+
+	(void)options;
+	if (!sc->pingmesh.enabled || emulation->phase != EMULATION_RUN)
+		return 0;
+	probing = *state = calloc(1, sizeof(*probing));
+	if (probing != NULL)
+		probing->agents = calloc(sc->topo->nnodes, sizeof(struct probe_agent *));
+	if (probing == NULL || probing->agents == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the agents of %u hosts", sc->topo->nhosts);
+	probing->emulation = emulation;
+	return controller_create(&config, &probing->controller, err);
+}
+
+static void
+destroy(void *state)
+{
+	struct probing *probing = state;
+
+	for (uint32_t i = 0; probing->agents != NULL && i < probing->emulation->scenario->topo->nnodes; i++)
+		probe_agent_destroy(probing->agents[i]);
+	controller_destroy(probing->controller);
+	free(probing->agents);
+	free(probing);
+}
+
+/*
+ * What agents asked gets its answer. Agents that ask in one window ask within less than the delay of the management network of
+ * each other, so that the order of their hosts will do. Agents of hosts with their own kernel ask over their management channels.
+ */
+static void
+collect(void *state, uint64_t now_ps)
+{
+	struct probing *probing = state;
+	const struct topo *topo = probing->emulation->scenario->topo;
+	struct probe_request request;
+
+	(void)now_ps;
+	for (uint32_t h = 0; h < topo->nhosts; h++) {
+		uint32_t node = topo->hosts[h];
+
+		if (probing->agents[node] != NULL && probe_agent_asks(probing->agents[node], &request))
+			reply_to(probing, node, &request);
+	}
+}
+
+static void
+stream_head(const void *state, struct exporter *exporter)
+{
+	const struct scenario *scenario = ((const struct probing *)state)->emulation->scenario;
+	const struct pingmesh_times *times = &scenario->pinglists.times;
+	struct rec_pingmesh rec = {
+		.hdr.node = REC_NONE,
+		.time_factor_ppm = pingmesh_factor_ppm(&scenario->pingmesh),
+		.software_times = scenario->nexternal != 0,
+		.algorithm = (uint16_t)scenario->pingmesh.algorithm,
+		.tor_mesh_ps = times->tor_mesh_ps,
+		.inter_tor_ps = times->inter_tor_ps,
+		.service_ps = times->service_ps,
+		.timeout_ps = times->timeout_ps,
+		.upload_ps = times->upload_ps,
+		.period_ps = times->period_ps,
+		.pinglist_ps = times->pinglist_ps,
+	};
+
+	exporter_header(exporter, &rec, REC_PINGMESH, sizeof(rec));
+}
+
+const struct run_service service_pingmesh = {
+	.name = "pingmesh",
+	.create = create,
+	.collect = collect,
+	.stream_head = stream_head,
+	.destroy = destroy,
+};

@@ -2,15 +2,24 @@
 /* R-Pingmesh in a run: an agent a host, one controller, and the network of management between them. */
 #pragma once
 
-#include "emulation/emulation.h"
+#include "emulation/service.h"
 
-/* The controller. @return 0; -ENOMEM or -EIO with err */
-int probing_create(struct emulation *emulation, struct err *err);
-void probing_destroy(struct emulation *emulation);
-/* A host's agent, started over its device. @return NULL with errno ENOMEM; with errno 0: R-Pingmesh is off */
-struct probe_agent *probing_agent(struct emulation *emulation, uint32_t node);
-/* Between windows: what agents asked gets its answer, in the order of time and hosts. */
-void probing_exchange(struct emulation *emulation);
+struct controller;
+struct probe_agent;
+
+extern const struct run_service service_pingmesh;
+
+/*
+ * Starts the agent of an embedded host over its device.
+ * @param agent  set to it; NULL: R-Pingmesh is off
+ * @return 0, or -ENOMEM with err set
+ */
+int probing_start_agent(struct emulation *emulation, uint32_t node, struct probe_agent **agent, struct err *err);
+/* NULL: R-Pingmesh is off, or the node is no embedded host. */
+struct probe_agent *probing_agent(const struct emulation *emulation, uint32_t node);
+/* NULL: R-Pingmesh is off. */
+struct controller *probing_controller(const struct emulation *emulation);
+
 /* struct fault_env.load_cpu, .cpu_overloaded */
 void probing_load(void *run, uint32_t node, uint64_t load_ps);
 uint64_t probing_overloaded(void *run, uint32_t node);

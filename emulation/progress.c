@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/progress.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/clock.h"
 #include "common/progress_line.h"
 #include "common/units.h"
+#include "emulation/emulation.h"
 
 #define PROGRESS_PERIOD_NS 200000000ULL
+
+struct progress {
+	const struct emulation *emulation;
+	uint64_t start_ns, shown_ns;
+};
 
 /* Bytes that hosts have accepted, and bytes that the plan will send. */
 static double
@@ -34,17 +42,20 @@ share_done(const struct emulation *emulation)
 	return total > 0 ? done / total : 0;
 }
 
-void
-progress_show(struct emulation *emulation, uint64_t now_ps)
+/* Virtual time, hops a second and what is left. */
+static void
+collect(void *state, uint64_t now_ps)
 {
-	uint64_t wall_ns = clock_now_ns(), elapsed_ns = wall_ns - emulation->start_wall_ns;
+	struct progress *progress = state;
+	const struct emulation *emulation = progress->emulation;
+	uint64_t wall_ns = clock_now_ns(), elapsed_ns = wall_ns - progress->start_ns;
 	struct fabric_totals totals;
 	char eta[64] = "";
 	double share;
 
-	if (!emulation->progress || wall_ns - emulation->shown_ns < PROGRESS_PERIOD_NS)
+	if (wall_ns - progress->shown_ns < PROGRESS_PERIOD_NS)
 		return;
-	emulation->shown_ns = wall_ns;
+	progress->shown_ns = wall_ns;
 	fabric_sum(emulation->fabric, &totals);
 	share = share_done(emulation);
 	if (share > 0.01 && share < 1)
@@ -59,9 +70,29 @@ progress_show(struct emulation *emulation, uint64_t now_ps)
 			      (double)totals.hops * 1e3 / (double)(elapsed_ns + 1), eta);
 }
 
-void
-progress_clear(const struct emulation *emulation)
+static void
+finish(void *state, uint64_t end_ps)
 {
-	if (emulation->progress)
-		progress_line("%s", "");
+	(void)state;
+	(void)end_ps;
+	progress_line("%s", "");
+}
+
+static const struct run_service service_progress = {
+	.name = "progress",
+	.collect = collect,
+	.finish = finish,
+	.destroy = free,
+};
+
+int
+progress_attach(struct emulation *emulation, struct err *err)
+{
+	struct progress *progress = malloc(sizeof(*progress));
+
+	if (progress == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	*progress = (struct progress){ .emulation = emulation, .start_ns = clock_now_ns() };
+	emulation_attach(emulation, &service_progress, progress);
+	return 0;
 }

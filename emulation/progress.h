@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One line on stderr while a run goes on, when that is a terminal. */
+/* One line on stderr, a few times a second, while a run goes on, when that is a terminal. */
 #pragma once
 
-#include "emulation/emulation.h"
+#include "emulation/service.h"
 
-/* Shows virtual time, hops a second and what is left, a few times a second. */
-void progress_show(struct emulation *emulation, uint64_t now_ps);
-void progress_clear(const struct emulation *emulation);
+/* Attaches it; just before the first window. @return 0, or -ENOMEM with err set */
+int progress_attach(struct emulation *emulation, struct err *err);

@@ -6,51 +6,90 @@
 #include <stdlib.h>
 
 #include "common/log.h"
+#include "emulation/emulation.h"
+#include "topo/convergence.h"
 
-int
-rerouting_init(struct emulation *emulation, struct err *err)
+struct rerouting {
+	struct emulation *emulation;
+	struct convergence *convergence; /* NULL: no fault takes a link down */
+	uint64_t reroutes;               /* times that it changed the routes */
+};
+
+/* Before switches are made, which get its routes. */
+static int
+create(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
+	struct rerouting *rerouting;
 
-	if (emulation->phase != EMULATION_RUN || !faults_cut_cables(&sc->faults))
+	(void)options;
+	if (emulation->phase != EMULATION_RUN)
 		return 0;
-	emulation->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps, sc->withdrawn);
-	if (emulation->convergence == NULL)
+	rerouting = *state = calloc(1, sizeof(*rerouting));
+	if (rerouting == NULL)
 		return err_set(err, -ENOMEM, "out of memory for routes");
-	emulation->switch_config.routes = convergence_routes(emulation->convergence);
+	rerouting->emulation = emulation;
+	if (!faults_cut_cables(&sc->faults))
+		return 0;
+	rerouting->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps, sc->withdrawn);
+	if (rerouting->convergence == NULL)
+		return err_set(err, -ENOMEM, "out of memory for routes");
+	emulation->switch_config.routes = convergence_routes(rerouting->convergence);
 	return 0;
 }
 
-void
-rerouting_fini(struct emulation *emulation)
+static uint64_t
+next_ps(const void *state, uint64_t now_ps)
 {
-	convergence_destroy(emulation->convergence);
+	const struct rerouting *rerouting = state;
+
+	return rerouting->convergence != NULL ? convergence_next_ps(rerouting->convergence, now_ps) : TIME_NEVER;
 }
 
-uint64_t
-rerouting_next_ps(const struct emulation *emulation, uint64_t now_ps)
+/* After the faults of now_ps. */
+static void
+change(void *state, uint64_t now_ps)
 {
-	return emulation->convergence != NULL ? convergence_next_ps(emulation->convergence, now_ps) : TIME_NEVER;
-}
-
-void
-rerouting_apply(struct emulation *emulation, uint64_t now_ps)
-{
-	const struct topo *topo = emulation->scenario->topo;
+	struct rerouting *rerouting = state;
+	const struct fabric *fabric = rerouting->emulation->fabric;
+	const struct topo *topo = rerouting->emulation->scenario->topo;
 	int ret;
 
-	if (emulation->convergence == NULL)
+	if (rerouting->convergence == NULL)
 		return;
 	for (uint32_t i = 0; i < topo->nlinks; i++)
-		convergence_link_changed(emulation->convergence, i, emulation->fabric->links[topo->links[i].port[0]].down,
-					 now_ps);
-	ret = convergence_apply(emulation->convergence, now_ps);
+		convergence_link_changed(rerouting->convergence, i, fabric->links[topo->links[i].port[0]].down, now_ps);
+	ret = convergence_apply(rerouting->convergence, now_ps);
 	if (ret < 0)
 		log_fatal("out of memory for the routes of %u nodes", topo->nnodes);
 	if (ret == 0)
 		return;
-	emulation->reroutes++;
+	rerouting->reroutes++;
 	for (uint32_t i = 0; i < topo->nnodes; i++)
-		if (emulation->fabric->nodes[i]->ops->routes_changed != NULL)
-			emulation->fabric->nodes[i]->ops->routes_changed(emulation->fabric->nodes[i]);
+		if (fabric->nodes[i]->ops->routes_changed != NULL)
+			fabric->nodes[i]->ops->routes_changed(fabric->nodes[i]);
 }
+
+static void
+report(const void *state, json_t *root)
+{
+	json_object_set_new(root, "reroutes", json_integer((json_int_t)((const struct rerouting *)state)->reroutes));
+}
+
+static void
+destroy(void *state)
+{
+	struct rerouting *rerouting = state;
+
+	convergence_destroy(rerouting->convergence);
+	free(rerouting);
+}
+
+const struct run_service service_rerouting = {
+	.name = "rerouting",
+	.create = create,
+	.next_ps = next_ps,
+	.change = change,
+	.report = report,
+	.destroy = destroy,
+};

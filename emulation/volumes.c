@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/wire/record.h"
+#include "emulation/emulation.h"
 #include "emulation/volumes_file.h"
 
 /* Bytes of a message on the wire, as a sending NIC makes its packets: RETH in the first, an immediate in the last. */
@@ -189,30 +191,112 @@ note_losses(struct volumes_owned *volumes, const struct scenario *sc)
 	return 0;
 }
 
-int
-volumes_setup(struct volumes_owned *volumes, const struct scenario *sc, const struct foretold *foretold, struct err *err)
+const struct volumes_owned *
+volumes_of(const struct emulation *emulation)
 {
-	int ret = tiers_init(&volumes->tiers, sc->topo);
+	return emulation_service(emulation, &service_flowpulse);
+}
 
+/* ---- the service ---- */
+
+/* @return 0; -ENOMEM, -EINVAL (a file that cannot be read, or has what cannot be) with err set */
+static int
+create(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err)
+{
+	const struct scenario *sc = emulation->scenario;
+	struct volumes_owned *volumes;
+	int ret;
+
+	if (!sc->volumes.enabled || emulation->phase != EMULATION_RUN)
+		return 0;
+	volumes = *state = calloc(1, sizeof(*volumes));
+	if (volumes == NULL)
+		return err_set(err, -ENOMEM, "out of memory for FlowPulse's monitors");
+	volumes->emulation = emulation;
+	volumes->foretold = options->foretold;
 	volumes->setup.params = &sc->volumes;
 	volumes->setup.tiers = &volumes->tiers;
+	emulation->switch_config.volumes = &volumes->setup;
+	ret = tiers_init(&volumes->tiers, sc->topo);
 	if (ret == 0)
 		ret = note_losses(volumes, sc);
 	if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_ANALYTICAL)
 		ret = declare(volumes, sc);
-	else if (ret == 0 && foretell_is_asked(sc) && foretold != NULL)
-		ret = take_foretold(volumes, foretold);
+	else if (ret == 0 && foretell_is_asked(sc) && options->foretold != NULL)
+		ret = take_foretold(volumes, options->foretold);
 	else if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_SIMULATED && !foretell_is_asked(sc))
 		ret = read_told(volumes, sc, err);
 	return ret == -ENOMEM ? err_set(err, ret, "out of memory for the monitors of %u nodes", sc->topo->nnodes) : ret;
 }
 
-void
-volumes_unset(struct volumes_owned *volumes)
+static void
+stream_head(const void *state, struct exporter *exporter)
 {
+	const struct volumes_owned *volumes = state;
+	const struct scenario *scenario = volumes->emulation->scenario;
+	const struct foretold *foretold = volumes->foretold;
+	const struct volumes_params *params = &scenario->volumes;
+	struct judge_config judge = volumes_judge_config(params, 1);
+	struct rec_monitor rec = {
+		.hdr.node = REC_NONE,
+		.prediction = (uint32_t)params->prediction,
+		.detector = (uint32_t)params->detector,
+		.rate_ppb = (uint32_t)(params->false_alarms * 1e9 + 0.5),
+		.threshold_ppm = judge.threshold_ppm,
+		.tolerance_ppm = judge.tolerance_ppm,
+		.learn = judge.predict.learn,
+		.counts = params->export == VOLUMES_EXPORT_COUNTS,
+		.ports_alone = judge.ports_alone,
+		.runs = foretold != NULL ? foretold->runs : 0,
+		.iterations = foretold != NULL ? foretold->iterations : 0,
+		.virtual_ps = foretold != NULL ? foretold->virtual_ps : 0,
+		.in_order = balance_spreads(&scenario->balance) && (!scenario->roce.any_order || scenario->nexternal != 0),
+	};
+
+	exporter_header(exporter, &rec, REC_MONITOR, sizeof(rec));
+}
+
+static void
+finish(void *state, uint64_t end_ps)
+{
+	const struct emulation *emulation = ((const struct volumes_owned *)state)->emulation;
+
+	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
+		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL &&
+		    !part_is_foreign(emulation, i))
+			switch_volumes_end(emulation->switches[i], end_ps);
+}
+
+static void
+report(const void *state, json_t *root)
+{
+	const struct foretold *foretold = ((const struct volumes_owned *)state)->foretold;
+
+	if (foretold != NULL)
+		json_object_set_new(root, "prediction",
+				    json_pack("{s:I, s:I, s:I, s:f}", "runs", (json_int_t)foretold->runs, "iterations",
+					      (json_int_t)foretold->iterations, "virtual_ns",
+					      (json_int_t)(foretold->virtual_ps / 1000), "wall_s",
+					      (double)foretold->wall_ns / 1e9));
+}
+
+static void
+destroy(void *state)
+{
+	struct volumes_owned *volumes = state;
+
 	tiers_fini(&volumes->tiers);
 	free(volumes->demand);
 	free(volumes->told);
 	free(volumes->kept);
-	memset(volumes, 0, sizeof(*volumes));
+	free(volumes);
 }
+
+const struct run_service service_flowpulse = {
+	.name = "flowpulse",
+	.create = create,
+	.stream_head = stream_head,
+	.finish = finish,
+	.report = report,
+	.destroy = destroy,
+};

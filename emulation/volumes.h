@@ -5,6 +5,7 @@
 #include "dpswitch/pipeline/volumes_cfg.h"
 #include "emulation/foretell.h"
 #include "emulation/scenario/scenario.h"
+#include "emulation/service.h"
 
 struct volumes_owned {
 	struct volumes_setup setup; /* of those below */
@@ -12,13 +13,13 @@ struct volumes_owned {
 	struct volumes_demand *demand;
 	struct volumes_told *told;
 	double *kept;
+	const struct emulation *emulation;
+	const struct foretold
+		*foretold; /* what runs made before saw; NULL: none were made, and monitors learn it of nobody */
 };
 
-/*
- * @param foretold  what runs made before saw, where that is asked for; NULL: they were not made, and monitors learn it of nobody
- * @return 0; -ENOMEM, -EINVAL (a file that cannot be read, or says what cannot be) with err set
- */
-int volumes_setup(struct volumes_owned *volumes, const struct scenario *scenario, const struct foretold *foretold,
-		  struct err *err);
-/* Also of one that is zero. */
-void volumes_unset(struct volumes_owned *volumes);
+/* Its state is a struct volumes_owned. */
+extern const struct run_service service_flowpulse;
+
+/* NULL: the scenario has no FlowPulse. */
+const struct volumes_owned *volumes_of(const struct emulation *emulation);

@@ -9,7 +9,10 @@
 #include "common/progress_line.h"
 #include "emulation/embedded_hosts.h"
 #include "emulation/external/attach_state.h"
+#include "emulation/probing.h"
 #include "emulation/scenario/frame_pools.h"
+#include "rxe-hosts/controller/controller.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
 /* The first phase ends when no frame has moved for so long. */
@@ -51,7 +54,7 @@ static struct manage_reply
 pingmesh(void *ctx, const void *request, size_t size, uint64_t now_ps)
 {
 	const struct attach *attach = ctx;
-	struct controller *controller = attach->emulation != NULL ? attach->emulation->controller : NULL;
+	struct controller *controller = attach->emulation != NULL ? probing_controller(attach->emulation) : NULL;
 	struct controller_reply reply;
 
 	if (controller == NULL)

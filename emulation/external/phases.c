@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
 #include "emulation/external/attach_state.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
 /* What hosts may take to report after the run. */

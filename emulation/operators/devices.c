@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/minmax.h"
+#include "emulation/injection.h"
 #include "emulation/rerouting.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 
 #define PROTOCOL_UDP 17
 #define MAX_CHANGES 1000000u /* of faults that begin and end again */
@@ -143,21 +146,24 @@ devices_fini(struct devices *devices)
 	*devices = (struct devices){ 0 };
 }
 
+const struct run_service *const devices_services[] = { &service_injection, &service_rerouting, NULL };
+
 int
 devices_set_time(struct emulation *emulation, uint64_t at_ps, struct err *err)
 {
 	uint64_t now_ps = 0;
 
 	for (uint32_t i = 0; at_ps != TIME_NEVER && i < MAX_CHANGES; i++) {
-		uint64_t fault_ps = faults_next_ps(emulation->faults, now_ps),
-			 route_ps = rerouting_next_ps(emulation, now_ps);
+		uint64_t next_ps = TIME_NEVER;
 
-		now_ps = fault_ps < route_ps ? fault_ps : route_ps;
-		if (now_ps > at_ps)
+		for (uint32_t s = 0; devices_services[s] != NULL; s++)
+			next_ps = min_u64(next_ps, devices_services[s]->next_ps(
+							   emulation_service(emulation, devices_services[s]), now_ps));
+		if (next_ps > at_ps)
 			return 0;
-		faults_apply(emulation->faults, &emulation->fault_env, now_ps);
-		rerouting_apply(emulation, now_ps);
-		now_ps++;
+		for (uint32_t s = 0; devices_services[s] != NULL; s++)
+			devices_services[s]->change(emulation_service(emulation, devices_services[s]), next_ps);
+		now_ps = next_ps + 1;
 	}
 	return at_ps == TIME_NEVER
 		       ? 0

@@ -20,9 +20,12 @@ struct devices {
 int devices_init(struct devices *devices, const struct emulation *emulation, struct err *err);
 void devices_fini(struct devices *devices); /* also of one that is zero */
 
+/* What changes a fabric that stands still: the services of its emulation. */
+extern const struct run_service *const devices_services[];
+
 /*
  * Brings the control plane of an emulation that has not run to a time: the faults of the scenario until then, in their order,
- * and what switches make of them. No packet moves.
+ * and what switches make of them. No packet moves. The emulation has devices_services.
  * @param at_ps  TIME_NEVER: no fault at all, as before the run
  * @return 0, or -E2BIG with err: faults that begin and end again do so too often until then
  */

@@ -26,16 +26,22 @@ struct live {
 };
 
 static void
-serve(void *ctx)
+answer(void *state, uint64_t now_ps)
 {
-	struct live *live = ctx;
+	struct live *live = state;
 	uint64_t since_ns = clock_now_ns() - live->served_ns;
 
-	if (since_ns < TURN_GAP_NS)
+	(void)now_ps; /* the machine's clock alone counts */
+	if (live->sockets == NULL || since_ns < TURN_GAP_NS)
 		return;
 	switch_sockets_turn(live->sockets, since_ns / TURN_SHARE);
 	live->served_ns = clock_now_ns();
 }
+
+static const struct run_service service_live = {
+	.name = "management",
+	.answer = answer,
+};
 
 /* @return 0 or negative errno with err */
 static int
@@ -81,14 +87,12 @@ live_begin(struct live *live, struct emulation *emulation)
 	if (live == NULL)
 		return;
 	live->served_ns = clock_now_ns();
-	emulation->serve_ctx = live;
-	emulation->serve = serve;
+	emulation_attach(emulation, &service_live, live);
 }
 
 void
-live_end(struct live *live, struct emulation *emulation)
+live_end(struct live *live)
 {
-	emulation->serve = NULL;
 	if (live == NULL)
 		return;
 	switch_sockets_destroy(live->sockets);

@@ -13,5 +13,5 @@ struct live;
 struct live *live_create(struct emulation *emulation, const char *dir, struct err *err);
 /* Before and after the fabric runs; live may be NULL. */
 void live_begin(struct live *live, struct emulation *emulation);
-void live_end(struct live *live, struct emulation *emulation);
+void live_end(struct live *live);
 void live_destroy(struct live *live); /* also of NULL */

@@ -28,7 +28,7 @@ struct standing {
 static int
 open_all(struct standing *standing, const struct standing_config *config, struct err *err)
 {
-	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN };
+	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = devices_services };
 	struct switch_sockets_config sockets = { .dir = config->dir,
 						 .rtt_ns = config->rtt_ns,
 						 .greeting_rtts = config->greeting_rtts };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/units.h"
+#include "rxe-hosts/steps/engine.h"
 
 uint64_t
 flow_row_fct_ps(const struct emulation *emulation, const struct flow_row *row)

@@ -8,6 +8,8 @@
 #include "common/slowdown.h"
 #include "emulation/emulation.h"
 
+struct flow_row;
+
 struct flow_summary {
 	size_t flows, open, waiting; /* that came; not complete; that never began */
 	uint64_t retransmits, bytes; /* packets; of complete ones */

@@ -7,6 +7,7 @@
 #include "common/units.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/traffic/generator.h"
 
 #define NS ((uint64_t)PS_PER_NS)

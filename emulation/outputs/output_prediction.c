@@ -5,6 +5,7 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
+#include "emulation/volumes.h"
 
 /* What the monitors go by: sorted by port and sender. */
 static uint64_t
@@ -28,7 +29,8 @@ int
 output_prediction(const struct emulation *emulation, const char *dir, struct err *err)
 {
 	const struct topo *topo = emulation->scenario->topo;
-	const struct foretold *foretold = emulation->foretold;
+	const struct volumes_owned *volumes = volumes_of(emulation);
+	const struct foretold *foretold = volumes != NULL ? volumes->foretold : NULL;
 	struct outfile out;
 	int ret = foretold != NULL ? outfile_open(&out, dir, RUN_PREDICTION, err) : 0;
 
@@ -40,7 +42,7 @@ output_prediction(const struct emulation *emulation, const char *dir, struct err
 		char port[64];
 
 		fprintf(out.file, "%s,%s,%u,%" PRIu64 ",%" PRIu64 "\n", topo_port_name(topo, told->port, port),
-			topo->nodes[told->sender].name, foretold->rows[i].run, predicted(&emulation->volumes.setup, told),
+			topo->nodes[told->sender].name, foretold->rows[i].run, predicted(&volumes->setup, told),
 			told->bytes);
 	}
 	return outfile_close(&out, 0, err);

@@ -10,13 +10,11 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/units.h"
-#include "emulation/capturing.h"
 #include "emulation/embedded_hosts.h"
-#include "emulation/idle_faults.h"
-#include "emulation/lateness.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
+#include "rxe-hosts/steps/engine.h"
 
 static const char *
 end_reason(enum rec_end_reason reason)
@@ -76,7 +74,7 @@ drops_json(const struct emulation *emulation)
 static json_t *
 export_json(const struct emulation *emulation)
 {
-	const struct exporter_stats *stats = &emulation->export;
+	const struct exporter_stats *stats = &emulation->result.export;
 	json_t *json =
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "offered_bytes", (json_int_t)stats->offered_bytes,
 			  "sent_bytes", (json_int_t)(stats->frame_bytes + stats->gap_bytes), "offered_records",
@@ -99,36 +97,6 @@ export_json(const struct emulation *emulation)
 	return json;
 }
 
-static json_t *
-capture_json(const struct emulation *emulation)
-{
-	const struct topo *topo = emulation->scenario->topo;
-	json_t *ports = json_array(), *capture;
-	struct capture_totals totals;
-	const struct capture_count *counts;
-	uint32_t nports;
-
-	capture_sum(emulation->capture, &totals);
-	counts = capture_counts(emulation->capture, &nports);
-	for (uint32_t i = 0; i < nports; i++) {
-		char name[64];
-
-		json_array_append_new(
-			ports,
-			json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "port", topo_port_name(topo, counts[i].port, name),
-				  "in", (json_int_t)counts[i].frames[0], "out", (json_int_t)counts[i].frames[1], "pfc_in",
-				  (json_int_t)counts[i].pfc_frames[0], "pfc_out", (json_int_t)counts[i].pfc_frames[1],
-				  "beyond_limit", (json_int_t)counts[i].missing));
-	}
-	capture = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "file", RUN_CAPTURE, "bytes", (json_int_t)totals.bytes,
-			    "frames", (json_int_t)(totals.frames - totals.missing - totals.lagged), "beyond_limit",
-			    (json_int_t)totals.missing, "not_kept_up", (json_int_t)totals.lagged, "errno",
-			    (json_int_t)emulation->capture_errno, "ports", ports);
-	if (totals.missing != 0)
-		json_object_set_new(capture, "limit_ns", json_integer((json_int_t)(totals.limit_ps / 1000)));
-	return capture;
-}
-
 /* What the embedded hosts' transports sent and got again. */
 static json_t *
 transport_json(const struct emulation *emulation)
@@ -147,7 +115,7 @@ transport_json(const struct emulation *emulation)
 static json_t *
 overhead_json(const struct emulation *emulation)
 {
-	const struct rec_end *end = &emulation->end;
+	const struct rec_end *end = &emulation->result.end;
 
 	static const char *const policies[] = { REC_POLICIES(ENUM_NAME) };
 
@@ -242,9 +210,9 @@ hosts_json(const struct emulation *emulation)
 {
 	json_t *list = NULL;
 
-	for (uint32_t i = 0; i < emulation->ndrivers && list == NULL; i++)
-		if (emulation->drivers[i].ops->json != NULL)
-			list = emulation->drivers[i].ops->json(emulation->drivers[i].ctx);
+	for (uint32_t i = 0; i < emulation->drivers.count && list == NULL; i++)
+		if (emulation->drivers.rows[i].ops->json != NULL)
+			list = emulation->drivers.rows[i].ops->json(emulation->drivers.rows[i].ctx);
 	return list;
 }
 
@@ -279,7 +247,7 @@ static json_t *
 run_json(const struct emulation *emulation)
 {
 	const struct fabric *fabric = emulation->fabric;
-	double cpu_s = (double)emulation->cpu_ns / 1e9;
+	double cpu_s = (double)emulation->result.cpu_ns / 1e9;
 	struct fabric_totals totals;
 	char digest[24];
 	json_t *root, *own;
@@ -288,7 +256,7 @@ run_json(const struct emulation *emulation)
 	snprintf(digest, sizeof(digest), "%016" PRIx64, fabric_digest(fabric));
 	root = json_pack("{s:i, s:s, s:I, s:f, s:f, s:f, s:I, s:i, s:I, s:f, s:I, s:s, s:I, s:s}", "schema_version", 1,
 			 "name", emulation->scenario->name, "packet_hops", (json_int_t)totals.hops, "wall_s",
-			 (double)emulation->wall_ns / 1e9, "cpu_s", cpu_s, "hops_per_cpu_s",
+			 (double)emulation->result.wall_ns / 1e9, "cpu_s", cpu_s, "hops_per_cpu_s",
 			 cpu_s > 0 ? (double)totals.hops / cpu_s : 0, "rss_bytes", (json_int_t)clock_peak_rss_bytes(),
 			 "lcores", (int)fabric->config.lcores, "windows", (json_int_t)totals.windows, "fast_path_share",
 			 totals.switch_windows != 0 ? (double)totals.fast_windows / (double)totals.switch_windows : 1.0,
@@ -297,8 +265,8 @@ run_json(const struct emulation *emulation)
 			 digest);
 	if (output_limit(fabric->end_reason) != NULL)
 		json_object_set_new(root, "end_limit", json_string(output_limit(fabric->end_reason)));
-	if (emulation->error_text != NULL)
-		json_object_set_new(root, "error", json_string(emulation->error_text));
+	if (emulation->result.error_text != NULL)
+		json_object_set_new(root, "error", json_string(emulation->result.error_text));
 	json_object_set_new(root, "overrides", overrides_json(emulation->scenario));
 	json_object_set_new(root, "jobs", jobs_json(emulation));
 	json_object_set_new(root, "made", made_json(emulation));
@@ -306,17 +274,7 @@ run_json(const struct emulation *emulation)
 	json_object_update(root, own);
 	json_decref(own);
 	output_part_add(emulation, "run", root);
-	json_object_set_new(root, "idle_faults", idle_faults_json(emulation));
-	json_object_set_new(root, "reroutes", json_integer((json_int_t)emulation->reroutes));
 	json_object_set_new(root, "export", export_json(emulation));
-	if (emulation->foretold != NULL)
-		json_object_set_new(root, "prediction",
-				    json_pack("{s:I, s:I, s:I, s:f}", "runs", (json_int_t)emulation->foretold->runs,
-					      "iterations", (json_int_t)emulation->foretold->iterations, "virtual_ns",
-					      (json_int_t)(emulation->foretold->virtual_ps / 1000), "wall_s",
-					      (double)emulation->foretold->wall_ns / 1e9));
-	if (emulation->capture != NULL)
-		json_object_set_new(root, "capture", capture_json(emulation));
 	json_object_set_new(root, "overhead", overhead_json(emulation));
 	return root;
 }
@@ -355,8 +313,8 @@ realtime_json(const struct emulation *emulation)
 	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:f, s:o}", "zero_clock_ns", (json_int_t)pacer->zero_ns, "windows",
 			 (json_int_t)pacer->windows, "late_windows", (json_int_t)pacer->late_windows, "worst_late_us",
 			 (double)pacer->worst_late_ps / (double)PS_PER_US, "idle_share",
-			 (double)pacer->slept_ns / (double)(emulation->wall_ns + 1), "scale_rates_by", pacer_scale(pacer),
-			 "lateness", emulation->lateness != NULL ? lateness_json(emulation->lateness) : json_null());
+			 (double)pacer->slept_ns / (double)(emulation->result.wall_ns + 1), "scale_rates_by",
+			 pacer_scale(pacer), "lateness", json_null());
 }
 
 int
@@ -382,6 +340,7 @@ output_run(const struct emulation *emulation, const char *dir, struct err *err)
 
 	if (emulation->scenario->timing.clock == CLOCK_REAL)
 		json_object_set_new(root, "realtime", realtime_json(emulation));
+	emulation_report(emulation, root);
 	if (flow_summary(emulation, &flows) == 0 && flows.flows != 0)
 		json_object_set_new(root, "flows", flow_summary_json(&flows));
 	if (emulation->part != NULL)

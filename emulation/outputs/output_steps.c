@@ -6,6 +6,7 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "emulation/outputs/outputs.h"
+#include "rxe-hosts/steps/engine.h"
 
 #define NS ((uint64_t)PS_PER_NS)
 

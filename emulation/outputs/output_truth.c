@@ -8,7 +8,7 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "dpswitch/truth/port_truth.h"
-#include "emulation/idle_faults.h"
+#include "emulation/injection.h"
 #include "emulation/outputs/outputs.h"
 
 /* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */

@@ -2,6 +2,7 @@
 #include "emulation/outputs/results.h"
 
 #include "collectives/bandwidth.h"
+#include "rxe-hosts/steps/engine.h"
 
 static struct coll_result
 result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, struct rec_collective *names,

@@ -7,6 +7,7 @@
 
 #include "common/grow.h"
 #include "emulation/parts/parts_state.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 
 int
 cut_init(struct cut *cut, const struct topo *topo, const uint32_t *part_of, uint32_t part)
@@ -247,7 +248,7 @@ put_contents(struct parts *parts, const struct pkt *p, struct parts_frame *frame
 	size_t size = 0;
 
 	if (parts->scenario->nexternal != 0) {
-		const struct host_driver *outside = &parts->emulation->drivers[1];
+		const struct host_driver *outside = &parts->emulation->drivers.rows[1];
 
 		if (p->flags & PKT_BYTES)
 			size = outside->ops->bytes(outside->ctx, p, more, cap);

@@ -119,7 +119,7 @@ static int
 adopt(struct parts *parts, struct pkt *p, const struct parts_frame *f, const uint8_t *bytes, size_t size, struct err *err)
 {
 	const struct scenario *sc = parts->scenario;
-	const struct host_driver *outside = &parts->emulation->drivers[1];
+	const struct host_driver *outside = &parts->emulation->drivers.rows[1];
 	struct err why = { 0 };
 	int ret;
 

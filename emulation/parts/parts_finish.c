@@ -9,6 +9,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "emulation/parts/parts_state.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
 /* How long the others may say nothing, or take nothing, then; after an interrupt. */

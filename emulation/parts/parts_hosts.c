@@ -3,6 +3,7 @@
 
 #include "emulation/embedded_hosts.h"
 #include "emulation/parts/parts_state.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
 static struct node *

@@ -6,7 +6,6 @@
 #include "common/interrupt.h"
 #include "common/minmax.h"
 #include "common/units.h"
-#include "emulation/hooks.h"
 #include "emulation/parts/parts_state.h"
 
 #define LOOKAHEAD_WINDOWS 4

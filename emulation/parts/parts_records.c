@@ -6,7 +6,6 @@
 
 #include "common/minmax.h"
 #include "common/record/kinds.h"
-#include "emulation/hooks.h"
 #include "emulation/parts/parts_state.h"
 
 /* Of one message: leaves room for its head. */

@@ -52,6 +52,7 @@ ending(const struct emulation *emulation)
 int
 conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
 {
+	const struct capturing *capturing = capturing_of(emulation);
 	struct invariant results[EMULATION_INVARIANTS];
 	struct err err = { 0 };
 	bool written = write_outputs(emulation, options->out, &err) == 0;
@@ -59,10 +60,10 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 	if (!written)
 		log_error("%s", err.text);
 	written &= warn_of_stream(options, emulation->exporter);
-	if (emulation->capture != NULL)
-		warn_of_capture(options, emulation);
-	if (emulation->error_text != NULL)
-		log_error("%s", emulation->error_text);
+	if (capturing != NULL)
+		warn_of_capture(options, capturing);
+	if (emulation->result.error_text != NULL)
+		log_error("%s", emulation->result.error_text);
 	written &= emulation->part == NULL || !emulation->part->ops->broken(emulation->part->ctx);
 	warn_of_refusals(attach);
 	if (emulation->part == NULL || emulation->part->whole) {
@@ -70,7 +71,7 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 		warn_of_limit(emulation);
 	}
 	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
-		return written && emulation->capture_errno == 0 ? ending(emulation) : EXIT_FAILED;
+		return written && (capturing == NULL || capturing->error == 0) ? ending(emulation) : EXIT_FAILED;
 	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
 		if (!results[i].holds)
 			log_error("invariant %s does not hold: %s", results[i].name, results[i].text);

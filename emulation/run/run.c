@@ -29,14 +29,18 @@
 #include "emulation/outputs/results.h"
 #include "emulation/outsiders.h"
 #include "emulation/parts/parts.h"
+#include "emulation/progress.h"
 #include "emulation/run/conclude.h"
 #include "emulation/run/eal.h"
 #include "emulation/run/warn.h"
+#include "emulation/services.h"
+#include "emulation/volumes.h"
 
 static void
 introduce(const struct run_options *options, const struct emulation *emulation, const struct parts *parts)
 {
 	const struct scenario *sc = emulation->scenario;
+	const struct volumes_owned *volumes = volumes_of(emulation);
 	char window[32], of[200];
 	const char *polls = "";
 
@@ -50,10 +54,10 @@ introduce(const struct run_options *options, const struct emulation *emulation, 
 	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), options->out);
 	if (parts != NULL)
 		printf("# %s\n", parts_describe(parts, of));
-	if (emulation->foretold != NULL)
+	if (volumes != NULL && volumes->foretold != NULL)
 		printf("# prediction: %u runs of %u iterations simulated in %.1f s; volumes: %s/" RUN_PREDICTION "\n",
-		       emulation->foretold->runs, emulation->foretold->iterations,
-		       (double)emulation->foretold->wall_ns / 1e9, options->out);
+		       volumes->foretold->runs, volumes->foretold->iterations, (double)volumes->foretold->wall_ns / 1e9,
+		       options->out);
 	fflush(stdout);
 }
 
@@ -220,12 +224,14 @@ start(const struct running *r, uint64_t *zero_ns, struct err *err)
 static int
 begin_lateness(struct emulation *emulation, struct err *err)
 {
+	int ret;
+
 	if (emulation->scenario->timing.clock != CLOCK_REAL)
 		return 0;
 	lcore_unpin(); /* its thread keeps clear of the lcores */
-	emulation->lateness = lateness_create(emulation, err);
+	ret = lateness_attach(emulation, err);
 	lcore_pin();
-	return emulation->lateness != NULL ? 0 : -EIO;
+	return ret;
 }
 
 /* The run itself, everything being in place. @return exit code */
@@ -240,7 +246,6 @@ run(const struct running *r, struct err *err)
 	uint64_t zero_ns;
 	int ret, outside;
 
-	emulation->progress = !options->quiet;
 	if (!options->quiet)
 		introduce(options, emulation, r->parts);
 	warn_order(scenario);
@@ -256,14 +261,14 @@ run(const struct running *r, struct err *err)
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
 	emulation_begin(emulation, r->exporter, zero_ns);
-	if (begin_lateness(emulation, err) < 0)
+	if ((!options->quiet && progress_attach(emulation, err) < 0) || begin_lateness(emulation, err) < 0)
 		return EXIT_NOT_BEGUN;
 	ret = lcore_run(emulation->fabric, err);
 	counters_end(r->counters, emulation->fabric->window.end_ps);
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
 	if (r->parts != NULL)
 		parts_stop(r->parts);
-	live_end(r->live, emulation);
+	live_end(r->live);
 	if (r->attach != NULL)
 		attach_stop(r->attach, emulation->fabric->window.end_ps);
 	emulation_end(emulation);
@@ -292,6 +297,17 @@ start_outsiders(struct running *r, struct err *err)
 	return r->outsiders != NULL ? EXIT_DONE : EXIT_USAGE;
 }
 
+static void
+answer_counters(void *state, uint64_t now_ps)
+{
+	counters_serve(state, now_ps);
+}
+
+static const struct run_service service_counters = {
+	.name = "counters",
+	.answer = answer_counters,
+};
+
 /* DPDK's telemetry socket answers for the switches. @return 0 or negative errno with err set */
 static int
 open_telemetry(struct running *r, struct err *err)
@@ -302,7 +318,7 @@ open_telemetry(struct running *r, struct err *err)
 				      emulation->part != NULL ? emulation->part->foreign : NULL, r->scenario->routes, err);
 	if (r->counters == NULL)
 		return -errno;
-	emulation->counters = r->counters;
+	emulation_attach(emulation, &service_counters, r->counters);
 	return telemetry_open(r->counters, err);
 }
 
@@ -310,7 +326,9 @@ open_telemetry(struct running *r, struct err *err)
 static int
 prepare(struct running *r, const struct foretold *foretold, struct err *err)
 {
-	struct emulation_options how = { .lcores = r->options->lcores, .phase = EMULATION_RUN, .foretold = foretold };
+	struct emulation_options how = {
+		.lcores = r->options->lcores, .phase = EMULATION_RUN, .services = run_services, .foretold = foretold
+	};
 	int ret = EXIT_DONE;
 
 	if (r->options->parts.addresses != NULL) {
@@ -353,7 +371,7 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 int
 run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
 {
-	struct foretold *foretold = foretell_is_asked(scenario) ? foretell(scenario, err) : NULL;
+	struct foretold *foretold = foretell_is_asked(scenario) ? foretell(scenario, run_services, err) : NULL;
 	struct running r = { .options = options, .scenario = scenario, .socket = -1 };
 	int ret;
 
@@ -369,8 +387,6 @@ run_scenario(const struct run_options *options, struct scenario *scenario, struc
 	telemetry_close();
 	live_destroy(r.live);
 	counters_destroy(r.counters);
-	if (r.emulation != NULL)
-		lateness_destroy(r.emulation->lateness);
 	emulation_destroy(r.emulation);
 	parts_destroy(r.parts);
 	attach_destroy(r.attach);

@@ -10,20 +10,20 @@
 #include "common/log.h"
 #include "common/run_files.h"
 #include "common/units.h"
-#include "emulation/idle_faults.h"
+#include "emulation/injection.h"
 
 #define SHARERS_SHOWN 4
 #define SHARERS_TEXT 512
 
 void
-warn_of_capture(const struct run_options *options, const struct emulation *emulation)
+warn_of_capture(const struct run_options *options, const struct capturing *capturing)
 {
 	struct capture_totals totals;
 	char limit[32], when[32];
 
-	capture_sum(emulation->capture, &totals);
-	if (emulation->capture_errno != 0)
-		log_warning("%s/" RUN_CAPTURE " is cut short: %s", options->out, strerror(emulation->capture_errno));
+	capture_sum(capturing->capture, &totals);
+	if (capturing->error != 0)
+		log_warning("%s/" RUN_CAPTURE " is cut short: %s", options->out, strerror(capturing->error));
 	else if (totals.lagged != 0)
 		log_warning("%s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
 			    "--capture-bytes makes less of them",
@@ -53,7 +53,7 @@ warn_of_stream(const struct run_options *options, const struct exporter *exporte
 void
 warn_of_idle_faults(const struct emulation *emulation)
 {
-	json_t *list = idle_faults_json(emulation), *text;
+	json_t *list = injection_idle_json(emulation), *text;
 	size_t i;
 
 	json_array_foreach(list, i, text) log_warning("%s", json_string_value(text));

@@ -12,7 +12,7 @@ void warn_order(const struct scenario *sc);
 void warn_of_shared_class(const struct scenario *sc);
 /* Real time that the machine did not keep up with. */
 void warn_late(const struct emulation *emulation);
-void warn_of_capture(const struct run_options *options, const struct emulation *emulation);
+void warn_of_capture(const struct run_options *options, const struct capturing *capturing);
 /* What the outputs lack. @return whether those that are kept are whole */
 bool warn_of_stream(const struct run_options *options, const struct exporter *exporter);
 /* Nobody finds in the verdict what did not happen. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/wire/pingmesh_manage.h"
+#include "rxe-hosts/steps/engine.h"
 
 int
 probing_start(struct session *session, struct err *err)

@@ -15,6 +15,7 @@
 #include "emulation/rxe_host/tracing.h"
 #include "emulation/rxe_host/upload.h"
 #include "emulation/scenario/external_host.h"
+#include "rxe-hosts/steps/engine.h"
 
 static int begin(struct session *session, struct err *err);
 static int go_on(struct session *session, struct err *err);

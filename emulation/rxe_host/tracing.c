@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/wire/record.h"
 #include "common/wire/switch_manage.h"
+#include "rxe-hosts/steps/engine.h"
 
 #define FLOWS_NS 500000000ULL /* between two lists of connections */
 #define PROTOCOL_UDP 17

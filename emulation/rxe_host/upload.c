@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
 static struct recbuf *

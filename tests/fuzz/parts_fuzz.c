@@ -15,6 +15,7 @@
 #include "common/minmax.h"
 #include "emulation/headers.h"
 #include "emulation/parts/parts_state.h"
+#include "emulation/services.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\" ]; switches = [ \"a\", \"b\" ]; rate = \"1Gbps\"; "    \
@@ -73,7 +74,7 @@ static void
 open_part(struct heard *h, uint32_t which, bool real)
 {
 	const struct parts_options options = { .which = which, .count = 2 };
-	struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN };
+	struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = run_services };
 	struct err err = { "" };
 	int fds[2];
 

@@ -33,10 +33,10 @@ SAI = "SAI_PORT_STAT_"
 class Telemetry:
     """A connection of protocol v2: one greeting, then a reply for each request."""
 
-    def __init__(self, path):
+    def __init__(self, path, fabric):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(PATIENCE_S)
-        self.socket.connect(str(path))
+        until("DPDK listens", lambda: self.socket.connect_ex(str(path)) == 0, fabric)
         self.most = json.loads(self.socket.recv(1024))["max_output_len"]
 
     def ask(self, request):
@@ -55,8 +55,7 @@ class Telemetry:
 
 
 def greet(fabric, path):
-    until("DPDK listens", path.exists, fabric)
-    telemetry = Telemetry(path)
+    telemetry = Telemetry(path, fabric)
     until("there is a fabric", lambda: telemetry.ask("/rocelab/ports"), fabric)
     return telemetry
 
@@ -81,7 +80,7 @@ def running(*args):
 
 
 def incast():
-    with running(DPSWITCH, scenario_file(INCAST, "incast.cfg"), "--out", scratch(), "--quiet") as (_, path, telemetry):
+    with running(DPSWITCH, scenario_file(INCAST, "incast.cfg"), "--out", scratch(), "--quiet") as (fabric, path, telemetry):
         listed = telemetry.ask("/")
         check({"/rocelab/ports", "/rocelab/port", "/rocelab/pfc", "/rocelab/ecmp"} <= set(listed), "commands are listed", listed)
         ports = telemetry.ask("/rocelab/ports")
@@ -115,7 +114,7 @@ def incast():
             done = subprocess.run(["dpdk-telemetry.py"], input="/rocelab/ports\nquit\n", capture_output=True, text=True,
                                   env={**os.environ, "RUNTIME_DIRECTORY": str(path.parents[2])}, timeout=PATIENCE_S)
             check('"l0:1"' in done.stdout, "dpdk-telemetry.py reads it", done.stdout + done.stderr)
-        others = [Telemetry(path) for _ in range(5)]
+        others = [Telemetry(path, fabric) for _ in range(5)]
         for other in others:
             other.socket.send(b"/rocelab/port,0")
         check(all(json.loads(other.socket.recv(other.most))["/rocelab/port"]["name"] == ports[0] for other in others),

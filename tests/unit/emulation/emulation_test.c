@@ -20,6 +20,7 @@
 #include "common/units.h"
 #include "emulation/emulation.h"
 #include "emulation/outputs/results.h"
+#include "emulation/services.h"
 #include "rxe-hosts/faults/host_faults.h"
 
 /* What a run left behind. */
@@ -69,8 +70,10 @@ run_once(const char *path, uint32_t lcores, struct outcome *outcome)
 	if (scenario != NULL)
 		exporter = exporter_create(&scenario->exporter, NULL, 0, &err);
 	if (exporter != NULL)
-		emulation = emulation_create(scenario,
-					     &(struct emulation_options){ .lcores = lcores, .phase = EMULATION_RUN }, &err);
+		emulation = emulation_create(
+			scenario,
+			&(struct emulation_options){ .lcores = lcores, .phase = EMULATION_RUN, .services = run_services },
+			&err);
 	if (emulation == NULL)
 		fail_msg("%s", err.text);
 	emulation_begin(emulation, exporter, clock_now_ns());

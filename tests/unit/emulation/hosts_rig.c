@@ -16,6 +16,7 @@
 #include "common/hash.h"
 #include "common/units.h"
 #include "common/wire/record.h"
+#include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
 #define SCENARIO                                                                                                           \

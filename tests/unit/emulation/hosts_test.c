@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "emulation/services.h"
 #include "tests/unit/emulation/hosts_rig.h"
 
 #define MIXED                                                                                                              \
@@ -24,7 +25,7 @@ external_hosts_need_a_driver(void **state)
 	struct scenario *scenario = hosts_load(MIXED);
 	struct fake fake = { 0 };
 	const struct host_driver driver = { &fake_hosts, &fake };
-	struct emulation_options options = { .lcores = 1, .phase = EMULATION_RUN };
+	struct emulation_options options = { .lcores = 1, .phase = EMULATION_RUN, .services = run_services };
 	struct err err = { "" };
 
 	assert_int_equal(scenario->nexternal, 1);
@@ -71,7 +72,9 @@ run(struct fake *fake, enum rec_end_reason reason)
 {
 	struct scenario *scenario = hosts_load_pair();
 	const struct host_driver driver = { &fake_hosts, fake };
-	const struct emulation_options options = { .lcores = 1, .phase = EMULATION_RUN, .external = &driver };
+	const struct emulation_options options = {
+		.lcores = 1, .phase = EMULATION_RUN, .services = run_services, .external = &driver
+	};
 	struct err err = { "" };
 	struct exporter *exporter = exporter_create(&scenario->exporter, NULL, 0, &err);
 	struct emulation *emulation = emulation_create(scenario, &options, &err);
@@ -85,9 +88,9 @@ run(struct fake *fake, enum rec_end_reason reason)
 	emulation_end(emulation);
 	assert_int_equal(emulation->fabric->end_reason, reason);
 	if (reason == REC_END_HOST_LOST)
-		assert_string_equal(emulation->error_text, "host a: gone");
+		assert_string_equal(emulation->result.error_text, "host a: gone");
 	assert_int_equal(fake->closed, 2);
-	offered = emulation->export.all.offered_records;
+	offered = emulation->result.export.all.offered_records;
 	emulation_destroy(emulation);
 	exporter_destroy(exporter);
 	scenario_destroy(scenario);

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "emulation/emulation.h"
+#include "emulation/foretell.h"
+#include "emulation/services.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"leaf-spine\"; leaves = 3; spines = 2; hosts_per_leaf = 1; rate = \"100Gbps\"; "             \
@@ -138,8 +140,8 @@ it_is_simulated(void **state)
 
 	(void)state;
 	assert_true(foretell_is_asked(sc));
-	foretold = foretell(sc, &err);
-	other = foretell(faulty, &err);
+	foretold = foretell(sc, run_services, &err);
+	other = foretell(faulty, run_services, &err);
 	if (foretold == NULL || other == NULL)
 		fail_msg("%s", err.text);
 	assert_int_equal(foretold->runs, 3);
@@ -167,7 +169,7 @@ hosts_with_a_kernel_are_simulated(void **state)
 
 	(void)state;
 	assert_int_equal(sc->nexternal, 3);
-	foretold = foretell(sc, &err);
+	foretold = foretell(sc, run_services, &err);
 	if (foretold == NULL)
 		fail_msg("%s", err.text);
 	assert_int_equal(foretold->nrows, 3 * 3 * 2);

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/wire/record.h"
 #include "emulation/outsiders.h"
+#include "emulation/services.h"
 #include "tests/unit/emulation/exporter_rig.h"
 #include "tests/unit/emulation/hosts_rig.h"
 
@@ -61,7 +62,9 @@ reports_are_in_order_where_a_program_follows_the_run(void **state)
 	struct scenario *scenario = hosts_load_pair();
 	struct fake fake = { .busy = 400, .tells_late = true };
 	const struct host_driver driver = { &fake_hosts, &fake };
-	const struct emulation_options options = { .lcores = 1, .phase = EMULATION_RUN, .external = &driver };
+	const struct emulation_options options = {
+		.lcores = 1, .phase = EMULATION_RUN, .services = run_services, .external = &driver
+	};
 	struct err err = { "" };
 	struct emulation *emulation = emulation_create(scenario, &options, &err);
 	struct output_target targets[1 + OUTSIDE_PROGRAMS] = { { .ops = &output_recording, .path = recording } };
@@ -79,7 +82,7 @@ reports_are_in_order_where_a_program_follows_the_run(void **state)
 	emulation_begin(emulation, exporter, clock_now_ns());
 	fabric_run(emulation->fabric, 0);
 	emulation_end(emulation);
-	assert_true(outsiders_next_ps(outsiders) > 3 * scenario->telemetry.epoch_ps); /* it had turns */
+	assert_true(service_plugins.next_ps(outsiders, 0) > 3 * scenario->telemetry.epoch_ps); /* it had turns */
 	emulation_destroy(emulation);
 	exporter_destroy(exporter);
 	outsiders_destroy(outsiders);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/emulation/parts_rig.h"
+#include "emulation/services.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -75,7 +76,9 @@ rig_open(uint32_t which, bool tcp, const char *rest)
 		fail_msg("%s", err.text);
 	rig.emulation = emulation_create(
 		rig.scenario,
-		&(struct emulation_options){ .lcores = 1, .phase = EMULATION_RUN, .part = parts_part(rig.parts) }, &err);
+		&(struct emulation_options){
+			.lcores = 1, .phase = EMULATION_RUN, .services = run_services, .part = parts_part(rig.parts) },
+		&err);
 	if (rig.emulation == NULL)
 		fail_msg("%s", err.text);
 	for (uint32_t p = 0; p < RIG_PARTS; p++) {

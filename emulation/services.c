@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/services.h"
+
+#include <stddef.h>
+
+#include "emulation/flow_tracing.h"
+#include "emulation/injection.h"
+#include "emulation/probing.h"
+#include "emulation/rerouting.h"
+#include "emulation/volumes.h"
+
+const struct run_service *const run_services[] = {
+	&service_injection, /* routes follow the links that its faults take down */
+	&service_rerouting,
+	&service_flowpulse,
+	&service_pingmesh,
+	&service_flowtracer, /* asks switches as the rows above left them */
+	NULL,
+};
