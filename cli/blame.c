@@ -10,7 +10,6 @@
 #include "cli/blame_job.h"
 #include "cli/blame_report.h"
 #include "cli/command.h"
-#include "cli/eval_args.h"
 #include "common/args.h"
 #include "common/array.h"
 #include "common/hash.h"
@@ -19,6 +18,7 @@
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/scenario/scenario_args.h"
+#include "eval/args.h"
 #include "eval/job.h"
 #include "eval/pool.h"
 #include "eval/truth.h"
@@ -101,7 +101,7 @@ static char *
 help_filter(int key, const char *text, void *input)
 {
 	(void)input;
-	return eval_args_help(key, text, list_suspects);
+	return args_help_list(key, text, list_suspects);
 }
 
 static const struct argp argp = {

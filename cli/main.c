@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab: the command a person uses. It starts the other programs and shows what they found. */
-#include <argp.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "common/args.h"
 #include "common/array.h"
+#include "common/child.h"
 #include "common/log.h"
-#include "common/stdio_guard.h"
+#include "common/program.h"
 
 static const struct command commands[] = {
 	{ "run", "SCENARIO", "run a scenario, diagnose it, print the verdict", command_run, NULL },
@@ -19,9 +22,8 @@ static const struct command commands[] = {
 	  NULL },
 	{ "trace", "SCENARIO|DIR", "ask hosts and switches for the paths of all flows, hop by hop", command_trace, NULL },
 	{ "blame", "SCENARIO|DIR", "run it again without each suspect: what each really cost", command_blame, NULL },
-	{ "eval", "KIND...|all", "make cases with known causes, diagnose them, score the verdicts", command_eval,
-	  command_eval_list },
-	{ "bench", "KIND", "measure the programs on this machine", command_bench, command_bench_list },
+	{ "eval", "KIND...|all", "make cases with known causes, diagnose them, score the verdicts", NULL, "rocelab-eval" },
+	{ "bench", "KIND", "measure the programs on this machine", NULL, "rocelab-bench" },
 	{ "doctor", "[KIND...]", "which kinds of hosts this machine can run, and what is missing", command_doctor, NULL },
 	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell, NULL },
 	{ "import", "msccl|chakra|goal|hpcc FILE...", "make a scenario of what other tools wrote", command_import, NULL },
@@ -29,6 +31,36 @@ static const struct command commands[] = {
 };
 
 #define NCOMMANDS ARRAY_LEN(commands)
+
+/* @return 0, or -ENOENT with err set */
+static int
+find_program(const struct command *command, char path[PATH_MAX], struct err *err)
+{
+	return child_find(command->program, command->name, path, PATH_MAX, err);
+}
+
+/* What there is of a command that another program has, as that prints it. */
+static void
+list_kinds(const struct command *command, FILE *to)
+{
+	char path[PATH_MAX], line[256];
+	struct child_args args = { 0 };
+	struct err err = { 0 };
+	FILE *from = NULL;
+	pid_t pid;
+
+	if (find_program(command, path, &err) == 0 && child_add(&args, path, &err) == 0 &&
+	    child_add(&args, PROGRAM_LIST_KINDS, &err) == 0)
+		from = child_read(path, &args, &pid, &err);
+	if (from == NULL) {
+		fprintf(to, "  none here: %s\n", err.text);
+		return;
+	}
+	while (fgets(line, sizeof(line), from) != NULL)
+		fputs(line, to);
+	fclose(from);
+	child_wait(pid);
+}
 
 static void
 print_help(FILE *to)
@@ -39,10 +71,10 @@ print_help(FILE *to)
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(to, "  %-10s %-38s %s\n", commands[i].name, commands[i].args, commands[i].doc);
 	for (size_t i = 0; i < NCOMMANDS; i++) {
-		if (commands[i].list == NULL)
+		if (commands[i].program == NULL)
 			continue;
 		fprintf(to, "\nKinds of rocelab %s:\n", commands[i].name);
-		commands[i].list(to);
+		list_kinds(&commands[i], to);
 	}
 	fprintf(to, "\nrocelab COMMAND --help has the details. Start with:\n"
 		    "  rocelab run topo/scenarios/case-study.cfg\n\n");
@@ -55,19 +87,27 @@ print_help(FILE *to)
 static int
 run_command(const struct command *command, int argc, char **argv)
 {
-	char name[64];
+	char name[64], path[PATH_MAX];
+	struct err err = { 0 };
 
 	snprintf(name, sizeof(name), "rocelab %s", command->name);
 	setenv(LOG_COMMAND, name, 1);
-	return command->run(argc, argv);
+	if (command->program == NULL)
+		return command->run(argc, argv);
+	if (find_program(command, path, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_NOT_BEGUN;
+	}
+	argv[0] = "rocelab"; /* whose messages they are */
+	execv(path, argv);
+	log_error("%s: %s", path, strerror(errno));
+	return EXIT_NOT_BEGUN;
 }
 
 int
 main(int argc, char **argv)
 {
-	stdio_guard();
-	argp_err_exit_status = EXIT_USAGE;
-	if (log_open() < 0)
+	if (program_begin() != EXIT_DONE)
 		return EXIT_USAGE;
 	if (argc < 2) {
 		print_help(stderr);

@@ -8,13 +8,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/eval_args.h"
 #include "cli/trace.h"
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "common/run_files.h"
 #include "emulation/scenario/scenario.h"
+#include "eval/args.h"
 #include "eval/flowtracer/study.h"
 #include "eval/job.h"
 #include "eval/pool.h"

@@ -68,3 +68,21 @@ args_number(const struct argp_state *state, const char *option, const char *text
 		argp_error(state, "%s %s: give a number from %" PRIu64 " to %" PRIu64, option, text, min, max);
 	return value;
 }
+
+char *
+args_help_list(int key, const char *text, void (*list)(FILE *to))
+{
+	char *whole = NULL;
+	size_t size;
+	FILE *to;
+
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)(uintptr_t)text;
+	to = open_memstream(&whole, &size);
+	if (to == NULL)
+		return (char *)(uintptr_t)text;
+	list(to);
+	fputs(text, to);
+	fclose(to);
+	return whole;
+}

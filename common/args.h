@@ -19,3 +19,6 @@ void args_print_exit_codes(FILE *to);
 
 /* @param option  as it was given, "--lcores" @return a whole number from min to max */
 uint64_t args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max);
+
+/* For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3) if another */
+char *args_help_list(int key, const char *text, void (*list)(FILE *to));

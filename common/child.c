@@ -2,6 +2,7 @@
 #include "common/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -108,6 +109,33 @@ child_start(const char *path, const struct child_args *args, bool ignore_interru
 		return err_set(err, -failure, "%s: %s", path, strerror(failure));
 	log_debug("%s is process %d", path, (int)pid);
 	return pid;
+}
+
+FILE *
+child_read(const char *path, const struct child_args *args, pid_t *pid, struct err *err)
+{
+	int ends[2];
+	FILE *from;
+	pid_t parent = getpid();
+	sigset_t before;
+
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		err_set(err, -errno, "pipe: %s", strerror(errno));
+		return NULL;
+	}
+	*pid = child_fork(&before);
+	if (*pid == 0) {
+		dup2(ends[1], STDOUT_FILENO);
+		become(path, args, false, parent, &before);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(ends[1]);
+	from = *pid > 0 ? fdopen(ends[0], "r") : NULL;
+	if (from == NULL)
+		err_set(err, -errno, "%s: %s", path, strerror(errno));
+	if (from == NULL)
+		close(ends[0]);
+	return from;
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "common/err.h"
@@ -46,6 +47,13 @@ pid_t child_start(const char *path, const struct child_args *args, bool ignore_i
 
 /* Added to the number of a signal that killed a child: no exit status is as large. */
 #define CHILD_KILLED 256
+
+/*
+ * Starts a program as child_start() does, and reads what it prints to stdout.
+ * @param pid  set to it: the caller waits for it once it has closed the stream
+ * @return NULL with err set
+ */
+FILE *child_read(const char *path, const struct child_args *args, pid_t *pid, struct err *err);
 
 /* @return exit status 0..255, or CHILD_KILLED + signal number */
 int child_wait(pid_t pid);

@@ -17,7 +17,7 @@ static const char *const names[] = {
 	[LOG_DEBUG] = "debug",
 };
 
-/* Written by log_open() alone, before there are threads. */
+/* Written before there are threads. */
 static enum log_level said = LOG_INFO;
 static char command[64]; /* "": a user started this program */
 
@@ -39,6 +39,12 @@ log_open(void)
 	}
 	log_error("ROCELAB_LOG=%s: error, warning, info or debug would be right", name);
 	return -EINVAL;
+}
+
+void
+log_set_command(const char *name)
+{
+	snprintf(command, sizeof(command), "%s", name);
 }
 
 const char *

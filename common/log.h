@@ -32,6 +32,8 @@ void log_say(enum log_level level, const char *fmt, ...) __attribute__((format(p
 
 /* The command of `rocelab` that started this program, "rocelab run"; NULL: a user did. */
 const char *log_command(void);
+/* One of several commands in a program: what is refused from now on is in its name. Before there are threads. */
+void log_set_command(const char *name);
 /* What the user gave is refused: log_error(), in the name of the command that he gave. */
 void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

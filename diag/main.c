@@ -17,7 +17,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
-#include "common/stdio_guard.h"
+#include "common/program.h"
 #include "diag/collect/evidence.h"
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
@@ -376,9 +376,7 @@ main(int argc, char **argv)
 	struct err err = { 0 };
 	int status = EXIT_FAILED;
 
-	stdio_guard();
-	argp_err_exit_status = EXIT_USAGE;
-	if (log_open() < 0)
+	if (program_begin() != EXIT_DONE)
 		return EXIT_USAGE;
 	if (read_options(&options, argc, argv, &err) == 0)
 		status = analyze(&options);

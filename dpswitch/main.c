@@ -10,8 +10,8 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
+#include "common/program.h"
 #include "common/run_files.h"
-#include "common/stdio_guard.h"
 #include "common/units.h"
 #include "dpswitch/edge/port/port.h"
 #include "dpswitch/lcore/launch.h"
@@ -207,9 +207,7 @@ main(int argc, char **argv)
 	struct scenario *scenario;
 	int ret = EXIT_USAGE;
 
-	stdio_guard();
-	argp_err_exit_status = EXIT_USAGE;
-	if (log_open() < 0)
+	if (program_begin() != EXIT_DONE)
 		return EXIT_USAGE;
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;

@@ -34,6 +34,15 @@ struct runner {
 	struct err *err;
 };
 
+char *
+eval_case_dir(const struct eval *eval, const struct family *family, uint32_t index, const char *folder, char *buf,
+	      size_t cap)
+{
+	snprintf(buf, cap, "%s/%s/%03u%s%s", eval->dir, family->name, index, folder != NULL ? "/" : "",
+		 folder != NULL ? folder : "");
+	return buf;
+}
+
 /* What a job runs: the fabric for the truth; else for a policy, unless that is what the truth is from, and the diagnosis. */
 static void
 choose(const struct item *item, const struct eval *eval, const char *policy, struct job_config *config)

@@ -10,7 +10,7 @@
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "common/stdio_guard.h"
+#include "common/program.h"
 #include "emulation/rxe_host/manage_open.h"
 #include "emulation/rxe_host/session.h"
 #include "emulation/scenario/scenario_args.h"
@@ -97,9 +97,7 @@ main(int argc, char **argv)
 	struct scenario *scenario;
 	int ret = EXIT_USAGE;
 
-	stdio_guard();
-	argp_err_exit_status = EXIT_USAGE;
-	if (log_open() < 0)
+	if (program_begin() != EXIT_DONE)
 		return EXIT_USAGE;
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;

@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "common/stdio_guard.h"
+#include "common/program.h"
 #include "dpswitch/lcore/launch.h"
 #include "emulation/forward/forward.h"
 #include "emulation/scenario/scenario_args.h"
@@ -105,9 +106,7 @@ main(int argc, char **argv)
 	struct err err = { 0 };
 	int ret = -EINVAL;
 
-	stdio_guard();
-	argp_err_exit_status = EXIT_USAGE;
-	if (log_open() < 0)
+	if (program_begin() != EXIT_DONE)
 		return EXIT_USAGE;
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;

@@ -9,7 +9,7 @@
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
-#include "common/stdio_guard.h"
+#include "common/program.h"
 #include "common/unix_socket.h"
 #include "emulation/scenario/scenario_args.h"
 #include "rxe-hosts/controller/serve.h"
@@ -139,9 +139,7 @@ main(int argc, char **argv)
 	struct scenario *scenario;
 	int ret = EXIT_USAGE;
 
-	stdio_guard();
-	argp_err_exit_status = EXIT_USAGE;
-	if (log_open() < 0)
+	if (program_begin() != EXIT_DONE)
 		return EXIT_USAGE;
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;

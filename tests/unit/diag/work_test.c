@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/bench_stream.h"
+#include "bench/stream.h"
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 #include "diag/vedrfolnir/section.h"

@@ -14,7 +14,9 @@
 #include "emulation/services.h"
 #include "tests/unit/emulation/hosts_rig.h"
 
-#define PAIR_RUN PAIR "flows = ( { src = \"a\"; dst = \"b\"; sport = 20000; bytes = \"10KB\"; } ); telemetry = { epoch = \"100us\"; };"
+#define PAIR_RUN                                                                                                           \
+	PAIR "flows = ( { src = \"a\"; dst = \"b\"; sport = 20000; bytes = \"10KB\"; } ); telemetry = { epoch = "          \
+	     "\"100us\"; };"
 #define CHANGES 3
 #define BETWEEN_PS (100 * PS_PER_US)
 

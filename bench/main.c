@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab bench: a benchmark is a file and a row. */
+#include <argp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/agent.h"
+#include "bench/analyzer.h"
+#include "bench/bench.h"
+#include "bench/fabric.h"
+#include "bench/monitor.h"
+#include "bench/realtime.h"
+#include "bench/telemetry.h"
+#include "bench/trace.h"
+#include "common/args.h"
+#include "common/array.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "common/private_dir.h"
+#include "common/program.h"
+
+struct benchmark {
+	const char *name;
+	const char *doc;
+	/* @param dir  for scratch files. @return 0, or negative errno with err set */
+	int (*run)(const char *dir, int repeats, bool json, struct err *err);
+};
+
+static const struct benchmark benchmarks[] = {
+	{ "fabric", "packet hops per second per core, hosts included: a hop is a packet that arrives at a node",
+	  bench_fabric },
+	{ "telemetry",
+	  "from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are held back or "
+	  "dropped, what each costs, and how long after an epoch's end its rows are known, in virtual and in real time",
+	  bench_telemetry },
+	{ "analyzer",
+	  "records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks and 1,280 "
+	  "switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they are short. "
+	  "Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report along \"more "
+	  "switches\" and \"more reports\": but for what no cache holds any more",
+	  bench_analyzer },
+	{ "realtime",
+	  "frames per second per core between two external ports with 1 and 20 switches in the path, beside DPDK's "
+	  "testpmd; and how long they take in real time",
+	  bench_realtime },
+	{ "monitor",
+	  "what a host pays for its monitor and detection agent: processor time of a step, an ACK, a look and a "
+	  "detection, and memory",
+	  bench_monitor },
+	{ "agent",
+	  "what hosts with 8 RNICs pay for R-Pingmesh's agent: processor time of a second, memory, and bits a second on "
+	  "the wire and to the analyzer",
+	  bench_agent },
+	{ "trace", "how long FlowTracer takes, by flows, threads, connections and the management network's round trip",
+	  bench_trace },
+};
+
+struct options {
+	const struct benchmark *benchmark;
+	int repeats;
+	bool json;
+};
+
+static const struct argp_option option_table[] = {
+	{ "repeats", 'n', "N", 0,
+	  "Runs of every case (default 5): of the fabric median and best are printed, of others the best", 0 },
+	{ "json", 'j', NULL, 0, "Print JSON", 0 },
+	{ 0 },
+};
+
+static const struct benchmark *
+find(const char *name, const struct argp_state *state)
+{
+	char names[256];
+	size_t used = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		if (strcmp(benchmarks[i].name, name) == 0)
+			return &benchmarks[i];
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
+					 benchmarks[i].name);
+	argp_error(state, "no benchmark \"%s\": there are %s", name, names);
+	return NULL;
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+
+	switch (key) {
+	case 'n':
+		options->repeats = (int)args_number(state, "--repeats", arg, 1, BENCH_MAX_REPEATS);
+		return 0;
+	case 'j':
+		options->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		options->benchmark = find(arg, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void
+list_details(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		fprintf(to, "%s: %s.\n", benchmarks[i].name, benchmarks[i].doc);
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return args_help_list(key, text, list_details);
+}
+
+static const struct argp argp = {
+	.options = option_table,
+	.parser = parse,
+	.args_doc = "[KIND]",
+	.doc = "Measures the programs on this machine.\v"
+	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the fabric's yardstick: shared "
+	       "machines are noisy, and ratios hold better than figures.",
+	.help_filter = help_filter,
+};
+
+static void
+list_kinds(FILE *to)
+{
+	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
+		fprintf(to, "  %-14s %.*s\n", benchmarks[i].name, (int)strcspn(benchmarks[i].doc, ":;,"),
+			benchmarks[i].doc);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options = { .benchmark = &benchmarks[0], .repeats = 5 };
+	struct private_dir dir;
+	struct err err = { 0 };
+	int ret;
+
+	if (program_begin() != EXIT_DONE)
+		return EXIT_USAGE;
+	if (argc == 2 && strcmp(argv[1], PROGRAM_LIST_KINDS) == 0) {
+		list_kinds(stdout);
+		return EXIT_DONE;
+	}
+	log_set_command("rocelab bench");
+	if (args_parse(&argp, argc, argv, 0, &options) != 0)
+		return EXIT_USAGE;
+	ret = private_dir_create(&dir, &err);
+	if (ret == 0) {
+		ret = options.benchmark->run(dir.path, options.repeats, options.json, &err);
+		private_dir_remove(&dir);
+	}
+	if (ret == 0)
+		return EXIT_DONE;
+	log_error("%s", err.text);
+	return EXIT_FAILED;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/tap.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/child.h"
+#include "common/clock.h"
+#include "common/grow.h"
+#include "common/record/frame.h"
+#include "common/units.h"
+#include "common/wire/record.h"
+#include "diag/collect/stream.h"
+
+#define PORTION_BYTES 65536 /* as the analyzer reads */
+#define LOOK_MS 50
+
+/* Lags in ps. */
+struct lags {
+	uint64_t *ps;
+	size_t count, cap;
+};
+
+/* What counting goes along with. */
+struct walk {
+	struct tap_counts *counts;
+	const struct tap_portion *portion; /* that brought what is looked at */
+	uint64_t zero_ns, epoch_ps;
+	struct lags run, wall;
+	struct rec_end end;
+};
+
+static int
+accept_sender(int listener, pid_t sender, struct err *err)
+{
+	struct pollfd waiting = { .fd = listener, .events = POLLIN };
+	int fd, status;
+
+	while (poll(&waiting, 1, LOOK_MS) <= 0)
+		if (child_poll(sender, &status))
+			return err_set(err, -ECHILD, "dpswitch ended with status %d before it sent anything", status);
+	fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	return fd >= 0 ? fd : err_set(err, -errno, "no connection to dpswitch: %s", strerror(errno));
+}
+
+/* @return as read() */
+static ssize_t
+take_portion(struct bench_tap *tap, int fd)
+{
+	ssize_t got;
+
+	tap->data = grow(tap->data, &tap->cap_bytes, tap->used_bytes + PORTION_BYTES, 1, "records");
+	do
+		got = read(fd, tap->data + tap->used_bytes, PORTION_BYTES);
+	while (got < 0 && errno == EINTR);
+	if (tap->nportions == 0)
+		tap->begun_ns = clock_now_ns();
+	return got;
+}
+
+/* To the evidence, and then the time is noted. */
+static int
+feed_portion(struct bench_tap *tap, struct stream *stream, size_t size_bytes, struct err *err)
+{
+	uint64_t before_ns = clock_cpu_ns();
+	int ret = stream_feed(stream, tap->data + tap->used_bytes, size_bytes, err);
+
+	tap->take_in_ns += clock_cpu_ns() - before_ns;
+	tap->used_bytes += size_bytes;
+	tap->portions = grow(tap->portions, &tap->cap_portions, tap->nportions + 1, sizeof(*tap->portions), "portions");
+	tap->portions[tap->nportions++] = (struct tap_portion){ tap->used_bytes, clock_now_ns() };
+	return ret;
+}
+
+int
+bench_tap_read(struct bench_tap *tap, int listener, pid_t sender, struct err *err)
+{
+	int fd = accept_sender(listener, sender, err), ret = 0;
+	struct evidence evidence;
+	struct stream stream;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return fd;
+	evidence_init(&evidence);
+	stream_init(&stream, &evidence);
+	while (ret == 0 && (got = take_portion(tap, fd)) > 0)
+		ret = feed_portion(tap, &stream, (size_t)got, err);
+	if (ret == 0 && got < 0)
+		ret = err_set(err, -errno, "the connection to dpswitch broke: %s", strerror(errno));
+	if (ret == 0)
+		ret = stream_finish(&stream, err);
+	stream_fini(&stream);
+	evidence_fini(&evidence);
+	close(fd);
+	return ret;
+}
+
+static void
+add_lag(struct lags *lags, uint64_t ps)
+{
+	lags->ps = grow(lags->ps, &lags->cap, lags->count + 1, sizeof(*lags->ps), "lags");
+	lags->ps[lags->count++] = ps;
+}
+
+/* The closed epochs that a row tells of; each is told of once. */
+static void
+count_epochs(struct walk *walk, const struct rec_port_row *row, uint64_t sent_ps)
+{
+	for (uint64_t epoch = row->epoch_first; row->state_only == 0 && epoch <= row->epoch_last; epoch++) {
+		uint64_t end_ps = (epoch + 1) * walk->epoch_ps, end_ns = walk->zero_ns + end_ps / PS_PER_NS;
+
+		if (end_ps > row->hdr.time_ps)
+			continue;
+		walk->counts->epochs++;
+		add_lag(&walk->run, sent_ps - end_ps);
+		if (walk->zero_ns != 0)
+			add_lag(&walk->wall, (walk->portion->taken_ns - end_ns) * PS_PER_NS);
+	}
+}
+
+static int
+count_frame(struct walk *walk, const uint8_t *data, size_t size_bytes, struct err *err)
+{
+	uint8_t frame[REC_FRAME_MAX_BYTES] __attribute__((aligned(8)));
+	const struct rec_hdr *hdr = (const void *)frame, *rec;
+	struct recframe_reader reader;
+	int ret;
+
+	memcpy(frame, data, size_bytes);
+	walk->counts->frames++;
+	walk->counts->bytes += size_bytes;
+	recframe_open(&reader, hdr);
+	while ((ret = recframe_next(&reader, &rec, err)) > 0) {
+		walk->counts->on_time += rec->time_ps == hdr->time_ps;
+		walk->counts->held_back += rec->time_ps < hdr->time_ps;
+		if (rec->type == REC_PORT_ROW)
+			count_epochs(walk, (const struct rec_port_row *)(const void *)rec, hdr->time_ps);
+	}
+	return ret;
+}
+
+static int
+count_record(struct walk *walk, const uint8_t *data, const struct rec_hdr *hdr, struct err *err)
+{
+	struct rec_run run;
+	struct rec_gap gap;
+
+	switch (hdr->type) {
+	case REC_RUN:
+		memcpy(&run, data, sizeof(run));
+		walk->epoch_ps = run.epoch_ps;
+		return 0;
+	case REC_FRAME:
+		return count_frame(walk, data, hdr->size, err);
+	case REC_GAP:
+		memcpy(&gap, data, sizeof(gap));
+		walk->counts->dropped += gap.dropped;
+		walk->counts->bytes += sizeof(gap);
+		return 0;
+	case REC_END:
+		memcpy(&walk->end, data, sizeof(walk->end));
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct tap_lag
+summarize(struct lags *lags)
+{
+	struct tap_lag lag = { 0 };
+
+	if (lags->count != 0) {
+		qsort(lags->ps, lags->count, sizeof(*lags->ps), compare);
+		lag.p50_us = (double)lags->ps[lags->count / 2] / (double)PS_PER_US;
+		lag.p99_us = (double)lags->ps[lags->count * 99 / 100] / (double)PS_PER_US;
+		lag.max_us = (double)lags->ps[lags->count - 1] / (double)PS_PER_US;
+	}
+	free(lags->ps);
+	return lag;
+}
+
+/* What was made, by the run's account, is what came and what gaps tell of. */
+static int
+check(const struct tap_counts *counts, const struct rec_end *end, struct err *err)
+{
+	uint64_t came = counts->on_time + counts->held_back;
+
+	if (end->offered_records == came + counts->dropped && end->sent_records == came &&
+	    end->deferred_records == counts->held_back && end->dropped_records == counts->dropped &&
+	    end->sent_bytes == counts->bytes)
+		return 0;
+	return err_set(err, -EPROTO,
+		       "of %" PRIu64 " records made %" PRIu64 " came in time, %" PRIu64 " late, %" PRIu64
+		       " are told as dropped, in %" PRIu64 " B; the run says %" PRIu64 " sent, %" PRIu64
+		       " of them late, %" PRIu64 " dropped, %" PRIu64 " B",
+		       end->offered_records, counts->on_time, counts->held_back, counts->dropped, counts->bytes,
+		       end->sent_records, end->deferred_records, end->dropped_records, end->sent_bytes);
+}
+
+int
+bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_counts *counts, struct err *err)
+{
+	struct walk walk = { .counts = counts, .portion = tap->portions, .zero_ns = zero_ns };
+	struct rec_hdr hdr;
+	int ret = 0;
+
+	*counts = (struct tap_counts){ 0 };
+	for (size_t at = sizeof(struct rec_stream); ret == 0 && at < tap->used_bytes; at += hdr.size) {
+		memcpy(&hdr, tap->data + at, sizeof(hdr)); /* the evidence has taken it: it is whole */
+		while (walk.portion->end_bytes < at + hdr.size)
+			walk.portion++;
+		ret = count_record(&walk, tap->data + at, &hdr, err);
+	}
+	counts->made = walk.end.offered_records;
+	counts->run = summarize(&walk.run);
+	counts->wall = summarize(&walk.wall);
+	return ret == 0 ? check(counts, &walk.end, err) : ret;
+}
+
+void
+bench_tap_fini(struct bench_tap *tap)
+{
+	free(tap->data);
+	free(tap->portions);
+	*tap = (struct bench_tap){ 0 };
+}

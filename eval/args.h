@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the commands that run cases share: options, the lists in their help, how they end. */
+#pragma once
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "common/err.h"
+
+/* @return how many jobs run where nobody says: one a CPU */
+uint32_t eval_args_jobs(void);
+
+/*
+ * --seeds N,A-B,...; one that is refused ends the program and says why.
+ * @param text  is cut up
+ * @param seeds  [most] set to them, none twice
+ * @return how many, at least 1
+ */
+uint32_t eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uint32_t most);
+
+/* --scale X, from min to max. */
+double eval_args_scale(const struct argp_state *state, const char *text, double min, double max);
+
+/*
+ * Runs cases in a folder, which nobody else may use meanwhile, and says how they ended.
+ * @param run  @return 0, how many of its runs failed, or negative errno with err set
+ * @return the exit code
+ */
+int eval_args_run(const char *dir, int (*run)(void *options, struct err *err), void *options);
+
+/*
+ * All numbers of an evaluation, to a file in its folder and, where they are asked for, to stdout.
+ * @param root  taken over; NULL: out of memory
+ * @return 0 or negative errno with err set
+ */
+int eval_args_tell(json_t *root, const char *dir, const char *name, bool print, struct err *err);
+
+/*
+ * Says how runs ended.
+ * @param ret  0, how many of them failed, or negative errno with err set
+ * @return the exit code
+ */
+int eval_args_exit(int ret, const struct err *err);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval compare: the same faults, every system that diagnoses, one table. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/args.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "eval/args.h"
+#include "eval/compare/summary.h"
+#include "eval/program/study.h"
+
+#define RESULTS "compare.json"
+#define CPU "cpu.json"
+#define MAX_SHARDS 1024
+
+enum { KEY_MERGE = 256, KEY_SHARD, KEY_RULES, KEY_TIMES };
+
+struct options {
+	struct study_args args;
+	struct compare_study study;
+	bool merge, rules;
+};
+
+static const struct argp_option options[] = {
+	{ "cases", 'n', "N", 0, "The first N of the corpus, in which all faults are about as often (default: all)", 0 },
+	{ "seed", 'S', "N", 0, "Seed of places and strengths (default 1)", 0 },
+	{ "scale", 's', "X", 0, "Multiplies bytes of the job and of other flows, 0.1 to 10 (default 1)", 0 },
+	{ "shard", KEY_SHARD, "I/N", 0, "Every Nth case alone, from the Ith on, I from 1 to N", 0 },
+	{ "merge", KEY_MERGE, NULL, 0, "Runs nothing: tells what is in folders DIR... of shards", 0 },
+	{ "diagnoser", 'd', "PROGRAM", 0,
+	  "A program that follows the run of passive systems and is judged like any (docs/bring-your-own.md); several "
+	  "times",
+	  0 },
+	{ "no-times", KEY_TIMES, NULL, 0, "Does not look for when each finding could first have been said", 0 },
+	{ "rules", KEY_RULES, NULL, 0, "Prints faults, and what findings are right for each, and ends", 0 },
+	{ 0 },
+};
+
+static void
+set_shard(const struct argp_state *state, char *text, struct compare_study *study)
+{
+	char *slash = strchr(text, '/');
+
+	if (slash == NULL)
+		argp_error(state, "--shard %s: say which of how many, as in 2/8", text);
+	*slash = '\0';
+	study->shards = (uint32_t)args_number(state, "--shard", slash + 1, 1, MAX_SHARDS);
+	study->shard = (uint32_t)args_number(state, "--shard", text, 1, study->shards) - 1;
+}
+
+static void
+add_folder(const struct argp_state *state, char *text, struct compare_study *study)
+{
+	if (study->ndirs == COMPARE_MAX_DIRS)
+		argp_error(state, "more than %d folders", COMPARE_MAX_DIRS);
+	study->dirs[study->ndirs++] = text;
+}
+
+static void
+add_program(const struct argp_state *state, const char *path)
+{
+	struct err err = { 0 };
+	struct stat file;
+
+	if (!system_is_program(path))
+		argp_error(state, "--diagnoser %s: give a program's path, with a slash", path);
+	if (stat(path, &file) < 0 || access(path, X_OK) < 0)
+		argp_error(state, "--diagnoser %s: %s", path, strerror(errno));
+	if (!S_ISREG(file.st_mode))
+		argp_error(state, "--diagnoser %s: no file that can be run", path);
+	if (compare_add_program(path, &err) < 0)
+		argp_error(state, "--diagnoser: %s", err.text);
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state, void *options_of)
+{
+	struct options *opts = options_of;
+
+	switch (key) {
+	case 'n':
+		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, compare_most_cases());
+		return 0;
+	case 'S':
+		opts->study.seed = args_number(state, "--seed", arg, 0, INT64_MAX);
+		return 0;
+	case 's':
+		opts->study.scale = eval_args_scale(state, arg, 0.1, 10);
+		return 0;
+	case KEY_SHARD:
+		set_shard(state, arg, &opts->study);
+		return 0;
+	case KEY_MERGE:
+		opts->merge = true;
+		return 0;
+	case 'd':
+		add_program(state, arg);
+		return 0;
+	case KEY_TIMES:
+		opts->study.times = false;
+		return 0;
+	case KEY_RULES:
+		opts->rules = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_folder(state, arg, &opts->study);
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->merge != (opts->study.ndirs != 0))
+			argp_error(state,
+				   opts->merge ? "--merge: name the folders of shards"
+					       : "it takes no \"%s\" without --merge",
+				   opts->study.dirs[0]);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* @return how many runs broke, or negative errno with err set */
+static int
+run(void *options_of, struct err *err)
+{
+	struct options *opts = options_of;
+	struct compare_study *study = &opts->study;
+	int ret;
+
+	study->jobs = opts->merge ? 0 : opts->args.jobs;
+	if (!opts->merge)
+		study->dirs[study->ndirs++] = opts->args.dir;
+	ret = compare_study_run(study, err);
+
+	if (ret == 0)
+		ret = eval_args_tell(compare_cpu_json(study), opts->args.dir, CPU, false, err);
+	if (ret == 0)
+		ret = eval_args_tell(compare_json(study), opts->args.dir, RESULTS, opts->args.json, err);
+	if (ret == 0 && !opts->args.json)
+		ret = compare_print(study, stdout, err);
+	if (ret == 0)
+		ret = (int)study->broken;
+	compare_study_fini(study);
+	return ret;
+}
+
+static void
+init(void *options_of)
+{
+	struct options *opts = options_of;
+
+	opts->study =
+		(struct compare_study){ .seed = 1, .cases = compare_most_cases(), .scale = 1, .times = true, .shards = 1 };
+}
+
+static bool
+print(const void *options_of)
+{
+	const struct options *opts = options_of;
+
+	if (opts->rules)
+		compare_print_rules(stdout);
+	return opts->rules;
+}
+const struct study study_compare = {
+	.name = "compare",
+	.doc = "the same faults under every system that diagnoses: one table",
+	.help = "Runs a corpus of faults on fabrics that hash and that spray under VEDRFOLNIR, FlowPulse, R-Pingmesh, "
+		"FlowTracer, "
+		"Hawkeye and full polling, and holds what each says against what leaving the fault out regains.\v"
+		"DIR/NNNN/case.cfg is a case, DIR/NNNN/RUN/SYSTEM/report.txt what is said of it. DIR/" RESULTS
+		" has all of them, DIR/" CPU " the CPU time of analyses. What was interrupted goes on where it was.",
+	.args_doc = "[--merge DIR...]",
+	.options = options,
+	.parse = parse,
+	.size = sizeof(struct options),
+	.init = init,
+	.print = print,
+	.kept = "cases and verdicts",
+	.out = "out/compare",
+	.printed = "tables",
+	.run = run,
+};

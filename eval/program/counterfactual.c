@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab eval counterfactual: is what verdicts blame what really costs time? */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/args.h"
+#include "eval/args.h"
+#include "eval/counterfactual.h"
+#include "eval/program/study.h"
+
+struct options {
+	struct study_args args;
+	struct counterfactual study;
+};
+
+static const struct argp_option options[] = {
+	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1-3)", 0 },
+	{ "cases", 'n', "N", 0, "Cases of each seed (default 100)", 0 },
+	{ 0 },
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state, void *options_of)
+{
+	struct options *opts = options_of;
+
+	switch (key) {
+	case 'S':
+		opts->study.nseeds = eval_args_seeds(state, arg, opts->study.seeds, COUNTERFACTUAL_MAX_SEEDS);
+		return 0;
+	case 'n':
+		opts->study.cases = (uint32_t)args_number(state, "--cases", arg, 1, 10000);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* @return how many runs broke, or negative errno with err set */
+static int
+run(void *options_of, struct err *err)
+{
+	struct options *opts = options_of;
+	struct counterfactual *study = &opts->study;
+	char path[PATH_MAX];
+	int ret;
+
+	study->jobs = opts->args.jobs;
+	study->dir = opts->args.dir;
+	snprintf(path, sizeof(path), "%s/eval.sqlite", study->dir);
+	study->store = store_open(path, 0, 1, " counterfactual cases", err);
+	ret = study->store != NULL ? counterfactual_make(study, err) : -EINVAL;
+	if (ret == 0)
+		ret = reruns_run(&(struct reruns){ study->store, study->reruns, study->nmade, study->jobs }, err);
+	if (ret == 0)
+		ret = opts->args.json ? counterfactual_print_json(study, stdout, err)
+				      : counterfactual_print(study, stdout, err);
+	counterfactual_fini(study);
+	store_close(study->store);
+	return ret;
+}
+
+static void
+init(void *options_of)
+{
+	struct options *opts = options_of;
+
+	opts->study = (struct counterfactual){ .seeds = { 1, 2, 3 }, .nseeds = 3, .cases = 100 };
+}
+const struct study study_counterfactual = {
+	.name = "counterfactual",
+	.doc = "what verdicts blame against what running without each cause regains",
+	.help = "Makes random cases of three or four causes each, on a fat-tree, a leaf-spine and a rail fabric in turn; "
+		"runs each "
+		"without every set of them, which tells what each cost; and compares with what the verdict blames.\v"
+		"DIR then holds SEED/NNN/case.cfg, for `rocelab blame`, SEED/NNN/run-0 with the verdict, and eval.sqlite "
+		"with the "
+		"times of all runs. What was interrupted goes on where it was.",
+	.options = options,
+	.parse = parse,
+	.size = sizeof(struct options),
+	.init = init,
+	.kept = "cases and results",
+	.out = "out/counterfactual",
+	.printed = "a table",
+	.run = run,
+};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "eval/program/study.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/args.h"
+#include "common/exit_code.h"
+#include "common/log.h"
+#include "eval/args.h"
+#include "eval/pool.h"
+
+#define MAX_OPTIONS 16
+#define MAX_TEXT 160
+
+struct parsed {
+	const struct study *study;
+	struct study_args *args;
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	const struct parsed *parsed = state->input;
+	error_t ret = parsed->study->parse(key, arg, state, parsed->args);
+
+	if (ret != ARGP_ERR_UNKNOWN)
+		return ret;
+	switch (key) {
+	case 'j':
+		parsed->args->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		parsed->args->dir = arg;
+		return 0;
+	case 'J':
+		parsed->args->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "it takes no \"%s\"", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	const struct parsed *parsed = input;
+
+	if (parsed == NULL || parsed->study->list == NULL)
+		return (char *)(uintptr_t)text;
+	return args_help_list(key, text, parsed->study->list);
+}
+
+/* The study's own options, and those of all. @param text  [2][MAX_TEXT] for their help */
+static void
+fill_options(const struct study *study, struct argp_option *options, char text[][MAX_TEXT])
+{
+	size_t count = 0;
+
+	while (study->options[count].name != NULL) {
+		options[count] = study->options[count];
+		count++;
+	}
+	assert(count + 4 <= MAX_OPTIONS);
+	options[count++] = (struct argp_option){ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 };
+	snprintf(text[0], MAX_TEXT, "Where %s are kept (default %s); goes on with what is there", study->kept, study->out);
+	options[count++] = (struct argp_option){ "out", 'o', "DIR", 0, text[0], 0 };
+	if (study->printed == NULL)
+		return;
+	snprintf(text[1], MAX_TEXT, "Print JSON instead of %s", study->printed);
+	options[count] = (struct argp_option){ "json", 'J', NULL, 0, text[1], 0 };
+}
+
+int
+study_main(const struct study *study, int argc, char **argv)
+{
+	struct argp_option options[MAX_OPTIONS] = { 0 };
+	char text[2][MAX_TEXT], name[64];
+	const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = study->args_doc,
+		.doc = study->help,
+		.help_filter = help_filter,
+	};
+	struct parsed parsed = { study, calloc(1, study->size) };
+	int ret = EXIT_USAGE;
+
+	if (parsed.args == NULL) {
+		log_error("out of memory");
+		return EXIT_FAILED;
+	}
+	fill_options(study, options, text);
+	parsed.args->jobs = eval_args_jobs();
+	parsed.args->dir = study->out;
+	study->init(parsed.args);
+	snprintf(name, sizeof(name), "rocelab eval %s", study->name);
+	log_set_command(name);
+	if (args_parse(&argp, argc, argv, 0, &parsed) == 0)
+		ret = study->print != NULL && study->print(parsed.args)
+			      ? EXIT_DONE
+			      : eval_args_run(parsed.args->dir, study->run, parsed.args);
+	free(parsed.args);
+	return ret;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An evaluation that is none of families: a file with its row, and a line in the table of studies (eval/program/main.c). */
+#pragma once
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+/* The first member of the options of every study. */
+struct study_args {
+	uint32_t jobs;
+	const char *dir;
+	bool json;
+};
+
+struct study {
+	const char *name; /* rocelab eval NAME */
+	const char *doc;  /* in the list of kinds */
+	const char *help; /* what --help has before and, from \v on, behind the options */
+	const char *args_doc;
+	const struct argp_option *options; /* its own, ends with a zero row */
+	/* Takes one of these, as a parser of argp(3); ARGP_ERR_UNKNOWN: it is none of them. */
+	error_t (*parse)(int key, char *arg, struct argp_state *state, void *options);
+	void (*list)(FILE *to); /* what options may name, for --help; NULL: nothing */
+	size_t size;            /* of its options: struct study_args comes first */
+	void (*init)(void *options);
+	const char *kept;    /* what its folder keeps, for --help */
+	const char *out;     /* that folder, unless it is given */
+	const char *printed; /* what --json replaces, for --help; NULL: it has no --json */
+	/* Prints what needs no run. @return whether that is all. NULL: there is nothing of the kind */
+	bool (*print)(const void *options);
+	/* In the folder, which nobody else uses meanwhile. @return 0, how many runs failed, or negative errno with err set */
+	int (*run)(void *options, struct err *err);
+};
+
+extern const struct study study_compare, study_counterfactual, study_flowpulse, study_flowtracer, study_odd, study_pingmesh;
+
+/* @param argv  its name first. @return the exit code */
+int study_main(const struct study *study, int argc, char **argv);

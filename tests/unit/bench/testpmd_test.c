@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A dpdk-testpmd that ends at once, says no count, or never ends: each is an error, and none takes the caller with it. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "bench/testpmd.h"
+#include "common/clock.h"
+
+#define LONGEST_NS 20000000000ULL
+
+static char dir[] = "/tmp/rocelab-testpmd-XXXXXX";
+static char program[64];
+
+/* Puts a dpdk-testpmd before all others. */
+static int
+make_dir(void **state)
+{
+	char path[4096];
+
+	(void)state;
+	if (mkdtemp(dir) == NULL)
+		return -1;
+	snprintf(program, sizeof(program), "%s/dpdk-testpmd", dir);
+	snprintf(path, sizeof(path), "%s:%s", dir, getenv("PATH"));
+	return setenv("PATH", path, 1);
+}
+
+static int
+remove_dir(void **state)
+{
+	(void)state;
+	unlink(program);
+	return rmdir(dir);
+}
+
+/* @param frames  commands come to it: it is interactive */
+static double
+measure(const char *body, bool frames, struct err *err)
+{
+	struct testpmd_ports ports = { .devices = { "net_null0", "net_null1" }, .frame_bytes = frames ? 60 : 0 };
+	FILE *file = fopen(program, "w");
+
+	assert_non_null(file);
+	fprintf(file, "#!/bin/sh\n%s\n", body);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(program, 0700), 0);
+	return testpmd_packet_ns("io", dir, &ports, err);
+}
+
+static void
+one_that_ends_at_once_is_an_error(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_true(measure("exit 1", true, &err) < 0);
+	assert_non_null(strstr(err.text, "dpdk-testpmd --forward-mode=io failed"));
+}
+
+static void
+one_that_counts_nothing_is_an_error(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_true(measure("cat > /dev/null; echo nothing", false, &err) < 0);
+	assert_non_null(strstr(err.text, "failed"));
+}
+
+static void
+one_that_does_not_end_is_ended(void **state)
+{
+	struct err err = { 0 };
+	uint64_t begin_ns = clock_now_ns();
+
+	(void)state;
+	assert_true(measure("trap '' TERM HUP PIPE; while :; do sleep 1000; done", true, &err) < 0);
+	assert_non_null(strstr(err.text, "did not end within"));
+	assert_true(clock_now_ns() - begin_ns < LONGEST_NS);
+}
+
+static void
+what_it_takes_between_two_lengths_is_a_packets(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	/* As long as its input is open it works, and counts how often. */
+	assert_true(measure("n=0; trap 'echo TX-packets: $n; exit 0' USR1; exec 3<&0; "
+			    "( cat <&3 > /dev/null; kill -USR1 $$ ) & while :; do n=$((n + 1)); done",
+			    false, &err) > 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_ends_at_once_is_an_error),
+		cmocka_unit_test(one_that_counts_nothing_is_an_error),
+		cmocka_unit_test(one_that_does_not_end_is_ended),
+		cmocka_unit_test(what_it_takes_between_two_lengths_is_a_packets),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
