@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Forwarding loop: a polling packet that follows the victim's path came to a port that had answered it already, packets
- * of the slow step left a switch by the port that they came in by, or died of old age.
+ * Forwarding loop: a polling packet that follows the victim's path returned to a switch with a smaller TTL, packets of the
+ * slow step left a switch by the port that they came in by, or died of old age.
  */
 #include "common/array.h"
+#include "common/pkt.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
 enum { SAYS_DIED, SAYS_CAME_BACK = DROPS_CLAUSES, SAYS_TURNED };
@@ -45,25 +46,39 @@ add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32
 	return finding;
 }
 
-/* Had a copy of the polling packet come there that was as old? Where packets have several ways it did not come back then. */
-static bool
-came_beside(const struct evidence *ev, uint32_t flow, const struct rec_poll *poll)
-{
-	const struct ev_flow *of = &ev->flows[flow];
+/* What is known of the arrival for which a port answered a polling packet first. */
+enum first_arrival { FIRST_UNREPORTED, FIRST_BESIDE, FIRST_BEFORE };
 
-	for (uint32_t i = of->first_poll; i < of->first_poll + of->npolls && evidence_is_sprayed(ev, flow); i++) {
+/*
+ * A port that has answered a polling packet already has seen the same packet twice only if its TTL was larger then. Where
+ * packets are sprayed, copies of one polling packet reach a port by paths of the same length, all with the same TTL.
+ * @param at  index into ev->poll_by_flow of the repeated arrival
+ */
+static enum first_arrival
+first_arrival(const struct evidence *ev, const struct ev_flow *flow, uint32_t at)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[at]);
+
+	for (uint32_t i = at; i-- > flow->first_poll;) {
 		const struct rec_poll *other = EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i]);
 
-		if (other != poll && other->hdr.event == poll->hdr.event && other->hdr.node == poll->hdr.node &&
-		    other->out_port == poll->out_port && other->ttl == poll->ttl && !other->repeated)
-			return true;
+		if (other->hdr.event != poll->hdr.event || other->hdr.node != poll->hdr.node ||
+		    !(other->flags & POLL_VICTIM) || (other->flags & POLL_BACK))
+			continue;
+		if (other->ttl > poll->ttl)
+			return FIRST_BEFORE;
+		if (other->out_port == poll->out_port && !other->repeated)
+			return FIRST_BESIDE;
 	}
-	return false;
+	return FIRST_UNREPORTED;
 }
 
-/* @return false: no polling packet came back */
+/*
+ * @param unreported  set to true where a packet may have returned: the port's first answer to it was not received
+ * @return false: no polling packet is known to have returned
+ */
 static bool
-look_at_polls(struct cause_set *set, uint32_t step)
+look_at_polls(struct cause_set *set, uint32_t step, bool *unreported)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -74,10 +89,15 @@ look_at_polls(struct cause_set *set, uint32_t step)
 		uint32_t at = ev->poll_by_flow[i];
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, at);
 		uint32_t port = evidence_port(ev, poll->hdr.node, poll->out_port);
+		enum first_arrival first;
 		struct cause_finding *finding;
 
 		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
-		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE || came_beside(ev, s->flow, poll))
+		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE)
+			continue;
+		first = first_arrival(ev, &ev->flows[s->flow], i);
+		*unreported |= first == FIRST_UNREPORTED;
+		if (first != FIRST_BEFORE)
 			continue;
 		finding = add(set, step, port, poll->hdr.time_ps, SAYS_CAME_BACK);
 		if (finding != NULL)
@@ -122,8 +142,12 @@ look_at_rows(struct cause_set *set, uint32_t step)
 static void
 look(struct cause_set *set, uint32_t step)
 {
-	if (set->in->steps[step].slow && !look_at_polls(set, step) && !look_at_rows(set, step))
-		drops_add(set, step, REC_DROP_TTL, SAYS_DIED);
+	bool unreported = false;
+
+	if (!set->in->steps[step].slow || look_at_polls(set, step, &unreported) || look_at_rows(set, step))
+		return;
+	set->in->unjudged->loops += unreported;
+	drops_add(set, step, REC_DROP_TTL, SAYS_DIED);
 }
 
 const struct cause cause_forwarding_loop = {

@@ -260,14 +260,17 @@ test_trace_is_no_loop(void **state)
 static void
 test_loop_explains_deadlock(void **state)
 {
-	struct rec_poll there = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
-	struct rec_poll again = { .hdr.event = 9, .victim = F17, .in_port = 2, .out_port = 2, .flags = 1, .repeated = 1 };
+	struct rec_poll there = { .hdr.event = 9, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1, .ttl = 62 };
+	struct rec_poll again = there;
 	struct rec_step open17 = { .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
 	struct rec_step open15 = { .rank = 1, .step = 1, WAITED_NONE, .open = 1, .bytes = 360000000 };
 	const struct finding *loop;
 	struct records r;
 	struct verdict *v;
 
+	again.in_port = 2;
+	again.repeated = 1;
+	again.ttl = 60;
 	case_fabric(&r);
 	open17.start_ps = 100 * PS_PER_US; /* 15->16 was first, and so is on the critical path */
 	RECORDS_PUT(&r, open17, REC_STEP, H17, 80 * MS);

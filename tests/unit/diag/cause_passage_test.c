@@ -178,10 +178,13 @@ test_what_goes_round_is_not_swallowed(void **state)
 	const struct counts hole = {
 		.sent = 500, .sw2 = 500, .sw6 = 360, .sw3 = 360, .out_of_sequence = 70, .most_missing = 140
 	};
-	struct rec_poll there = { .hdr.event = 3, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1 };
-	struct rec_poll again = { .hdr.event = 3, .victim = F17, .in_port = 2, .out_port = 2, .flags = 1, .repeated = 1 };
+	struct rec_poll there = { .hdr.event = 3, .victim = F17, .in_port = 1, .out_port = 2, .flags = 1, .ttl = 62 };
+	struct rec_poll again = there;
 	struct records r;
 
+	again.in_port = 2;
+	again.repeated = 1;
+	again.ttl = 60;
 	case_fabric(&r);
 	RECORDS_PUT(&r, there, REC_POLL, SW2, 50 * MS);
 	RECORDS_PUT(&r, again, REC_POLL, SW2, 51 * MS);

@@ -228,6 +228,7 @@ test_loop(void **state)
 		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		first.hdr.event = again.hdr.event = 9;
 		again.repeated = 1;
+		again.ttl = 58;
 		RECORDS_PUT(&r, first, REC_POLL, SW6, 10 * MS);
 		RECORDS_PUT(&r, again, REC_POLL, SW6, 11 * MS);
 		records_end(&r, REC_END_STALL, 80 * MS);
