@@ -108,7 +108,7 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 
 /* ---- tests whose preconditions do not hold ---- */
 
-#define UNJUDGED 3
+#define UNJUDGED 4
 
 static const struct unjudged_row {
 	const char *test, *because;
@@ -118,6 +118,8 @@ static const struct unjudged_row {
 	  offsetof(struct vedrfolnir_unjudged, resends) },
 	{ "path-delay", "their packets take paths that differ in rate or length",
 	  offsetof(struct vedrfolnir_unjudged, paths) },
+	{ "pfc-storm", "ports were paused, and no report tells what the switch behind them held then",
+	  offsetof(struct vedrfolnir_unjudged, storms) },
 	{ "forwarding-loop", "the answers of ports to the first arrival of their polling packets were lost",
 	  offsetof(struct vedrfolnir_unjudged, loops) },
 };

@@ -28,7 +28,7 @@
 #define CAUSE_ROOT_BUSY 0.5         /* of the time that such a port is not halted: it sends */
 #define CAUSE_STORM_FILL 0.5        /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
 #define CAUSE_STORM_EMPTY 0.05      /* of it: less is next to nothing */
-#define CAUSE_REPORTED_OF_PAUSE 0.5 /* of the time that a port was halted: silence about less of it means nothing */
+#define CAUSE_REPORTED_OF_PAUSE 0.5 /* of a row's time: where less is the step's, the row's pauses may not be */
 #define CAUSE_LOSS_LEFT 0.5         /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
 #define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */

@@ -13,6 +13,7 @@ struct walk {
 	struct pfc_root root;                /* path so far */
 	uint32_t on_path[PFC_ROOT_MAX_PATH]; /* indices of the ports on it */
 	uint32_t steps;
+	bool blind; /* a halted port was reached of whose pauses nothing tells the reason */
 	pfc_root_fn *fn;
 	void *ctx;
 };
@@ -25,7 +26,7 @@ add_weight(const struct pfc_root *root, void *ctx)
 	*(double *)ctx += root->weight;
 }
 
-void
+bool
 pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx)
 {
 	double weights = 0;
@@ -43,6 +44,7 @@ pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_ro
 	walk.fn = fn;
 	walk.ctx = ctx;
 	follow(&walk, index, 1.0);
+	return walk.blind;
 }
 
 struct met {
@@ -59,17 +61,17 @@ note_met(const struct pfc_root *root, void *ctx)
 	met->fn(met->set, met->step, root);
 }
 
-void
+bool
 pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
 	struct met met = { set, step, fn };
+	bool blind = false;
 
-	if (graph == NULL || !set->in->steps[step].slow)
-		return;
-	for (uint32_t p = 0; p < graph->nmet; p++)
+	for (uint32_t p = 0; graph != NULL && set->in->steps[step].slow && p < graph->nmet; p++)
 		if (graph->ports[p].halted)
-			pfc_root_each(set, step, p, note_met, &met);
+			blind |= pfc_root_each(set, step, p, note_met, &met);
+	return blind;
 }
 
 /*
@@ -191,9 +193,9 @@ pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint
 
 /*
  * How much of its pauses does this halted port owe to the other end alone, which has no reason for them? A host's NIC
- * all: hosts take what comes. So an ingress whose switch has no queue to show for it; one that was seen pausing while it held
- * little (next to nothing, where what it feeds is halted: what it holds may have stood there since the threshold was lower)
- * those of the epochs in which it had no reason.
+ * all: hosts take what comes. So an ingress whose switch told of every queue behind it that none was there; one that was seen
+ * pausing while it held little (next to nothing, where what it feeds is halted: what it holds may have stood there since the
+ * threshold was lower) those of the epochs in which it had no reason.
  */
 static double
 storm_share(const struct walk *walk, const struct prov_port *port, struct downstream down)
@@ -208,7 +210,7 @@ storm_share(const struct walk *walk, const struct prov_port *port, struct downst
 		return 1;
 	if (pfc_root_pausing(ev, walk->graph, peer, fill) != NULL)
 		return pfc_split_storm(ev, walk->graph, port, fill);
-	return !down.halted && !down.congested && pfc_silence_means(ev, walk->graph, port) ? 1 : 0;
+	return !down.halted && !down.congested && pfc_silence_means(ev, walk->graph, port, fill) ? 1 : 0;
 }
 
 static void
@@ -236,6 +238,7 @@ static void
 follow(struct walk *walk, uint32_t index, double weight)
 {
 	const struct prov_port *port = &walk->graph->ports[index];
+	struct downstream down;
 	double storm;
 
 	if (weight < CAUSE_MIN_FOLLOWED || walk->root.npath == PFC_ROOT_MAX_PATH || walk->steps == PFC_ROOT_MAX_STEPS ||
@@ -244,7 +247,9 @@ follow(struct walk *walk, uint32_t index, double weight)
 	walk->steps++;
 	walk->on_path[walk->root.npath] = index;
 	walk->root.path[walk->root.npath++] = port->port;
-	storm = storm_share(walk, port, look_downstream(walk, port));
+	down = look_downstream(walk, port);
+	storm = storm_share(walk, port, down);
+	walk->blind |= storm <= 0 && !down.halted && !down.congested;
 	if (weight * storm >= CAUSE_MIN_FOLLOWED)
 		found(walk, PFC_ROOT_STORM, walk->in->ev->ports[port->port].peer, index, weight * storm);
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks && storm < 1; l++) {

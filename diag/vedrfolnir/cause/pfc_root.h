@@ -30,13 +30,14 @@ typedef void pfc_root_fn(const struct pfc_root *root, void *ctx);
 /*
  * Calls fn for every root of a halted port, once a path. A path holds a port once, so circles end without a root.
  * @param index  of the halted port in graph->ports
+ * @return true: a path ends at a halted port of whose pauses nothing tells the reason
  */
-void pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx);
+bool pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx);
 
 typedef void pfc_root_met_fn(struct cause_set *set, uint32_t step, const struct pfc_root *root);
 
 /* The same for every halted port that a slow step's flow met, where anything was reported. */
-void pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn);
+bool pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn);
 
 /*
  * Does this flow make the root's queue, as far as the step is concerned? It is not the step's own, has a part in the

@@ -10,6 +10,12 @@
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
+/*
+ * Packets: fewer wait wherever two flows cross. The ingress's threshold is not known, and some frames of several egresses may
+ * reach it: a queue that is no cause by itself (CAUSE_MIN_DEPTH) may be a reason to pause.
+ */
+#define SHALLOW 2
+
 static bool
 is_telemetry_lost(const struct evidence *ev, struct window step)
 {
@@ -115,23 +121,128 @@ reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, ui
 }
 
 /*
- * Up to when do the queues that an ingress is known to have fed in the step report? Of the reports that a port makes in
- * CAUSE_RETAIN_PS one is kept: it may be older than the pause, or than the step.
+ * Up to when did an egress report its queue when a polling packet asked its switch? Of the reports that a port makes in
+ * CAUSE_RETAIN_PS one is kept: the one before the packet may be its answer. One without counters covers the time before its
+ * epoch: a queue may have come and gone since.
+ * @return UINT64_MAX: it was not asked, so that the ingress did not feed it
  */
 static uint64_t
-queues_reported_until_ps(const struct evidence *ev, uint32_t ingress, struct window step)
+egress_reported_until_ps(const struct evidence *ev, uint32_t egress, uint64_t polled_ps)
+{
+	const struct window around = { polled_ps - min_u64(polled_ps, CAUSE_RETAIN_PS), polled_ps + CAUSE_RETAIN_PS };
+	struct ev_range states = evidence_states(ev, egress, around.from_ps, around.to_ps);
+	uint64_t until_ps = 0;
+	bool asked = false;
+
+	for (uint32_t i = states.first; i < states.end; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+
+		if (!window_has(around, row->hdr.time_ps))
+			continue;
+		asked = true;
+		until_ps = max_u64(until_ps, row->state_only ? row->from_ps : row->hdr.time_ps);
+	}
+	return asked ? until_ps : UINT64_MAX;
+}
+
+/* Up to when did all of them? */
+static uint64_t
+switch_reported_until_ps(const struct evidence *ev, uint32_t ingress, uint64_t polled_ps)
+{
+	const struct ev_node *node = &ev->nodes[ev->ports[ingress].node];
+	uint64_t until_ps = polled_ps;
+
+	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
+		if (p != ingress)
+			until_ps = min_u64(until_ps, egress_reported_until_ps(ev, p, polled_ps));
+	return until_ps;
+}
+
+/* From the first to the last of a port's pauses in the step, as far as they were reported: rows tell of whole epochs. */
+static struct window
+pauses_of(const struct evidence *ev, const struct prov_graph *graph, uint32_t halted)
+{
+	struct ev_range epochs = evidence_epochs(ev, halted, graph->from_ps, graph->to_ps);
+	struct ev_range states = evidence_states(ev, halted, graph->from_ps, graph->to_ps);
+	struct window pauses = { UINT64_MAX, 0 };
+
+	for (uint32_t i = epochs.first; i < epochs.end; i++) {
+		const struct rec_port_row *row = evidence_port_row(ev, &ev->epochs[i], graph->prio);
+
+		if (row == NULL || row->pause_ps == 0)
+			continue;
+		pauses.from_ps = min_u64(pauses.from_ps, ev->epochs[i].from_ps);
+		pauses.to_ps = max_u64(pauses.to_ps, ev->epochs[i].to_ps);
+	}
+	for (uint32_t i = states.first; i < states.end; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+
+		if (!row->paused || row->prio != graph->prio)
+			continue;
+		pauses.from_ps = min_u64(pauses.from_ps, row->paused_since_ps);
+		pauses.to_ps = max_u64(pauses.to_ps, row->hdr.time_ps);
+	}
+	return pauses;
+}
+
+/*
+ * Did an egress have a queue in a time, or was it halted? Its packets counted the queue when they were enqueued: one that
+ * nobody joins shows at reports alone.
+ */
+static bool
+is_held_up(const struct evidence *ev, uint32_t egress, uint8_t prio, struct window during)
+{
+	struct ev_range epochs = evidence_epochs(ev, egress, during.from_ps, during.to_ps);
+	struct ev_range states = evidence_states(ev, egress, during.from_ps, during.to_ps);
+
+	for (uint32_t i = epochs.first; i < epochs.end; i++) {
+		const struct rec_port_row *row = evidence_port_row(ev, &ev->epochs[i], prio);
+
+		if (row != NULL && (row->depth_max >= SHALLOW || row->pause_ps != 0))
+			return true;
+	}
+	for (uint32_t i = states.first; i < states.end; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
+
+		if (row->prio == prio &&
+		    (row->paused || (row->queue_packets >= SHALLOW && window_has(during, row->hdr.time_ps))))
+			return true;
+	}
+	return false;
+}
+
+/* Was the ingress seen pausing, in a time, with so much held that it had to? */
+static bool
+is_full(const struct evidence *ev, uint32_t ingress, uint8_t prio, struct window during, double fill)
 {
 	const struct ev_port *port = &ev->ports[ingress];
-	uint64_t until_ps = step.to_ps;
 
-	for (uint32_t i = port->first_feed; i < port->first_feed + port->nfeeds; i++) {
-		const struct ev_feed *feed = &ev->feeds[i];
-		uint64_t reach_ps = feed->nrows != 0 ? ev->feed_rows[feed->first_row + feed->nrows - 1].reach_ps : 0;
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
-		if (reach_ps + CAUSE_RETAIN_PS >= step.from_ps)
-			until_ps = min_u64(until_ps, reach_ps);
+		if (row->pausing && row->prio == prio && row->pausing_since_ps <= during.to_ps &&
+		    row->hdr.time_ps >= during.from_ps &&
+		    (double)row->ingress_bytes >= fill * (double)row->ingress_xoff_bytes)
+			return true;
 	}
-	return until_ps;
+	return false;
+}
+
+/*
+ * May the switch behind a halted port have had a reason for its pauses? Any queue at another of its ports may be one, however
+ * little of it is known to have come in here.
+ */
+static bool
+may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint32_t halted, double fill)
+{
+	uint32_t ingress = ev->ports[halted].peer;
+	const struct ev_node *node = &ev->nodes[ev->ports[ingress].node];
+	struct window pauses = pauses_of(ev, graph, halted);
+
+	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
+		if (p != ingress && is_held_up(ev, p, graph->prio, pauses))
+			return true;
+	return is_full(ev, ingress, graph->prio, pauses, fill);
 }
 
 /*
@@ -139,15 +250,14 @@ queues_reported_until_ps(const struct evidence *ev, uint32_t ingress, struct win
  * far back as it knows. What it said before the pause says nothing of it.
  */
 bool
-pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *halted)
+pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *halted, double fill)
 {
 	const struct window step = { graph->from_ps, graph->to_ps };
 	const struct ev_port *port = &ev->ports[halted->port];
 	struct window told = { 0, step.from_ps };
-	uint64_t until_ps = queues_reported_until_ps(ev, port->peer, step);
 	double reported_ps = 0;
 
-	if (is_telemetry_lost(ev, step))
+	if (is_telemetry_lost(ev, step) || may_have_reason(ev, graph, halted->port, fill))
 		return false;
 	if (ev->run.policy == REC_POLICY_FULL_POLLING)
 		reported_ps = reported_by_all_ps(ev, graph, halted->port, step);
@@ -159,10 +269,10 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 			continue;
 		from_ps = tells_from_ps(ev, port, graph->prio, poll);
 		told.from_ps = from_ps > told.to_ps ? from_ps : told.to_ps; /* what was told before counts once */
-		told.to_ps = min_u64(poll->hdr.time_ps, until_ps);
+		told.to_ps = switch_reported_until_ps(ev, port->peer, poll->hdr.time_ps);
 		if (told.to_ps <= told.from_ps)
 			continue;
 		reported_ps += halted_ps(ev, port, graph->prio, step, told);
 	}
-	return reported_ps > 0 && reported_ps >= CAUSE_REPORTED_OF_PAUSE * halted->pause_ps;
+	return reported_ps > 0 && reported_ps >= (1 - CAUSE_MIN_SHARE) * halted->pause_ps;
 }

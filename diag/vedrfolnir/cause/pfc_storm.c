@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * PFC storm: a port that the slow step's flow uses was halted, and the pauses lead to an ingress, or a host's NIC,
- * that keeps its peer stopped without a queue behind it. That port is the root.
+ * that keeps its peer stopped without a reason of its own. That port is the root.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -137,7 +137,7 @@ look(struct cause_set *set, uint32_t step)
 
 	if (set->in->graphs[step] == NULL || !set->in->steps[step].slow)
 		return;
-	pfc_root_each_met(set, step, add_root);
+	set->in->unjudged->storms += pfc_root_each_met(set, step, add_root);
 	for (uint32_t h = 0; h < flow->nhops; h++)
 		add_unseen(set, step, set->in->ev->hops[flow->first_hop + h]);
 }
