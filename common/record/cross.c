@@ -259,6 +259,8 @@ check_step(struct record_check *check, const void *rec, struct err *err)
 	if (r->rtt_min_ps > r->rtt_mean_ps)
 		return record_wrong(&r->hdr, "rtt_min_ps", r->rtt_min_ps, err, "at most %" PRIu64 ", the mean",
 				    r->rtt_mean_ps);
+	if ((r->rtt_samples == 0) != (r->rtt_mean_ps == 0))
+		return record_wrong(&r->hdr, "rtt_samples", r->rtt_samples, err, "0 without a round trip, else 1 at least");
 	if (r->acked_bytes > r->bytes)
 		return record_wrong(&r->hdr, "acked_bytes", r->acked_bytes, err, "at most %" PRIu64 ", which it sends",
 				    r->bytes);

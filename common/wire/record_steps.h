@@ -148,8 +148,10 @@ struct rec_step {
 	uint32_t
 		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
-	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
-	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and told to wait by a receiver not ready */
+	uint64_t paced_ps;    /* that congestion control's rate kept its packets apart, beyond what the line does */
+	uint64_t stalled_ps;  /* without an ACK, until retransmission timeouts; and told to wait by a receiver not ready */
+	uint32_t rtt_samples; /* round trips that were measured: one for each ACK, which may speak for several packets */
+	uint32_t reserved;
 };
 
 #define REC_STEP_FIELDS(F, T)                                                                                              \
@@ -170,11 +172,13 @@ struct rec_step {
 	F(T, 96, rtt_min_ps, TIME)                                                                                         \
 	F(T, 104, rtt_mean_ps, TIME)                                                                                       \
 	F(T, 112, paced_ps, TIME)                                                                                          \
-	F(T, 120, stalled_ps, TIME)
+	F(T, 120, stalled_ps, TIME)                                                                                        \
+	F(T, 128, rtt_samples, ANY)                                                                                        \
+	F(T, 132, reserved, ZERO)
 #define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, rank) K(T, step)
 
 REC_STEP_FIELDS(WIRE_AT, rec_step)
-WIRE_SIZE(rec_step, 128)
+WIRE_SIZE(rec_step, 136)
 
 /* A detection was spent: hdr.event is the id its polling packet carries. */
 struct rec_trigger {

@@ -141,6 +141,7 @@ struct run_step {
 	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
+	uint32_t rtt_samples;             /* so many were measured */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts */
 	uint64_t

@@ -49,6 +49,7 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 	step->retransmits = rec->retransmits;
 	step->rtt_min_ps = rec->rtt_min_ps;
 	step->rtt_mean_ps = rec->rtt_mean_ps;
+	step->rtt_samples = rec->rtt_samples;
 	step->paced_ps = rec->paced_ps;
 	step->stalled_ps = rec->stalled_ps;
 	step->waited_ps = rec->waited_ns * UINT64_C(1000);

@@ -208,6 +208,7 @@ monitor_report(struct recbuf *records, const struct step_result *result, uint64_
 		.retransmits = result->retransmits,
 		.rtt_min_ps = result->times.rtt.min_ps,
 		.rtt_mean_ps = rtt_sum_mean_ps(&result->times.rtt),
+		.rtt_samples = result->times.rtt.count,
 		.paced_ps = result->times.paced_ps,
 		.stalled_ps = result->times.stalled_ps,
 		.waited_ns = waited_ns(result->times.waited_ps),

@@ -79,12 +79,14 @@ served_before_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint32
 struct passing {
 	struct window during; /* when they passed, the way from switch to switch being short beside it */
 	double packets;       /* so many of the step */
+	double samples;       /* so many of these had their round trip measured: an ACK may speak for several */
 	double least;         /* the share of them that has to be seen */
 	double missing_ps;    /* out: the longest time that a switch does not tell of */
 };
 
 /*
- * What they waited at a switch on average: for those that they found there, for as many of each other class, as classes are
+ * What those whose round trips were measured waited at a switch on average, at most: the last of a burst finds more queued than
+ * those before it, so that they may have found all that the step's packets did. They waited for those that they found there, for as many of each other class, as classes are
  * served in turn, and for what went ahead of them, as for a halt: nothing says how evenly ACKs did.
  */
 static double
@@ -115,8 +117,8 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	p->missing_ps = fmax(p->missing_ps, missing_ps);
 	if (seen < 1 || seen < p->least * p->packets * (1 - missing_ps / took_ps))
 		return INFINITY;
-	return depth / fmin(p->packets, seen) * classes * frame_ps(ev, port) +
-	       held_ps(in, pause_ps + overtaken_ps, p->packets);
+	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) +
+	       held_ps(in, pause_ps + overtaken_ps, p->samples);
 }
 
 /* What they waited at all switches. What nobody tells of may have held up what was under way then. */
@@ -126,11 +128,11 @@ way_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct pas
 	uint32_t id = (uint32_t)(flow - in->ev->flows);
 	double sum_ps = 0;
 
-	if (p->during.from_ps >= p->during.to_ps || p->packets < 1)
+	if (p->during.from_ps >= p->during.to_ps || p->samples < 1)
 		return INFINITY;
 	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
 		sum_ps += hop_wait_ps(in, id, in->ev->hops[flow->first_hop + h], p);
-	return sum_ps + held_ps(in, p->missing_ps, p->packets);
+	return sum_ps + held_ps(in, p->missing_ps, p->samples);
 }
 
 /*
@@ -198,6 +200,13 @@ packets_of(const struct cause_input *in, const struct run_step *s)
 	return ceil((double)(s->open ? s->acked_bytes : s->bytes) / fmax(1, in->ev->run.payload_bytes));
 }
 
+/* Of a step's packets, the share of which round trips were measured. */
+static double
+sampled(const struct cause_input *in, const struct run_step *s)
+{
+	return fmin(1, s->rtt_samples / packets_of(in, s));
+}
+
 /* What those packets of a step waited that the first switch of their way tells of in one epoch. */
 static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
@@ -211,6 +220,7 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 	if (row != NULL && epoch->from_ps < epoch->to_ps && s->start_ps < s->end_ps)
 		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
 				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
+	p.samples = p.packets * sampled(in, s);
 	return way_wait_ps(in, &in->ev->flows[s->flow], &p);
 }
 
@@ -235,7 +245,10 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
-	struct passing p = { .during = { s->start_ps, s->end_ps }, .packets = packets_of(in, s), .least = MOST };
+	struct passing p = { .during = { s->start_ps, s->end_ps },
+			     .packets = packets_of(in, s),
+			     .samples = packets_of(in, s) * sampled(in, s),
+			     .least = MOST };
 
 	return is_told_of(in, step) ? way_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
 }

@@ -217,6 +217,8 @@ dependencies_name_what_there_is(void **state)
 	report.rtt_min_ps = 9;
 	bad(&report, REC_STEP, 1, "rtt_min_ps = 9; right would be at most 0, the mean");
 	report.rtt_mean_ps = 9;
+	bad(&report, REC_STEP, 1, "rtt_samples = 0; right would be 0 without a round trip, else 1 at least");
+	report.rtt_samples = 1;
 	good(&report, REC_STEP, 1);
 	report.waited_collective = 3;
 	bad(&report, REC_STEP, 1, "waited_collective = 3");

@@ -28,6 +28,7 @@ struct seen {
 	uint64_t late_depth;               /* the last epoch's */
 	uint32_t classes;                  /* others that sent there too */
 	uint64_t others;                   /* packets of other steps of the flow, for each of the step's */
+	uint32_t per_ack;                  /* packets that an ACK speaks for; 0: one */
 };
 
 typedef uint32_t hop_at[2];
@@ -45,6 +46,16 @@ route_back(struct records *r, struct rec_tuple flow, const hop_at *hops)
 	}
 }
 
+/* Of 360 MB, in packets of the run's payload. */
+static uint32_t
+samples(const struct records *r, const struct seen *seen)
+{
+	const struct rec_run *run = (const void *)(r->data + sizeof(struct rec_stream));
+	uint32_t packets = (uint32_t)((360000000 + run->payload_bytes - 1) / run->payload_bytes);
+
+	return seen->mean_us == 0 ? 0 : seen->per_ack != 0 ? packets / seen->per_ack : packets;
+}
+
 static void
 put_step(struct records *r, uint32_t host, uint64_t start_ps, uint64_t end_ps, const struct seen *seen)
 {
@@ -57,7 +68,8 @@ put_step(struct records *r, uint32_t host, uint64_t start_ps, uint64_t end_ps, c
 				 .end_ps = end_ps,
 				 .retransmits = seen->sent_again,
 				 .rtt_min_ps = seen->min_us * PS_PER_US,
-				 .rtt_mean_ps = seen->mean_us * PS_PER_US };
+				 .rtt_mean_ps = seen->mean_us * PS_PER_US,
+				 .rtt_samples = samples(r, seen) };
 
 	RECORDS_PUT(r, step, REC_STEP, host, end_ps);
 }
@@ -153,6 +165,7 @@ test_delay_beside_others(void **state)
 		{ .min_us = 10, .mean_us = 31, .depth = 7, .ports = 3 },
 		{ .min_us = 30, .mean_us = 31, .depth = 32, .ports = 3 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .classes = 1 },
+		{ .min_us = 30, .mean_us = 31, .ports = 3, .per_ack = 16 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
@@ -167,7 +180,8 @@ test_delay_beside_others(void **state)
  * No delay: where queues were as deep as that (62 packets at each of three ports, of 108 ns, are 20 us); where a port of the
  * way is unknown; where no round trip was measured; where packets left their way; where it is too little; where packets
  * went round; where a switch was halted so long that each window met it; where another class was served in turn; where most
- * packets of the rows are of other steps of the flow, so that the step's may be those that met the queues.
+ * packets of the rows are of other steps of the flow, so that the step's may be those that met the queues; where an ACK speaks
+ * for 16 packets, so that those whose round trips are known may be the ones that waited.
  */
 static void
 test_no_delay(void **state)
@@ -182,6 +196,7 @@ test_no_delay(void **state)
 		{ .min_us = 30, .mean_us = 30, .depth = 7, .ports = 3, .paused_ps = 60 * MS },
 		{ .min_us = 30, .mean_us = 31, .depth = 32, .ports = 3, .classes = 1 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .others = 99 },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .per_ack = 16 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {

@@ -285,7 +285,8 @@ test_late_packets_are_not_lost(void **state)
 					 .end_ps = 80 * MS,
 					 .retransmits = 40,
 					 .waited_ns = (uint32_t)cases[i].waited_us * 1000,
-					 .rtt_mean_ps = cases[i].mean_us * PS_PER_US };
+					 .rtt_mean_ps = cases[i].mean_us * PS_PER_US,
+					 .rtt_samples = cases[i].mean_us != 0 };
 		struct rec_trigger trigger = {
 			.flow = F17, .step = 1, .cause = cases[i].cause, .rtt_ps = cases[i].sampled_us * PS_PER_US
 		};

@@ -106,6 +106,7 @@ nic_ms(uint64_t paced_ps, uint64_t rtt_ps)
 				 .end_ps = 38430 * PS_PER_US,
 				 .rtt_min_ps = rtt_ps,
 				 .rtt_mean_ps = rtt_ps,
+				 .rtt_samples = rtt_ps != 0,
 				 .paced_ps = paced_ps };
 	const struct finding *found;
 	struct records r;

@@ -287,7 +287,7 @@ test_bad_reports(void **state)
 	leave_out(&r, "waited_rank = 2; right would be below 2");
 	two_hosts(&r);
 	RECORDS_PUT(&r, gap, REC_GAP, REC_NONE, 1);
-	leave_out(&r, "dropped_bytes = 96; right would be 256 of 2 records");
+	leave_out(&r, "dropped_bytes = 96; right would be 272 of 2 records");
 	two_hosts(&r);
 	RECORDS_PUT(&r, end, REC_END, REC_NONE, 1);
 	leave_out(&r, "END: reason = 8; right would be 0 to 7");

@@ -72,7 +72,7 @@ test_records_too_short_are_refused(void **state)
 	struct rec_hdr bare = { .type = REC_STEP, .size = sizeof(bare) };
 
 	ready(1);
-	is_refused(&bare, sizeof(bare), "STEP of 24 B; right would be 128 B");
+	is_refused(&bare, sizeof(bare), "STEP of 24 B; right would be 136 B");
 }
 
 static void

@@ -218,7 +218,7 @@ report_is_the_record(void **state)
 	recbuf_init(&records, 17);
 	monitor_report(&records, &result, 3000);
 	rec = (const void *)records.data;
-	assert_int_equal(records.used_bytes, 128);
+	assert_int_equal(records.used_bytes, 136);
 	assert_int_equal(rec->hdr.type, REC_STEP);
 	assert_int_equal(rec->hdr.node, 17);
 	assert_int_equal(rec->hdr.time_ps, 3000);
@@ -234,6 +234,7 @@ report_is_the_record(void **state)
 	assert_int_equal(rec->retransmits, 2);
 	assert_int_equal(rec->rtt_min_ps, 70);
 	assert_int_equal(rec->rtt_mean_ps, 80);
+	assert_int_equal(rec->rtt_samples, 3);
 	assert_int_equal(rec->paced_ps, 11);
 	assert_int_equal(rec->stalled_ps, 12);
 	assert_int_equal(rec->waited_ns, 5);
