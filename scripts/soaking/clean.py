@@ -34,7 +34,7 @@ PARAMETERS = {
         'lag_percent': (0, 1, 10), 'retain': ('0us', '50us'),
     },
     'telemetry': {
-        'epoch': ('10us', '100us', '1ms'), 'epochs_kept': (0, 2, 8), 'quiet_depth': (0, 8), 'contention': ('replay', 'exact'),
+        'epoch': ('10us', '100us', '1ms'), 'epochs_kept': (0, 2, 8), 'quiet_depth': (0, 8, 100), 'contention': ('replay', 'exact'),
     },
     'exporter': {'budget': ('0', '100KB', '10MB', '1250MB'), 'queue': ('1KB', '1MB')},
     'timing': {'pipeline': ('100ns', '600ns', '2us')},
