@@ -81,7 +81,7 @@ find(const char *name, const struct argp_state *state)
 	for (size_t i = 0; i < ARRAY_LEN(benchmarks); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
 					 benchmarks[i].name);
-	argp_error(state, "no benchmark \"%s\": there are %s", name, names);
+	args_error(state, "no benchmark \"%s\": there are %s", name, names);
 	return NULL;
 }
 

@@ -64,12 +64,12 @@ parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'w':
 		if (blame->nwithout == SUSPECT_MAX)
-			argp_error(state, "more than %d --without", SUSPECT_MAX);
+			args_error(state, "more than %d --without", SUSPECT_MAX);
 		blame->without[blame->nwithout++] = arg;
 		return 0;
 	case 'W':
 		if (blame->nwith == SUSPECT_MAX)
-			argp_error(state, "more than %d --with", SUSPECT_MAX);
+			args_error(state, "more than %d --with", SUSPECT_MAX);
 		blame->with[blame->nwith++] = arg;
 		return 0;
 	case 'O':

@@ -61,12 +61,12 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (diagnose->dir != NULL)
-			argp_error(state, "one directory at a time: \"%s\" is the second", arg);
+			args_error(state, "one directory at a time: \"%s\" is the second", arg);
 		diagnose->dir = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (diagnose->dir == NULL)
-			argp_error(state, "which run? Give the directory that `rocelab run` wrote");
+			args_error(state, "which run? Give the directory that `rocelab run` wrote");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

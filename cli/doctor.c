@@ -76,7 +76,7 @@ parse(int key, char *arg, struct argp_state *state)
 		for (size_t i = 0; i < NCHECKUPS; i++)
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
 						 checkups[i].name);
-		argp_error(state, "no kind of host or port \"%s\": there are %s", arg, names);
+		args_error(state, "no kind of host or port \"%s\": there are %s", arg, names);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		for (size_t i = 0; i < NCHECKUPS; i++)

@@ -10,6 +10,7 @@
 #include "common/args.h"
 #include "common/log.h"
 #include "common/number.h"
+#include "common/plain.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_args.h"
 #include "topo/bond.h"
@@ -37,7 +38,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (explain->flow == NULL)
-			argp_error(state, "give --flow SRC,DST,SPORT,DPORT");
+			args_error(state, "give --flow SRC,DST,SPORT,DPORT");
 		return 0;
 	default:
 		return scenario_args_parse(&explain->scenario, key, arg, state);
@@ -122,7 +123,7 @@ print_choice(const struct scenario *sc, uint32_t node, const struct route_choice
 	topo_port_name(topo, topo->nodes[node].first_port + choice->port, name);
 	printf("  %-12s -> %-10s ", name, topo->nodes[port->peer].name);
 	if (choice->is_pinned) {
-		printf("pinned at %s:%d", choice->pin.file, choice->pin.line);
+		printf("pinned at %s:%d", plain_line(choice->pin.file).text, choice->pin.line);
 	} else if (choice->members == NULL) {
 		printf("%s", topo->nodes[node].bonded ? "the bond's member by the flow's hash" : "the flow's NIC");
 	} else if (choice->nmembers == 1) {

@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/number.h"
 #include "common/outfile.h"
+#include "common/plain.h"
 #include "common/units.h"
 
 #define MAX_FILES 1100 /* COLL_MAX_RANKS traces, and some */
@@ -64,7 +65,7 @@ set_algorithm(struct import_command *given, const char *name, const struct argp_
 			return;
 		}
 	}
-	argp_error(state, "no algorithm \"%s\"", name);
+	args_error(state, "no algorithm \"%s\"", name);
 }
 
 /* @return the first option given that says nothing of this kind; NULL: none */
@@ -101,11 +102,11 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'b':
 		if (units_parse_bytes(arg, &given->bytes) != 0 || given->bytes == 0)
-			argp_error(state, "--bytes %s: a size, as 1MB, would be right", arg);
+			args_error(state, "--bytes %s: a size, as 1MB, would be right", arg);
 		return 0;
 	case 'r':
 		if (units_parse_rate(arg, &given->options.local_bps) != 0 || given->options.local_bps == 0)
-			argp_error(state, "--local-rate %s: a rate, as 1Tbps, would be right", arg);
+			args_error(state, "--local-rate %s: a rate, as 1Tbps, would be right", arg);
 		given->local_rate = arg;
 		return 0;
 	case 'a':
@@ -116,7 +117,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'c':
 		if (!number_parse(arg, 1, IMPORT_MAX_CHANNELS, &number))
-			argp_error(state, "--channels %s: 1 to %d would be right", arg, IMPORT_MAX_CHANNELS);
+			args_error(state, "--channels %s: 1 to %d would be right", arg, IMPORT_MAX_CHANNELS);
 		given->options.max_channels = (uint32_t)number;
 		given->has_channels = true;
 		return 0;
@@ -124,17 +125,17 @@ parse(int key, char *arg, struct argp_state *state)
 		if (given->kind == NULL)
 			given->kind = arg;
 		else if (given->nfiles == MAX_FILES)
-			argp_error(state, "more than %d files", MAX_FILES);
+			args_error(state, "more than %d files", MAX_FILES);
 		else
 			given->files[given->nfiles++] = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (given->nfiles == 0)
-			argp_error(state, "give a kind and its files");
+			args_error(state, "give a kind and its files");
 		if (strcmp(given->kind, "hpcc") != 0 && !find_kind(given->kind, &given->options.kind))
-			argp_error(state, "\"%s\": there are msccl, chakra, goal and hpcc", given->kind);
+			args_error(state, "\"%s\": there are msccl, chakra, goal and hpcc", given->kind);
 		if (strange_option(given) != NULL)
-			argp_error(state, "%s says nothing of %s: leave it out", strange_option(given), given->kind);
+			args_error(state, "%s says nothing of %s: leave it out", strange_option(given), given->kind);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -177,7 +178,7 @@ trace_prefix(const struct import_command *given, char buf[PATH_MAX], struct err 
 static int
 scenario_path(const char *out, const char *path, char buf[PATH_MAX], struct err *err)
 {
-	char folder[PATH_MAX], copy[PATH_MAX], absolute[PATH_MAX], *slash;
+	char folder[PATH_MAX], copy[PATH_MAX], absolute[PATH_MAX], found[PLAIN_NAME_BYTES], *slash;
 	const char *base = strrchr(path, '/');
 	size_t length;
 
@@ -189,8 +190,9 @@ scenario_path(const char *out, const char *path, char buf[PATH_MAX], struct err 
 	if (snprintf(buf, PATH_MAX, "%s%s%s", absolute, absolute[length - 1] != '/' ? "/" : "",
 		     base != NULL ? base + 1 : path) >= PATH_MAX)
 		return err_set(err, -ENAMETOOLONG, "%s: too long", path);
-	if (strpbrk(buf, "\"\\\n") != NULL)
-		return err_set(err, -EINVAL, "%s: a path without quotes and backslashes would be right", path);
+	if (strpbrk(buf, "\"\\") != NULL || plain_find_unprintable(buf, found))
+		return err_set(err, -EINVAL,
+			       "%s: a path of printable characters without quotes and backslashes would be right", path);
 	if (out == NULL)
 		return 0;
 	snprintf(copy, sizeof(copy), "%s", out);

@@ -76,7 +76,7 @@ pass_on(const struct argp_state *state, struct child_args *to, const char *optio
 	struct run_options *run = state->input;
 
 	if (child_add(to, option, &run->err) < 0 || child_add(to, arg, &run->err) < 0)
-		argp_error(state, "%s", run->err.text);
+		args_error(state, "%s", run->err.text);
 	return 0;
 }
 
@@ -102,15 +102,15 @@ list_systems(const struct argp_state *state, char *arg)
 
 	for (char *name = strtok_r(arg, ",", &save); name != NULL; name = strtok_r(NULL, ",", &save)) {
 		if (list.count == SYSTEMS_MAX)
-			argp_error(state, "--diagnosers: more than %d", SYSTEMS_MAX);
+			args_error(state, "--diagnosers: more than %d", SYSTEMS_MAX);
 		names[list.count++] = name;
 		if (used < cap)
 			used += (size_t)snprintf(text + used, cap - used, "%s\"%s\"", list.count > 1 ? "," : "", name);
 	}
 	if (list.count == 0)
-		argp_error(state, "--diagnosers: the list is empty");
+		args_error(state, "--diagnosers: the list is empty");
 	if (systems_check_names(&list, &run->err) < 0)
-		argp_error(state, "--diagnosers: %s", run->err.text);
+		args_error(state, "--diagnosers: %s", run->err.text);
 	snprintf(text + used, cap - used, "]");
 	return set(state, text);
 }

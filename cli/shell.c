@@ -66,7 +66,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (shell->host == NULL)
-			argp_error(state, "which host?");
+			args_error(state, "which host?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/plain.h"
 #include "diag/report/fmt.h"
 #include "diag/report/table.h"
 
@@ -310,6 +311,7 @@ print_truth(const json_t *comparison, FILE *to)
 int
 systems_print(const json_t *comparison, const char *dir, FILE *to)
 {
+	const struct plain_line shown = plain_line(dir);
 	int rc;
 
 	fprintf(to, "Systems side by side: %s, seed %lld\n", text(comparison, "name"),
@@ -321,6 +323,6 @@ systems_print(const json_t *comparison, const char *dir, FILE *to)
 		rc = print_runs(comparison, to);
 	if (rc == 0)
 		rc = print_truth(comparison, to);
-	fprintf(to, "\nReports: %s/report.html, and of each system %s/systems/NAME/report.html\n", dir, dir);
+	fprintf(to, "\nReports: %s/report.html, and of each system %s/systems/NAME/report.html\n", shown.text, shown.text);
 	return rc == 0 && fflush(to) != 0 ? -EIO : rc;
 }

@@ -43,7 +43,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (topo->action == NULL) {
 			if (!is_action(arg))
-				argp_error(state, "\"%s\": there are check, show and import", arg);
+				args_error(state, "\"%s\": there are check, show and import", arg);
 			topo->action = arg;
 			return 0;
 		}
@@ -51,7 +51,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_NO_ARGS:
 	case ARGP_KEY_END:
 		if (topo->scenario.path == NULL)
-			argp_error(state, "give an action and a file");
+			args_error(state, "give an action and a file");
 		return 0;
 	default:
 		return scenario_args_parse(&topo->scenario, key, arg, state);

@@ -12,6 +12,7 @@
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
+#include "common/plain.h"
 #include "common/run_files.h"
 #include "emulation/scenario/scenario.h"
 #include "eval/args.h"
@@ -46,7 +47,7 @@ parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'b':
 		if (strcmp(arg, "paths") != 0 && strcmp(arg, "source-ports") != 0)
-			argp_error(state, "--by %s: paths or source-ports would be right", arg);
+			args_error(state, "--by %s: paths or source-ports would be right", arg);
 		opts->study.by = strcmp(arg, "paths") == 0 ? ADVISE_PATHS : ADVISE_PORTS_ALONE;
 		return 0;
 	case 't':
@@ -64,12 +65,12 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (opts->study.scenario != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
+			args_error(state, "one scenario at a time: \"%s\" is the second", arg);
 		opts->study.scenario = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->study.scenario == NULL)
-			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg, or the folder of a run");
+			args_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg, or the folder of a run");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -112,7 +113,7 @@ print_regained(const struct ft_study *study)
 		printf("\nAll jobs took %.1f us, and take %.1f us: %.1f us (%.1f %%) regained\n", before_us, after_us,
 		       before_us - after_us, 100 * (before_us - after_us) / before_us);
 	}
-	printf("rocelab run %s --seed %" PRIu64 "\n", path, study->first);
+	printf("rocelab run %s --seed %" PRIu64 "\n", plain_line(path).text, study->first);
 }
 
 static void

@@ -79,7 +79,7 @@ time_arg(const struct argp_state *state, const char *option, const char *arg, ui
 	uint64_t time_ps;
 
 	if (units_parse_time(arg, &time_ps) < 0 || time_ps > most_ps)
-		argp_error(state, "%s %s: right would be a time, as in 1ms, of at most %llu s", option, arg,
+		args_error(state, "%s %s: right would be a time, as in 1ms, of at most %llu s", option, arg,
 			   (unsigned long long)(most_ps / PS_PER_S));
 	return time_ps;
 }
@@ -91,7 +91,7 @@ partition_arg(const struct argp_state *state, struct trace_options *trace, const
 	const char *rest = number_scan(arg, &part);
 
 	if (rest == NULL || *rest != '/' || !number_parse(rest + 1, 1, 10000, &parts) || part < 1 || part > parts)
-		argp_error(state, "--partition %s: right would be I/N, as in 1/4 for the first of four parts", arg);
+		args_error(state, "--partition %s: right would be I/N, as in 1/4 for the first of four parts", arg);
 	trace->part = (uint32_t)part;
 	trace->parts = (uint32_t)parts;
 }
@@ -121,7 +121,7 @@ parse_tracer(int key, char *arg, struct argp_state *state, struct tracer_config 
 				tracer->first_hop = (enum rec_trace_first_hop)i;
 				return 0;
 			}
-		argp_error(state, "--first-hop %s: right would be host or sflow", arg);
+		args_error(state, "--first-hop %s: right would be host or sflow", arg);
 		return 0;
 	case KEY_CONNECTIONS:
 		for (uint32_t i = 0; i < ARRAY_LEN(names); i++)
@@ -129,7 +129,7 @@ parse_tracer(int key, char *arg, struct argp_state *state, struct tracer_config 
 				tracer->connections = (enum tracer_connections)i;
 				return 0;
 			}
-		argp_error(state, "--connections %s: right would be ad-hoc, persistent or parallel", arg);
+		args_error(state, "--connections %s: right would be ad-hoc, persistent or parallel", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -198,7 +198,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (trace->npaths == ARRAY_LEN(trace->paths))
-			argp_error(state, "more than %d files", TRACE_MAX_FILES);
+			args_error(state, "more than %d files", TRACE_MAX_FILES);
 		trace->paths[trace->npaths++] = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
@@ -206,7 +206,7 @@ parse(int key, char *arg, struct argp_state *state)
 		if (trace->npaths == 0)
 			argp_usage(state);
 		if (trace->merge != (trace->npaths > 1))
-			argp_error(state, trace->merge ? "--merge: give the files behind the scenario"
+			args_error(state, trace->merge ? "--merge: give the files behind the scenario"
 						       : "one scenario, or a run's folder; more files are for --merge");
 		return 0;
 	case SCENARIO_ARGS_SET:

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "common/number.h"
+#include "common/plain.h"
 
 void
 args_print_exit_codes(FILE *to)
@@ -59,13 +61,25 @@ args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void 
 	return argp_parse(&whole, argc, argv, flags, NULL, input);
 }
 
+void
+args_error(const struct argp_state *state, const char *fmt, ...)
+{
+	char text[LOG_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	argp_error(state, "%s", plain_line(text).text);
+}
+
 uint64_t
 args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max)
 {
 	uint64_t value = 0;
 
 	if (!number_parse(text, min, max, &value))
-		argp_error(state, "%s %s: give a number from %" PRIu64 " to %" PRIu64, option, text, min, max);
+		args_error(state, "%s %s: give a number from %" PRIu64 " to %" PRIu64, option, text, min, max);
 	return value;
 }
 

@@ -59,8 +59,7 @@ say(const char *program, const char *fmt, va_list ap)
 	char text[LOG_BYTES];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	plain_text(text, text, sizeof(text));
-	fprintf(stderr, "%s: %s\n", program, text); /* one write: stderr is not buffered in between */
+	fprintf(stderr, "%s: %s\n", program, plain_line(text).text); /* one write: stderr is not buffered in between */
 }
 
 void

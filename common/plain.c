@@ -2,6 +2,7 @@
 #include "common/plain.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
@@ -48,7 +49,7 @@ code_point(const unsigned char *text, size_t len)
  * C1 controls steer terminals; controls of direction (Unicode UAX 9) and separators of lines show another text than is
  * there; what has no width hides; U+FFFE and U+FFFF are no XML.
  */
-static int
+static bool
 is_unprintable(const unsigned char *text, size_t len)
 {
 	static const struct {
@@ -62,33 +63,67 @@ is_unprintable(const unsigned char *text, size_t len)
 
 	for (size_t i = 0; i < ARRAY_LEN(ranges); i++)
 		if (code >= ranges[i].first && code <= ranges[i].last)
-			return 1;
-	return 0;
+			return true;
+	return false;
+}
+
+/* @param taken  set to the length of the character at text, 1 where it is no UTF-8 */
+static bool
+prints(const char *text, size_t *taken)
+{
+	const unsigned char *in = (const unsigned char *)text;
+	size_t len = *in < 0x80 ? 1 : utf8_len(in);
+
+	*taken = len == 0 ? 1 : len;
+	return len != 0 && *in >= 0x20 && *in != 0x7f && !is_unprintable(in, len);
 }
 
 char *
 plain_text(const char *text, char *buf, size_t cap)
 {
-	const unsigned char *in = (const unsigned char *)text;
-	size_t at = 0;
+	size_t at = 0, taken;
 
-	while (*in != '\0') {
-		size_t len = *in < 0x80 ? 1 : utf8_len(in), taken = len == 0 ? 1 : len;
-		int bad = len == 0 || *in < 0x20 || *in == 0x7f || is_unprintable(in, len);
+	for (const char *in = text; *in != '\0'; in += taken) {
+		bool good = prints(in, &taken) || *in == '\n';
 
-		if (*in == '\n')
-			bad = 0;
-		if (at + (bad ? 1 : taken) >= cap)
+		if (at + (good ? taken : 1) >= cap)
 			break;
-		if (bad)
+		if (!good)
 			buf[at++] = '?';
 		else
 			for (size_t i = 0; i < taken; i++)
-				buf[at++] = (char)in[i];
-		in += taken;
+				buf[at++] = in[i];
 	}
 	buf[at] = '\0';
 	return buf;
+}
+
+struct plain_line
+plain_line(const char *text)
+{
+	struct plain_line line;
+
+	plain_text(text, line.text, sizeof(line.text));
+	for (char *c = strchr(line.text, '\n'); c != NULL; c = strchr(c, '\n'))
+		*c = '?';
+	return line;
+}
+
+bool
+plain_find_unprintable(const char *text, char *name)
+{
+	size_t taken;
+
+	while (*text != '\0' && prints(text, &taken))
+		text += taken;
+	if (*text == '\0')
+		return false;
+	if (taken == 1 && (unsigned char)*text >= 0x80)
+		snprintf(name, PLAIN_NAME_BYTES, "byte 0x%02x", (unsigned char)*text);
+	else
+		snprintf(name, PLAIN_NAME_BYTES, "U+%04X",
+			 taken == 1 ? (unsigned)*text : (unsigned)code_point((const unsigned char *)text, taken));
+	return true;
 }
 
 const char *

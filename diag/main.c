@@ -74,7 +74,7 @@ parse_diagnosers(const struct options *options, int key, const char *arg, struct
 			if (option->key != key)
 				continue;
 			if (option->set(options->chosen[i], arg, &err) != 0)
-				argp_error(state, "--%s=%s: %s", option->name, arg, err.text);
+				args_error(state, "--%s=%s: %s", option->name, arg, err.text);
 			return 0;
 		}
 	}
@@ -101,7 +101,7 @@ name_diagnoser(struct options *options, const char *name, const struct argp_stat
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "",
 						 diagnosers[i].name);
 	}
-	argp_error(state, "--diagnoser %s: it is none of %s", name, names);
+	args_error(state, "--diagnoser %s: it is none of %s", name, names);
 }
 
 static error_t
@@ -142,11 +142,11 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if ((options->listen == NULL) == (options->read == NULL))
-			argp_error(state, "give either --listen or --read");
+			args_error(state, "give either --listen or --read");
 		if (options->out == NULL)
-			argp_error(state, "give --out");
+			args_error(state, "give --out");
 		if (options->times && options->read == NULL)
-			argp_error(state, "--detection-times takes a recorded stream: give --read");
+			args_error(state, "--detection-times takes a recorded stream: give --read");
 		return 0;
 	default:
 		return parse_diagnosers(options, key, arg, state);

@@ -61,9 +61,9 @@ parse_size(const struct argp_state *state, const char *option, const char *arg, 
 	uint64_t size_bytes = 0;
 
 	if (units_parse_bytes(arg, &size_bytes) < 0)
-		argp_error(state, "%s %s: give a size, such as 128, 64KiB or 1GB", option, arg);
+		args_error(state, "%s %s: give a size, such as 128, 64KiB or 1GB", option, arg);
 	if (size_bytes < min_bytes || size_bytes > max_bytes)
-		argp_error(state, "%s %s: give %llu B at least%s", option, arg, (unsigned long long)min_bytes,
+		args_error(state, "%s %s: give %llu B at least%s", option, arg, (unsigned long long)min_bytes,
 			   max_bytes == UINT16_MAX ? " and 65535 B at most" : "");
 	return size_bytes;
 }
@@ -78,7 +78,7 @@ parse_part(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'P':
 		if (parts_number(arg, &options->run.parts, &err) < 0)
-			argp_error(state, "--part %s", err.text);
+			args_error(state, "--part %s", err.text);
 		return 0;
 	case 'A':
 		options->run.parts.addresses = arg;
@@ -139,7 +139,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if ((options->run.parts.count != 0) != (options->run.parts.addresses != NULL))
-			argp_error(state, "--part and --parts-at go together");
+			args_error(state, "--part and --parts-at go together");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		return options->yardstick != NULL || options->try_port != NULL

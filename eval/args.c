@@ -36,18 +36,18 @@ eval_args_seeds(const struct argp_state *state, char *text, uint64_t *seeds, uin
 		first = args_number(state, "--seeds", word, 0, INT64_MAX);
 		last = dash != NULL ? args_number(state, "--seeds", dash + 1, 0, INT64_MAX) : first;
 		if (last < first)
-			argp_error(state, "--seeds %s-%s: from the least to the greatest, as in 1-3", word, dash + 1);
+			args_error(state, "--seeds %s-%s: from the least to the greatest, as in 1-3", word, dash + 1);
 		for (uint64_t seed = first; seed <= last; seed++) {
 			if (count == most)
-				argp_error(state, "--seeds: more than %u", most);
+				args_error(state, "--seeds: more than %u", most);
 			for (uint32_t i = 0; i < count; i++)
 				if (seeds[i] == seed)
-					argp_error(state, "--seeds: %llu is given twice", (unsigned long long)seed);
+					args_error(state, "--seeds: %llu is given twice", (unsigned long long)seed);
 			seeds[count++] = seed;
 		}
 	}
 	if (count == 0)
-		argp_error(state, "--seeds: name one");
+		args_error(state, "--seeds: name one");
 	return count;
 }
 
@@ -58,7 +58,7 @@ eval_args_scale(const struct argp_state *state, const char *text, double min, do
 	double value = strtod(text, &end);
 
 	if (*text == '\0' || *end != '\0' || !(value >= min && value <= max))
-		argp_error(state, "--scale %s: give %g to %g", text, min, max);
+		args_error(state, "--scale %s: give %g to %g", text, min, max);
 	return value;
 }
 

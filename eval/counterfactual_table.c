@@ -8,6 +8,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
+#include "common/plain.h"
 #include "common/run_files.h"
 #include "eval/counterfactual.h"
 #include "eval/disturb.h"
@@ -133,7 +134,7 @@ print_wrong(const struct counterfactual *study, FILE *to, struct err *err)
 				!score->has_cost || score->first ? "an innocent is named"
 				: score->named_innocents != 0    ? "first blame is wrong, an innocent is named"
 								 : "first blame is wrong",
-				study->made[i].scenario);
+				plain_line(study->made[i].scenario).text);
 	}
 	return ret;
 }

@@ -8,6 +8,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
+#include "common/plain.h"
 #include "eval/summary.h"
 
 static const char *const columns[] = { "FAMILY",    "POLICY", "CASES",      "TP",   "FP",  "FN",
@@ -46,11 +47,12 @@ add_line(struct libscols_table *table, const char *family, const char *policy, c
 static void
 print_word(const char *word, FILE *to)
 {
+	const struct plain_line shown = plain_line(word);
 	bool plain = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=+:,%@")] == '\0';
 
 	if (!plain)
 		fputc('\'', to);
-	for (const char *p = word; *p != '\0'; p++)
+	for (const char *p = shown.text; *p != '\0'; p++)
 		fputs(*p == '\'' ? "'\\''" : (const char[]){ *p, '\0' }, to);
 	if (!plain)
 		fputc('\'', to);
@@ -95,7 +97,7 @@ print_failed(const struct eval *eval, const struct family *family, const char *p
 		fprintf(to, "\n%s/%03u under %s is a %s: %s\n  ", family->name, runs[i].index, policy,
 			runs[i].outcome == OUTCOME_FP ? "false positive" : "false negative", runs[i].why);
 		print_replay(eval, dir, policy, to);
-		fprintf(to, "   truth: %s/%s/score.json\n", dir, policy);
+		fprintf(to, "   truth: %s/%s/score.json\n", plain_line(dir).text, policy);
 	}
 	free(runs);
 	return count < 0 ? (int)count : 0;

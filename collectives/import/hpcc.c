@@ -10,6 +10,7 @@
 
 #include "collectives/import/hpcc_parts.h"
 #include "common/log.h"
+#include "common/plain.h"
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/show.h"
@@ -82,15 +83,17 @@ find_files(struct hpcc *h, const struct hpcc_files *files)
 static int
 build_topology(struct hpcc *h)
 {
-	char text[HPCC_PATH * 2 + 64], absolute[HPCC_PATH * 2];
+	char text[HPCC_PATH * 2 + 64], absolute[HPCC_PATH * 2], found[PLAIN_NAME_BYTES];
 	char *real = realpath(h->topology, NULL);
 
 	if (real == NULL)
 		return err_set(h->err, -EINVAL, "%s: %s", h->topology, strerror(errno));
 	snprintf(absolute, sizeof(absolute), "%s", real);
 	free(real);
-	if (strpbrk(absolute, "\"\\\n") != NULL)
-		return err_set(h->err, -EINVAL, "%s: a path without quotes and backslashes would be right", h->topology);
+	if (strpbrk(absolute, "\"\\") != NULL || plain_find_unprintable(absolute, found))
+		return err_set(h->err, -EINVAL,
+			       "%s: a path of printable characters without quotes and backslashes would be right",
+			       h->topology);
 	snprintf(text, sizeof(text), "topology = { kind = \"ns3\"; file = \"%s\"; };\n", absolute);
 	h->cfg = cfg_load_string(text, h->topology, h->err);
 	return h->cfg != NULL ? topo_build(h->cfg, &h->topo, h->err) : -errno;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/plain.h"
+
 struct cfg_node *
 cfg_node_create(enum cfg_node_type type, const char *name, const char *file, int line)
 {
@@ -216,7 +218,7 @@ cfg_node_describe(const struct cfg_node *node, char *buf)
 		snprintf(buf, CFG_MAX_PATH, "%g", node->real);
 		return buf;
 	case CFG_NODE_STRING:
-		snprintf(buf, CFG_MAX_PATH, "\"%.200s\"", node->text);
+		snprintf(buf, CFG_MAX_PATH, "\"%.200s\"", plain_line(node->text).text);
 		return buf;
 	}
 	return strcpy(buf, "nothing");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/cfg/cfg_tree.h"
+#include "common/plain.h"
 #include "common/units.h"
 
 /* What would have been right, for messages. */
@@ -147,10 +148,36 @@ bind_number(const struct cfg_node *node, const struct cfg_field *field, void *ou
 	return check_limits(node, field, value, err);
 }
 
+/* Names reach tables, sentences and terminals: what steers a terminal or hides in a line is refused here. */
+static int
+check_prints(const struct cfg_node *node, struct err *err)
+{
+	struct cfg_where where = { node->file, node->line, node };
+	char found[CFG_MAX_PATH], name[PLAIN_NAME_BYTES];
+
+	if (node->text == NULL || !plain_find_unprintable(node->text, name))
+		return 0;
+	return cfg_fail(&where, NULL, err, "found %s, with %s; printable characters of UTF-8 alone would be right",
+			cfg_node_describe(node, found), name);
+}
+
+static int
+bind_strings(const struct cfg_node *node, const struct cfg_field *field, struct cfg_strings *out, struct err *err)
+{
+	int ret = 0;
+
+	if ((node->type != CFG_NODE_LIST && node->type != CFG_NODE_ARRAY) || (node->strings == NULL && node->nkids != 0))
+		return type_error(node, field, err);
+	for (size_t i = 0; ret == 0 && i < node->nkids; i++)
+		ret = check_prints(node->kids[i], err);
+	out->items = node->strings;
+	out->count = node->nkids;
+	return ret;
+}
+
 static int
 bind_words(const struct cfg_node *node, const struct cfg_field *field, void *out, struct err *err)
 {
-	struct cfg_strings *strings = out;
 	const struct cfg_choice *choice;
 
 	switch (field->type) {
@@ -159,7 +186,7 @@ bind_words(const struct cfg_node *node, const struct cfg_field *field, void *out
 		if (node->text == NULL)
 			return type_error(node, field, err);
 		*(const char **)out = node->text;
-		return 0;
+		return field->type == CFG_STRING ? check_prints(node, err) : 0;
 	case CFG_ENUM:
 		choice = node->type == CFG_NODE_STRING ? find_choice(field->choices, node->text) : NULL;
 		if (choice == NULL)
@@ -167,12 +194,7 @@ bind_words(const struct cfg_node *node, const struct cfg_field *field, void *out
 		*(int *)out = choice->value;
 		return 0;
 	default:
-		if ((node->type != CFG_NODE_LIST && node->type != CFG_NODE_ARRAY) ||
-		    (node->strings == NULL && node->nkids != 0))
-			return type_error(node, field, err);
-		strings->items = node->strings;
-		strings->count = node->nkids;
-		return 0;
+		return bind_strings(node, field, out, err);
 	}
 }
 

@@ -226,7 +226,7 @@ write_evidence(const struct text *text, const char *dir)
 		fprintf(text->to,
 			"  Waits are exact counts (telemetry.contention = \"exact\"): no hardware reports them.\n");
 	if (dir != NULL)
-		fprintf(text->to, "\nReport: %s/report.html\n", dir);
+		fprintf(text->to, "\nReport: %s/report.html\n", plain_line(dir).text);
 }
 
 int

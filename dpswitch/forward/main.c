@@ -49,7 +49,7 @@ set_round(const struct argp_state *state, const char *kind, struct forward_optio
 	while (number < PORT_ROUND_KINDS && strcmp(kind, names[number]) != 0)
 		number++;
 	if (number == PORT_ROUND_KINDS)
-		argp_error(state, "--round %s: ring, memif, vhost and af_packet are there", kind);
+		args_error(state, "--round %s: ring, memif, vhost and af_packet are there", kind);
 	forward->goes_round = true;
 	forward->round = (enum port_round_kind)number;
 }
@@ -71,7 +71,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case 't':
 		options->forward.seconds = strtod(arg, &end);
 		if (*end != '\0' || !(options->forward.seconds > 0 && options->forward.seconds < 1000))
-			argp_error(state, "--seconds %s: give a number above 0", arg);
+			args_error(state, "--seconds %s: give a number above 0", arg);
 		return 0;
 	case 'r':
 		set_round(state, arg, &options->forward);

@@ -13,6 +13,7 @@
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
+#include "common/plain.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
@@ -51,13 +52,13 @@ introduce(const struct run_options *options, const struct emulation *emulation, 
 	       "%s/effective.cfg\n",
 	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed, options->lcores,
 	       options->lcores > 1 ? "s" : "", polls,
-	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), options->out);
+	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), plain_line(options->out).text);
 	if (parts != NULL)
 		printf("# %s\n", parts_describe(parts, of));
 	if (volumes != NULL && volumes->foretold != NULL)
 		printf("# prediction: %u runs of %u iterations simulated in %.1f s; volumes: %s/" RUN_PREDICTION "\n",
 		       volumes->foretold->runs, volumes->foretold->iterations, (double)volumes->foretold->wall_ns / 1e9,
-		       options->out);
+		       plain_line(options->out).text);
 	fflush(stdout);
 }
 

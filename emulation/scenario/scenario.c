@@ -327,9 +327,8 @@ set_name(struct scenario *sc)
 		snprintf(sc->name, sizeof(sc->name), "%s", sc->root.name);
 	else
 		snprintf(sc->name, sizeof(sc->name), "%.*s", (int)len, base);
-	plain_text(sc->name, sc->name, sizeof(sc->name)); /* it heads every report, and terminals show it */
-	for (char *c = sc->name; *c != '\0'; c++)
-		*c = *c == '\n' ? '?' : *c;
+	/* It heads every report, and terminals show it. */
+	snprintf(sc->name, sizeof(sc->name), "%.*s", (int)sizeof(sc->name) - 1, plain_line(sc->name).text);
 }
 
 static int

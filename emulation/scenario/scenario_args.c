@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/scenario/scenario_args.h"
+#include "common/args.h"
 
 void
 scenario_args_set(struct scenario_options *options, const char *set, const struct argp_state *state)
 {
 	if (options->nsets == SCENARIO_MAX_SETS)
-		argp_error(state, "more than %d --set", SCENARIO_MAX_SETS);
+		args_error(state, "more than %d --set", SCENARIO_MAX_SETS);
 	options->sets[options->nsets++] = set;
 }
 
@@ -21,11 +22,11 @@ scenario_args_parse(struct scenario_options *options, int key, char *arg, const 
 		return 0;
 	case ARGP_KEY_ARG:
 		if (options->path != NULL)
-			argp_error(state, "one file at a time: \"%s\" is the second", arg);
+			args_error(state, "one file at a time: \"%s\" is the second", arg);
 		options->path = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which scenario? topo/scenarios/ has some");
+		args_error(state, "which scenario? topo/scenarios/ has some");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -6,6 +6,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
+#include "common/plain.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/odd/run.h"
 
@@ -110,8 +111,8 @@ odd_print(const struct odd_options *options, const struct odd_results *results, 
 		if (row->marks.grade != ODD_RIGHT)
 			fprintf(to, "\n%s: %s\n  rocelab blame %s/%" PRIu64 "/%s/%03u/case.cfg\n",
 				odd_grade_name(row->marks.grade),
-				row->marks.why[0] != '\0' ? row->marks.why : "right, but less sure than half", options->dir,
-				row->seed, row->group->name, row->index);
+				row->marks.why[0] != '\0' ? row->marks.why : "right, but less sure than half",
+				plain_line(options->dir).text, row->seed, row->group->name, row->index);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
+#include "common/plain.h"
 #include "eval/pingmesh/study.h"
 
 #define MOST_KINDS 64
@@ -362,15 +363,15 @@ print_case(const struct pm_study *study, const struct pm_row *row, FILE *to)
 	snprintf(dir, sizeof(dir), "%" PRIu64 "/%03u", row->seed, row->index);
 	for (uint32_t p = 0; p < row->c->nproblems; p++) {
 		if (!row->marks.found[p].found)
-			fprintf(to, "  %s/%s: not found: %s\n", study->dir, dir, row->problems[p]);
+			fprintf(to, "  %s/%s: not found: %s\n", plain_line(study->dir).text, dir, row->problems[p]);
 		else if (!row->marks.found[p].way)
-			fprintf(to, "  %s/%s: found, but not %s: %s\n", study->dir, dir,
+			fprintf(to, "  %s/%s: found, but not %s: %s\n", plain_line(study->dir).text, dir,
 				row->marks.found[p].alone ? "its direction" : "as one place", row->problems[p]);
 	}
 	for (uint32_t i = 0; i < row->marks.nreports; i++)
 		if (!row->marks.reports[i].accurate)
-			fprintf(to, "  %s/%s: wrong: %s at %s\n", study->dir, dir, words[row->marks.reports[i].word],
-				row->marks.reports[i].place);
+			fprintf(to, "  %s/%s: wrong: %s at %s\n", plain_line(study->dir).text, dir,
+				words[row->marks.reports[i].word], row->marks.reports[i].place);
 }
 
 void

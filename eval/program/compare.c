@@ -46,7 +46,7 @@ set_shard(const struct argp_state *state, char *text, struct compare_study *stud
 	char *slash = strchr(text, '/');
 
 	if (slash == NULL)
-		argp_error(state, "--shard %s: say which of how many, as in 2/8", text);
+		args_error(state, "--shard %s: say which of how many, as in 2/8", text);
 	*slash = '\0';
 	study->shards = (uint32_t)args_number(state, "--shard", slash + 1, 1, MAX_SHARDS);
 	study->shard = (uint32_t)args_number(state, "--shard", text, 1, study->shards) - 1;
@@ -56,7 +56,7 @@ static void
 add_folder(const struct argp_state *state, char *text, struct compare_study *study)
 {
 	if (study->ndirs == COMPARE_MAX_DIRS)
-		argp_error(state, "more than %d folders", COMPARE_MAX_DIRS);
+		args_error(state, "more than %d folders", COMPARE_MAX_DIRS);
 	study->dirs[study->ndirs++] = text;
 }
 
@@ -67,13 +67,13 @@ add_program(const struct argp_state *state, const char *path)
 	struct stat file;
 
 	if (!system_is_program(path))
-		argp_error(state, "--diagnoser %s: give a program's path, with a slash", path);
+		args_error(state, "--diagnoser %s: give a program's path, with a slash", path);
 	if (stat(path, &file) < 0 || access(path, X_OK) < 0)
-		argp_error(state, "--diagnoser %s: %s", path, strerror(errno));
+		args_error(state, "--diagnoser %s: %s", path, strerror(errno));
 	if (!S_ISREG(file.st_mode))
-		argp_error(state, "--diagnoser %s: no file that can be run", path);
+		args_error(state, "--diagnoser %s: no file that can be run", path);
 	if (compare_add_program(path, &err) < 0)
-		argp_error(state, "--diagnoser: %s", err.text);
+		args_error(state, "--diagnoser: %s", err.text);
 }
 
 static error_t
@@ -111,7 +111,7 @@ parse(int key, char *arg, struct argp_state *state, void *options_of)
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->merge != (opts->study.ndirs != 0))
-			argp_error(state,
+			args_error(state,
 				   opts->merge ? "--merge: name the folders of shards"
 					       : "it takes no \"%s\" without --merge",
 				   opts->study.dirs[0]);

@@ -41,14 +41,14 @@ set_experiments(struct fp_study *study, char *text, struct argp_state *state)
 		const struct fp_experiment *experiment = fp_experiment_find(name);
 
 		if (experiment == NULL)
-			argp_error(state, "no experiment \"%s\": rocelab eval flowpulse --help lists them", name);
+			args_error(state, "no experiment \"%s\": rocelab eval flowpulse --help lists them", name);
 		for (uint32_t i = 0; i < study->nexperiments; i++)
 			if (study->experiments[i] == experiment)
-				argp_error(state, "experiment \"%s\" is named twice", name);
+				args_error(state, "experiment \"%s\" is named twice", name);
 		study->experiments[study->nexperiments++] = experiment;
 	}
 	if (study->nexperiments == 0)
-		argp_error(state, "--only: name one");
+		args_error(state, "--only: name one");
 }
 
 static error_t

@@ -34,12 +34,12 @@ parse(int key, char *arg, struct argp_state *state, void *options_of)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (opts->study.scenario != NULL)
-			argp_error(state, "one scenario at a time: \"%s\" is the second", arg);
+			args_error(state, "one scenario at a time: \"%s\" is the second", arg);
 		opts->study.scenario = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->study.scenario == NULL)
-			argp_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg");
+			args_error(state, "name a scenario, such as topo/scenarios/flowtracer.cfg");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

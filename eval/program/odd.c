@@ -36,14 +36,14 @@ set_groups(struct odd_options *odd, char *text, struct argp_state *state)
 		const struct odd_group *group = odd_group_find(name);
 
 		if (group == NULL)
-			argp_error(state, "no group \"%s\": rocelab eval odd --help lists them", name);
+			args_error(state, "no group \"%s\": rocelab eval odd --help lists them", name);
 		for (uint32_t i = 0; i < odd->ngroups; i++)
 			if (odd->groups[i] == group)
-				argp_error(state, "group \"%s\" is named twice", name);
+				args_error(state, "group \"%s\" is named twice", name);
 		odd->groups[odd->ngroups++] = group;
 	}
 	if (odd->ngroups == 0)
-		argp_error(state, "--groups: name one");
+		args_error(state, "--groups: name one");
 }
 
 static error_t

@@ -39,7 +39,7 @@ add_family(struct eval_options *opts, const struct family *family, struct argp_s
 {
 	for (uint32_t i = 0; i < opts->eval.nfamilies; i++)
 		if (opts->eval.families[i] == family)
-			argp_error(state, "family \"%s\" is named twice", family->name);
+			args_error(state, "family \"%s\" is named twice", family->name);
 	opts->eval.families[opts->eval.nfamilies++] = family;
 }
 
@@ -48,9 +48,9 @@ static void
 refuse(const char *what, const struct nearest *near, struct argp_state *state)
 {
 	if (nearest_is_near(near))
-		argp_error(state, "no %s \"%s\"; did you mean \"%s\"? rocelab eval --help lists them", what, near->word,
+		args_error(state, "no %s \"%s\"; did you mean \"%s\"? rocelab eval --help lists them", what, near->word,
 			   near->best);
-	argp_error(state, "no %s \"%s\": rocelab eval --help lists them", what, near->word);
+	args_error(state, "no %s \"%s\": rocelab eval --help lists them", what, near->word);
 }
 
 static void
@@ -90,7 +90,7 @@ check_families(const struct eval_options *opts, struct argp_state *state)
 
 	for (uint32_t i = 0; !shape->is_papers && i < opts->eval.nfamilies; i++)
 		if (opts->eval.families[i]->needs_paper)
-			argp_error(state,
+			args_error(state,
 				   "family %s needs the paper's fabric and ring, not --shape %s: name other families",
 				   opts->eval.families[i]->name, shape->name);
 }
@@ -104,17 +104,17 @@ set_policies(struct eval_options *opts, const char *text, struct argp_state *sta
 		char *copy = opts->names[opts->eval.npolicies];
 
 		if (opts->eval.npolicies == VARIANT_MAX)
-			argp_error(state, "--policy: more than %d", VARIANT_MAX);
+			args_error(state, "--policy: more than %d", VARIANT_MAX);
 		if (snprintf(copy, VARIANT_NAME, "%.*s", (int)len, name) >= VARIANT_NAME)
-			argp_error(state, "--policy %s: at most %d characters each", text, VARIANT_NAME - 1);
+			args_error(state, "--policy %s: at most %d characters each", text, VARIANT_NAME - 1);
 		for (uint32_t i = 0; i < opts->eval.npolicies; i++)
 			if (strcmp(opts->names[i], copy) == 0)
-				argp_error(state, "--policy: \"%s\" is named twice", copy);
+				args_error(state, "--policy: \"%s\" is named twice", copy);
 		opts->eval.policies[opts->eval.npolicies++] = copy;
 		name += len + (name[len] == ',');
 	}
 	if (opts->eval.npolicies == 0)
-		argp_error(state, "--policy: name one");
+		args_error(state, "--policy: name one");
 }
 
 static void
@@ -123,7 +123,7 @@ set_ablation(struct eval_options *opts, const char *name, struct argp_state *sta
 	const struct ablation *ablation = ablation_find(name);
 
 	if (ablation == NULL)
-		argp_error(state, "no ablation \"%s\": rocelab eval --help lists them", name);
+		args_error(state, "no ablation \"%s\": rocelab eval --help lists them", name);
 	opts->eval.npolicies = ablation->list(opts->names);
 	for (uint32_t i = 0; i < opts->eval.npolicies; i++)
 		opts->eval.policies[i] = opts->names[i];
@@ -144,7 +144,7 @@ set_picks(struct eval_options *opts, const char *text, struct argp_state *state)
 		while (i < ARRAY_LEN(words) && (strlen(words[i].name) != len || strncmp(words[i].name, name, len) != 0))
 			i++;
 		if (i == ARRAY_LEN(words))
-			argp_error(state, "--pick %s: give routes, roots, both or none", text);
+			args_error(state, "--pick %s: give routes, roots, both or none", text);
 		opts->eval.source.picks |= words[i].picks;
 		name += len + (name[len] == ',');
 	}
@@ -174,13 +174,13 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 	case 'a':
 		if (opts->has_policies)
-			argp_error(state, "give --policy or --ablation, and once");
+			args_error(state, "give --policy or --ablation, and once");
 		opts->has_policies = true;
 		(key == 'p' ? set_policies : set_ablation)(opts, arg, state);
 		return 0;
 	case 's':
 		if (opts->eval.source.nsets == CASE_MAX_SETS)
-			argp_error(state, "more than %d --set", CASE_MAX_SETS);
+			args_error(state, "more than %d --set", CASE_MAX_SETS);
 		opts->eval.source.sets[opts->eval.source.nsets++] = arg;
 		return 0;
 	case 'j':
@@ -197,7 +197,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->eval.nfamilies == 0)
-			argp_error(state, "which family? \"all\" is all of them");
+			args_error(state, "which family? \"all\" is all of them");
 		check_families(opts, state);
 		return 0;
 	default:

@@ -37,7 +37,7 @@ parse(int key, char *arg, struct argp_state *state)
 		parsed->args->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "it takes no \"%s\"", arg);
+		args_error(state, "it takes no \"%s\"", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

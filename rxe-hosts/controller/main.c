@@ -47,7 +47,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (options->socket == NULL || options->store == NULL)
-			argp_error(state, "--listen and --store say where agents connect, and where the registry is kept");
+			args_error(state, "--listen and --store say where agents connect, and where the registry is kept");
 		return 0;
 	default:
 		return scenario_args_parse(&options->scenario, key, arg, state);

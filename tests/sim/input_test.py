@@ -3,6 +3,7 @@
 """Bad input: exit code 2, a message that names the place, the value and what would be right; never a crash or a hang."""
 import os
 import random
+import subprocess
 
 from cases import TOPOLOGY, fault, ring, small
 from harness import DPSWITCH, PATIENCE_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, told
@@ -352,3 +353,74 @@ def names_of_folders():
 
 no_regular_files()
 names_of_folders()
+
+
+HOSTILE = {"U+202E": "\u202e", "U+2028": "\u2028", "U+001B": "\x1b[31m", "U+000A": "\n", "U+009B": "\x9b", "U+200B": "\u200b"}
+
+
+def network(host="b2"):
+    return (f'topology = {{ kind = "explicit"; rate = "100Gbps"; delay = "1us"; switches = [ "A" ];\n'
+            f'  hosts = [ "a1", "b1", "{host}" ]; // here\n  links = ( "a1 A", "b1 A", "{host} A" ); }};\n')
+
+
+def shown_plainly(name, done):
+    """No character of HOSTILE but the line feed, which ends lines; a name's own line feed would begin one with "tail"."""
+    lines = (done.stdout + done.stderr).split("\n")
+    bad_lines = [line for line in lines if any(c in line for c in "\u202e\u2028\x1b\x9b\u200b") or line.startswith("tail")]
+    check(not bad_lines, f"{name}: names are shown plainly", bad_lines)
+
+
+def hostile_names():
+    """A name that steers a terminal, or hides, is refused where the scenario gives it: of whatever, by whichever command."""
+    plain = TOPOLOGY + ring()
+    places = {
+        "the run": plain + 'name = "?"; // here\n',
+        "a host": network("?"),
+        "a switch": network().replace('"A" ];', '"A", "?" ]; // here').replace('"b2" ]; // here', '"b2" ];'),
+        "a rank": TOPOLOGY + 'collectives = (\n  { op = "allgather"; step_bytes = 1000; ranks = [ "a1", "?" ]; } // here\n);\n',
+        "a collective": TOPOLOGY + 'collectives = (\n  { op = "allgather"; step_bytes = 1000; name = "?"; } // here\n);\n',
+        "a job": TOPOLOGY + 'jobs = (\n  { name = "?"; // here\n  collectives = ( { op = "allgather"; step_bytes = 1000; } ); } );\n',
+        "a flow's host": TOPOLOGY + 'flows = (\n  { src = "?"; dst = "b1"; bytes = 1000; } // here\n);\n',
+        "a link in short": network().replace("links = (", 'links = ( "a1 ?",').replace(" // here\n", "\n").replace("); };", "); }; // here"),
+        "a generator": TOPOLOGY + 'generators = (\n  { kind = "poisson"; name = "?"; load = 0.1; until = "1ms"; bytes = 1; } // here\n);\n',
+        "a fault's port": plain + 'faults = (\n  { kind = "loss"; port = "?"; rate = 0.5; } // here\n);\n',
+    }
+    for place, text in places.items():
+        bad(f"{place} with U+202E", text.replace("?", "x\u202etail"), "with u+202e; printable characters")
+    for code, character in HOSTILE.items():
+        text = character.encode().decode("latin-1") if code == "U+009B" else character
+        escaped = text.replace("\x1b", "\\x1b").replace("\n", "\\n")
+        bad(f"a host with {code}", network(f"x{escaped}tail"), f"with {code.lower()}; printable characters")
+    path = scenario_file(network("x\\ntail"), "bad.cfg")
+    commands = (("run",), ("topo", "show"), ("topo", "check"), ("explain", "--flow", "a1,b1,1,2"), ("trace",), ("blame",))
+    for words in commands:
+        out = ("--out", scratch()) if words[0] in ("run", "blame") else ()
+        message = refused(" ".join(words), *words, path, *out, says=["bad.cfg:2", "u+000a"])
+        check("\ntail" not in message, f"{words[0]}: one line", message)
+    refused("an override", "topo", "check", scenario_file(plain), "--set", "name=x\u202etail", says=["--set name", "u+202e"])
+
+
+def hostile_files():
+    """Names of files are the user's, and are only shown plainly."""
+    folder = scratch() / "x\x1b[31m\u202e\u2028\ntail"
+    folder.mkdir()
+    scenario = folder / "x\u202e\ntail.cfg"
+    scenario.write_text(TOPOLOGY + ring(step_bytes=1000))
+    wrong = folder / "wrong\u202e\ntail.cfg"
+    wrong.write_text("seed = 1; sed = 2;")
+    run = folder / "run"
+    table = [("run", scenario, "--out", run), ("diagnose", run), ("topo", "check", scenario), ("topo", "show", scenario),
+             ("explain", scenario, "--flow", "a1,b1,1,2"), ("trace", scenario, "--out", folder / "trace"), ("trace", run),
+             ("blame", scenario, "--out", folder / "blame"), ("eval", "incast", "--cases", "1", "--policy", "vedrfolnir", "--scale", "0.05", "--out", folder / "eval"),
+             ("run", wrong, "--out", run), ("topo", "check", wrong), ("trace", wrong), ("blame", wrong), ("import", "msccl", wrong),
+             ("diagnose", wrong), ("run", scenario, "--out", wrong), ("reference", wrong), ("bench", wrong), ("eval", wrong),
+             ("doctor", wrong), ("shell", wrong)]
+    for words in table:
+        done = subprocess.run([str(word) for word in (ROCELAB, *words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=PATIENCE_S)
+        check(done.returncode in (0, 2, 5, 255), f"{words[0]}: it ends", done.returncode) # 255: no host for a shell
+        shown_plainly(f"{words[0]} {repr(str(words[-1]))}", done)
+
+
+hostile_names()
+hostile_files()

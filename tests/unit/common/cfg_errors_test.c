@@ -74,6 +74,26 @@ test_wrong_values(void **state)
 }
 
 static void
+test_unprintable(void **state)
+{
+	expect_error("flows = (\n { src = \"a\\x1b[31m\"; dst = \"b\"; } );",
+		     "t.cfg:2: flows.[0].src: found \"a?[31m\", with U+001B; printable characters of UTF-8 alone would be "
+		     "right");
+	expect_error(
+		"flows = (\n \"a b\xe2\x80\xae 3KB\" );",
+		"t.cfg:2: flows.[0].dst: found \"b?\", with U+202E; printable characters of UTF-8 alone would be right");
+	expect_error(
+		"switch = { pfc = { name = \"a\\nb\"; }; };",
+		"t.cfg:1: switch.pfc.name: found \"a?b\", with U+000A; printable characters of UTF-8 alone would be right");
+	expect_error(
+		"switch = { pfc = { classes = [ \"a\",\n \"b\xe2\x80\xa8\" ]; }; };",
+		"t.cfg:2: switch.pfc.classes.[1]: found \"b?\", with U+2028; printable characters of UTF-8 alone would be "
+		"right");
+	expect_error("switch = { pfc = { name = \"\xe9\"; }; };", "t.cfg:1: switch.pfc.name: found \"?\", with byte 0xe9; "
+								  "printable characters of UTF-8 alone would be right");
+}
+
+static void
 test_unknown(void **state)
 {
 	expect_error("switch = { pfc = {\n hedroom = 4096; }; };",
@@ -115,6 +135,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wrong_values),
+		cmocka_unit_test(test_unprintable),
 		cmocka_unit_test(test_unknown),
 		cmocka_unit_test(test_syntax),
 	};

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "common/plain.h"
 #include "common/units.h"
 #include "diag/report/escape.h"
 #include "diag/report/facts.h"
@@ -41,45 +40,6 @@ numbers(void **state)
 	assert_string_equal(fmt_change(0.5278).text, "+52.8 %");
 	assert_string_equal(fmt_change(-0.0001).text, "+0.0 %");
 	assert_string_equal(fmt_change(-0.25).text, "-25.0 %");
-}
-
-static void
-plain_texts(void **state)
-{
-	char buf[32];
-
-	assert_string_equal(plain_text("6:2", buf, sizeof(buf)), "6:2");
-	assert_string_equal(plain_text("a\x1b[31mb\x7f\t", buf, sizeof(buf)), "a?[31mb??");
-	assert_string_equal(plain_text("\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80", buf, sizeof(buf)),
-			    "\xc3\xa9 \xe2\x86\x92 \xf0\x9f\x98\x80");
-	assert_string_equal(plain_text("\xc0\xaf", buf, sizeof(buf)), "??");      /* overlong */
-	assert_string_equal(plain_text("\xed\xa0\x80", buf, sizeof(buf)), "???"); /* surrogate */
-	assert_string_equal(plain_text("\xc2\x9b", buf, sizeof(buf)), "?");       /* C1: CSI */
-	assert_string_equal(plain_text("\xef\xbf\xbf", buf, sizeof(buf)), "?");   /* U+FFFF */
-	assert_string_equal(plain_text("a\xe2\x80\xae"
-				       "b",
-				       buf, sizeof(buf)),
-			    "a?b"); /* U+202E: right to left */
-	assert_string_equal(plain_text("a\xe2\x80\xa8"
-				       "b",
-				       buf, sizeof(buf)),
-			    "a?b"); /* U+2028: a line's end */
-	assert_string_equal(plain_text("a\xe2\x81\xa6"
-				       "b",
-				       buf, sizeof(buf)),
-			    "a?b"); /* U+2066: isolate */
-	assert_string_equal(plain_text("a\xe2\x80\x8b"
-				       "b",
-				       buf, sizeof(buf)),
-			    "a?b"); /* U+200B: no width */
-	assert_string_equal(plain_text("a\xf3\xa0\x80\xa0"
-				       "b",
-				       buf, sizeof(buf)),
-			    "a?b");                                                        /* U+E0020: a tag */
-	assert_string_equal(plain_text("\xe2\x80\x90", buf, sizeof(buf)), "\xe2\x80\x90"); /* U+2010: a hyphen */
-	assert_string_equal(plain_text("\xe2\x86", buf, sizeof(buf)), "??");               /* cut short */
-	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 5), "ab");                   /* does not fit: not split */
-	assert_string_equal(plain_text("ab\xe2\x86\x92", buf, 6), "ab\xe2\x86\x92");
 }
 
 static void
@@ -225,7 +185,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),
-		cmocka_unit_test(plain_texts),
 		cmocka_unit_test(quoted_text),
 		cmocka_unit_test(ranges),
 		cmocka_unit_test(flow_names),
