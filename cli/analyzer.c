@@ -40,10 +40,10 @@ start(struct analyzer *analyzer, struct child_args *args, struct err *err)
 		return err_set(err, -errno, "no pipe for the analyzer: %s", strerror(errno));
 	fcntl(pipes[1], F_SETFD, 0);
 	snprintf(done, sizeof(done), "%d", pipes[1]);
-	if (child_add(args, "--outside", err) < 0 || child_add(args, outside, err) < 0 ||
-	    child_add(args, "--out", err) < 0 || child_add(args, analyzer->dir, err) < 0 ||
-	    child_add(args, "--done", err) < 0 || child_add(args, done, err) < 0 ||
-	    (analyzer->print && child_add(args, "--print", err) < 0))
+	if (child_add(args, "--allow-left-out", err) < 0 || child_add(args, "--outside", err) < 0 ||
+	    child_add(args, outside, err) < 0 || child_add(args, "--out", err) < 0 ||
+	    child_add(args, analyzer->dir, err) < 0 || child_add(args, "--done", err) < 0 ||
+	    child_add(args, done, err) < 0 || (analyzer->print && child_add(args, "--print", err) < 0))
 		ret = -E2BIG;
 	if (ret == 0)
 		ret = child_start(path, args, true, err);

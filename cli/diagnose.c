@@ -26,7 +26,8 @@ struct diagnose_options {
 	const char *programs[OUTSIDE_PROGRAMS + 1]; /* [nprograms] one more than there may be: then it is told */
 	uint32_t nprograms;
 	bool json, fail_on_finding;
-	bool shown; /* already, and what came of it is the exit code */
+	bool left_out; /* a plugin diagnoser was, which the user was told */
+	bool shown;    /* already, and what came of it is the exit code */
 };
 
 static const struct argp_option options[] = {
@@ -96,19 +97,20 @@ join_path(char path[PATH_MAX], const char *dir, const char *name, struct err *er
  * @return exit code, or negative errno with err set
  */
 static int
-analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
+analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 {
 	char records[PATH_MAX], outside[PATH_MAX], path[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", outside, "--out", diagnose->out },
-				   .count = 7 };
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", outside, "--out", diagnose->out,
+					     "--allow-left-out" },
+				   .count = 8 };
 	pid_t pid;
-	int left_out, ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
+	struct verdict_counts counts;
+	int ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
 
 	if (ret == 0)
 		ret = join_path(outside, diagnose->nprograms != 0 ? diagnose->out : diagnose->dir, RUN_OUTSIDE, err);
 	if (ret == 0 && diagnose->nprograms != 0)
 		ret = outside_replay(records, diagnose->programs, diagnose->nprograms, outside, NULL, err);
-	left_out = ret; /* programs that ended before they were done, which the user was told */
 	if (ret < 0)
 		return ret == -EINVAL || ret == -ENOENT || ret == -EACCES || ret == -ENOEXEC ? EXIT_USAGE : ret;
 	ret = print ? child_add(&args, "--print", err) : 0;
@@ -118,8 +120,10 @@ analyze(const struct diagnose_options *diagnose, bool print, struct err *err)
 	if (pid < 0)
 		return (int)pid;
 	ret = child_wait(pid);
-	if (ret == EXIT_DONE && (page_scenario(diagnose->dir, diagnose->out, err) < 0 || left_out > 0))
+	if (ret == EXIT_DONE &&
+	    (page_scenario(diagnose->dir, diagnose->out, err) < 0 || verdict_count(diagnose->out, &counts, err) < 0))
 		return EXIT_FAILED;
+	diagnose->left_out = ret == EXIT_DONE && counts.left_out != 0;
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
 }
 
@@ -224,6 +228,8 @@ command_diagnose(int argc, char **argv)
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
+	if (diagnose.left_out)
+		return EXIT_FAILED;
 	if (!diagnose.fail_on_finding)
 		return EXIT_DONE;
 	if (verdict_count(diagnose.out, &counts, &err) < 0) {

@@ -191,6 +191,8 @@ judge(const struct run_options *run, const char *dir, int ret)
 		log_error("%s", err.text);
 		return EXIT_FAILED;
 	}
+	if (counts.left_out != 0)
+		return EXIT_FAILED;
 	if (ret == EXIT_UNFINISHED && !run->allow_unfinished)
 		return EXIT_UNFINISHED;
 	return counts.findings != 0 && run->fail_on_finding ? EXIT_FINDING : EXIT_DONE;

@@ -126,7 +126,7 @@ system_json(const struct systems_plan *plan, size_t index, const struct systems_
 			       entry->row->title, "diagnoser", entry->row->diagnoser, "shares_run", entry->row->passive,
 			       "available", able, "run", able ? folder(plan, plan->runs[entry->run].dir) : NULL, "report",
 			       verdict->root != NULL ? folder(plan, entry->dir) : NULL, "why",
-			       verdict->root == NULL ? verdict->why.text : NULL);
+			       verdict->why.text[0] != '\0' ? verdict->why.text : NULL);
 
 	if (to != NULL && verdict->root != NULL)
 		add_verdict(entry, verdict, to);

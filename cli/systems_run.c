@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "cli/one_run.h"
+#include "cli/verdict_file.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
@@ -29,16 +30,20 @@ prepare(const struct systems_plan *plan, const struct systems_run *run, const st
 	return ret;
 }
 
-/* @return exit code, with err set where nobody has been told */
+/*
+ * @param left_out  set to why a plugin diagnoser was left out, which the user was told; else empty
+ * @return exit code, with err set where nobody has been told
+ */
 static int
 run_one(struct systems_plan *plan, size_t index, const struct child_args *pass, const struct child_args *more,
-	struct err *err)
+	struct err *left_out, struct err *err)
 {
 	const struct systems_run *run = &plan->runs[index];
 	struct child_args args = *pass;
 	struct scenario_options options;
 	struct one_run one = { .options = &options, .pass = &args };
 	struct launch_status status;
+	struct verdict_counts counts;
 	struct scenario *scenario;
 	struct run_dir dir;
 	int ret = prepare(plan, run, more, &options, &args, err);
@@ -61,7 +66,12 @@ run_one(struct systems_plan *plan, size_t index, const struct child_args *pass, 
 	if (ret != 0)
 		return ret;
 	ret = one_run_check(&status, run->dir);
-	return status.fabric == EXIT_NOT_BEGUN ? EXIT_NOT_BEGUN : ret;
+	if (status.fabric == EXIT_NOT_BEGUN)
+		return EXIT_NOT_BEGUN;
+	*left_out = (struct err){ 0 };
+	if (status.analyzer == 0 && verdict_count(run->dir, &counts, left_out) == 0)
+		*left_out = counts.why;
+	return left_out->text[0] != '\0' && (ret == EXIT_DONE || ret == EXIT_UNFINISHED) ? EXIT_FAILED : ret;
 }
 
 static void
@@ -85,6 +95,7 @@ systems_run(struct systems_plan *plan, const struct child_args *pass, const stru
 
 	for (size_t i = 0; i < plan->nruns && !launch_abandoned(); i++) {
 		struct systems_run *run = &plan->runs[i];
+		struct err left_out = { 0 };
 		int ret;
 
 		if (interrupt_asked()) {
@@ -93,7 +104,7 @@ systems_run(struct systems_plan *plan, const struct child_args *pass, const stru
 			continue;
 		}
 		tell(plan, i);
-		ret = run_one(plan, i, pass, i == SYSTEMS_BASE ? base_too : NULL, &run->why);
+		ret = run_one(plan, i, pass, i == SYSTEMS_BASE ? base_too : NULL, &left_out, &run->why);
 		if (i == SYSTEMS_BASE && (ret == EXIT_USAGE || ret == EXIT_NOT_BEGUN)) {
 			*err = run->why;
 			return ret;
@@ -105,6 +116,8 @@ systems_run(struct systems_plan *plan, const struct child_args *pass, const stru
 		worst = interrupt_asked() ? EXIT_INTERRUPTED : EXIT_FAILED;
 		if (run->why.text[0] != '\0')
 			log_error("%s: %s", run->dir, run->why.text);
+		else if (!interrupt_asked() && left_out.text[0] != '\0')
+			run->why = left_out;
 		else
 			err_set(&run->why, -EIO, interrupt_asked() ? "interrupted" : "its run did not end well");
 	}

@@ -43,8 +43,8 @@ analyze(const struct systems_plan *plan, const char *records, const struct syste
 	uint64_t *cpu_ns, struct err *err)
 {
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", entry->dir, "--diagnoser",
-					     entry->row->diagnoser, "--quiet" },
-				   .count = 8 };
+					     entry->row->diagnoser, "--quiet", "--allow-left-out" },
+				   .count = 9 };
 	char path[PATH_MAX], outside[PATH_MAX + 32];
 	pid_t pid;
 
@@ -62,11 +62,15 @@ read_verdict(const struct systems_entry *entry, struct systems_verdict *verdict)
 {
 	char path[PATH_MAX + 32];
 	json_error_t error;
+	json_t *program;
 
 	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, entry->dir);
 	verdict->root = json_load_file(path, 0, &error);
 	if (verdict->root == NULL)
 		err_set(&verdict->why, -EINVAL, "%s:%d: %s", path, error.line, error.text);
+	program = json_array_get(json_object_get(verdict->root, "outside"), 0);
+	if (json_is_true(json_object_get(program, "left_out")))
+		err_set(&verdict->why, 0, "left out: %s", json_string_value(json_object_get(program, "why")));
 }
 
 /* @return 0; -ENOENT: there is no recording; another negative errno: there is, and no verdict */
@@ -109,9 +113,10 @@ systems_verdicts(const struct systems_plan *plan, struct systems_verdict *verdic
 		verdicts[i] = (struct systems_verdict){ 0 };
 		ret = launch_abandoned() ? err_set(&verdicts[i].why, -ENOENT, "ended at once")
 					 : diagnose(plan, i, &verdicts[i]);
-		if (ret == 0 || ret == -ENOENT)
+		if ((ret == 0 && verdicts[i].why.text[0] == '\0') || ret == -ENOENT)
 			continue;
-		log_error("%s: %s", plan->systems[i].row->name, verdicts[i].why.text);
+		if (verdicts[i].root == NULL) /* of who was left out, the user was told */
+			log_error("%s: %s", plan->systems[i].row->name, verdicts[i].why.text);
 		worst = EXIT_FAILED;
 	}
 	return worst;

@@ -32,7 +32,7 @@ verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
 {
 	char path[PATH_MAX];
 	json_error_t error;
-	json_t *root, *collective;
+	json_t *root, *collective, *program;
 	size_t i;
 
 	*counts = (struct verdict_counts){ 0 };
@@ -43,6 +43,15 @@ verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
 	counts->findings = json_array_size(json_object_get(root, "findings"));
 	json_array_foreach(json_object_get(root, "collectives"), i, collective) counts->unfinished +=
 		!json_is_true(json_object_get(collective, "complete"));
+	json_array_foreach(json_object_get(root, "outside"), i, program)
+	{
+		if (!json_is_true(json_object_get(program, "left_out")))
+			continue;
+		counts->left_out++;
+		err_set(&counts->why, 0, "diagnoser %s was left out: %s",
+			json_string_value(json_object_get(program, "name")),
+			json_string_value(json_object_get(program, "why")));
+	}
 	json_decref(root);
 	return 0;
 }

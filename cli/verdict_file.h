@@ -13,6 +13,8 @@ int verdict_print(const char *dir, struct err *err);
 struct verdict_counts {
 	size_t findings;
 	size_t unfinished; /* collectives, each iteration of its own, as far as the evidence goes */
+	size_t left_out;   /* plugin diagnosers that broke, or sent what cannot be */
+	struct err why;    /* "diagnoser ./NAME was left out: WHY" of the first of them */
 };
 
 /* Reads DIR/verdict.json. @return 0 or negative errno with err set */

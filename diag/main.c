@@ -34,6 +34,7 @@ struct options {
 	const char *listen, *read, *out, *outside, *cpu;
 	const char *outsider; /* the one program from outside that --diagnoser names; NULL: none */
 	bool print, times, quiet;
+	bool allow_left_out;
 	bool alone;              /* --diagnoser named some of ours */
 	int done;                /* -1: none */
 	uint64_t times_cpu_ns;   /* that times to detection took */
@@ -58,6 +59,11 @@ static const struct argp_option own_options[] = {
 	  0 },
 	{ "cpu", 'c', "FILE", 0,
 	  "Write what processor time it took, start to end, but for times to detection: { \"cpu_s\": }", 0 },
+	{ "allow-left-out", 'a', NULL, 0,
+	  "Exit with 0, and not 1, when a program of --outside was left out: it broke, or a finding of it names what is "
+	  "not "
+	  "there",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing of incomplete evidence; the verdict does", 0 },
 	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
 };
@@ -133,6 +139,9 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'c':
 		options->cpu = arg;
+		return 0;
+	case 'a':
+		options->allow_left_out = true;
 		return 0;
 	case 'q':
 		options->quiet = true;
@@ -285,6 +294,7 @@ ask_others(struct options *options, struct others *others)
 			options->asked[options->nasked++] = rows[i];
 }
 
+/* @return EXIT_DONE; EXIT_FAILED: a program was left out; or negative errno with err */
 static int
 diagnose(struct options *options, const struct evidence *ev, struct err *err)
 {
@@ -304,9 +314,11 @@ diagnose(struct options *options, const struct evidence *ev, struct err *err)
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
 	if (rc == 0 && !options->quiet)
-		outside_tell(verdict);
+		outside_tell(verdict, options->read != NULL); /* a live run has said it */
 	if (rc == 0 && !options->quiet && !verdict_complete(verdict))
 		log_warning("the evidence is incomplete: %s", facts_incomplete(verdict, missing));
+	if (rc == 0 && !options->allow_left_out && outside_left_out(verdict) != 0)
+		rc = EXIT_FAILED;
 	verdict_destroy(verdict);
 	outside_report_fini(&others.report);
 	return rc;
@@ -346,11 +358,11 @@ analyze(struct options *options)
 	log_debug("the stream ended: %d; %s its end record", rc, ev.ended ? "with" : "without");
 	if (rc != 0)
 		status = EXIT_USAGE;
-	else if (diagnose(options, &ev, &err) != 0)
+	else if (diagnose(options, &ev, &err) != EXIT_DONE)
 		status = EXIT_FAILED;
 	if (status == EXIT_USAGE && options->read != NULL)
 		log_refusal("%s", err.text);
-	else if (status != EXIT_DONE)
+	else if (err.text[0] != '\0')
 		log_error("%s", err.text);
 	evidence_fini(&ev);
 	return status;

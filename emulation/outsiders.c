@@ -318,7 +318,7 @@ outsiders_end(struct emulation *emulation, const char *dir, struct err *err)
 
 		session->account.dropped_records = stream_of(emulation, session).dropped_records;
 		outside_session_close(session);
-		outside_session_tell(session);
+		outside_session_tell(session, true);
 		accounts[i] = &session->account;
 		left_out += session->account.left_out;
 	}

@@ -143,15 +143,12 @@ static int
 finish(struct replay *replay, const char *report, struct err *err)
 {
 	const struct outside_account *accounts[OUTSIDE_PROGRAMS];
-	int left_out = 0, ret;
 
 	for (uint32_t i = 0; i < replay->count; i++) {
-		outside_session_tell(&replay->sessions[i]);
+		outside_session_tell(&replay->sessions[i], false); /* who reads the report says who was left out */
 		accounts[i] = &replay->sessions[i].account;
-		left_out += accounts[i]->left_out;
 	}
-	ret = outside_report_write(accounts, replay->count, report, err);
-	return ret < 0 ? ret : left_out;
+	return outside_report_write(accounts, replay->count, report, err);
 }
 
 int

@@ -13,7 +13,8 @@
  * @param paths    [count] of programs
  * @param report   path of what is to be written: outside.json
  * @param hurried  NULL, or asked while somebody is waited for
- * @return how many programs were left out, which the user was told; or negative errno with err set; -EINVAL: a program cannot be run, or there are too many
+ * @return 0, whoever was left out: the report has it; or negative errno with err set; -EINVAL: a program cannot be run, or there
+ *         are too many
  */
 int outside_replay(const char *records, const char *const *paths, uint32_t count, const char *report, bool (*hurried)(void),
 		   struct err *err);

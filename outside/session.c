@@ -355,11 +355,11 @@ outside_session_records(struct outside_session *session, int error, uint64_t now
 }
 
 void
-outside_session_tell(const struct outside_session *session)
+outside_session_tell(const struct outside_session *session, bool live)
 {
 	const struct outside_account *account = &session->account;
 
-	if (account->left_out)
+	if (live && account->left_out)
 		log_warning("diagnoser %s was left out at %.3f ms: %s; the run went on without it", account->name,
 			    (double)account->left_ps / 1e9, account->why);
 	if (account->refused != 0)

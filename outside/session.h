@@ -71,5 +71,5 @@ outside_session_works(const struct outside_session *session)
 /* Ends its process. The account stays. Twice is allowed. */
 void outside_session_close(struct outside_session *session);
 
-/* Says on stderr what a user should know of it. */
-void outside_session_tell(const struct outside_session *session);
+/* Reports on stderr what it was refused and what it lacks; of a live run also that it was left out. */
+void outside_session_tell(const struct outside_session *session, bool live);

@@ -336,14 +336,33 @@ outside_rows(const struct outside_report *report, const struct diagnoser_writers
 	}
 }
 
+/* @return what a section's program was left out for; NULL: it was not, or the section is no program's */
+static const struct outside *
+left_out(const struct section *section)
+{
+	const struct outside *own = section->own;
+
+	return section->by->diagnose == diagnose && own->why[0] != '\0' ? own : NULL;
+}
+
+uint32_t
+outside_left_out(const struct verdict *verdict)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < verdict->nsections; i++)
+		count += left_out(&verdict->sections[i]) != NULL;
+	return count;
+}
+
 void
-outside_tell(const struct verdict *verdict)
+outside_tell(const struct verdict *verdict, bool recorded)
 {
 	for (uint32_t i = 0; i < verdict->nsections; i++) {
-		const struct section *section = &verdict->sections[i];
-		const struct outside *own = section->own;
+		const struct outside *own = left_out(&verdict->sections[i]);
 
-		if (section->by->diagnose == diagnose && own->why[0] != '\0' && !own->account->left_out)
-			log_warning("diagnoser %s was left out: %s", own->account->name, own->why);
+		if (own != NULL && (recorded || !own->account->left_out))
+			log_warning("diagnoser %s was left out at %.3f ms: %s; the verdict goes without the rest of it",
+				    own->account->name, (double)own->left_ps / 1e9, own->why);
 	}
 }

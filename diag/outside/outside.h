@@ -17,5 +17,10 @@
 void outside_rows(const struct outside_report *report, const struct diagnoser_writers *reporters, struct diagnoser *rows,
 		  struct diagnosis *asked);
 
-/* Says on stderr which of them are left out for what their findings name. */
-void outside_tell(const struct verdict *verdict);
+/* @return how many of them were left out, by the run or for what their findings name */
+uint32_t outside_left_out(const struct verdict *verdict);
+/*
+ * Reports on stderr which of them are left out for what their findings name.
+ * @param recorded  those that the run had left out, too
+ */
+void outside_tell(const struct verdict *verdict, bool recorded);

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs from outside that break every rule there is: the run goes on without them, says so, and nothing is left of them."""
+import json
 import os
 import pathlib
 import time
 
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, scenario_file, scratch, within
+from harness import (ANALYZER, PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, rocelab, scenario_file, scratch, told,
+                     within)
 
 CASE = SCENARIOS / "case-study.cfg"
 SHORT = ("--set", "collectives.[0].step_bytes=2MB")
@@ -146,7 +148,7 @@ def run_with(name, *programs, scenario=CASE, args=SHORT):
     began = time.monotonic()
     done = command(ROCELAB, "run", scenario, "--out", out, *diagnosers, *args, expect=None, timeout=PATIENCE_S)
     run = Run(out, done)
-    check(run.code == ("the run went on without it" in run.stderr), f"{name}: exit code 1 where the run left a program out",
+    check(run.code == any(section["left_out"] for section in run.verdict["outside"]), f"{name}: exit code 1 where a program was left out",
           (run.code, run.stderr))
     return run, began
 
@@ -216,6 +218,42 @@ timing = { clock = "real"; };
     check(of_program(program) == [], "  nothing is left of it", of_program(program))
 
 
+def over_a_recording():
+    """What a program may not do has the same end where it reads a recording, and where its verdict is made again."""
+    run = rocelab(CASE, *SHORT)
+    for name in ("at-once", "is-killed", "no-json", "foreign-step"):
+        os.environ["ATTACK"] = name
+        out = scratch()
+        done = command(ROCELAB, "diagnose", run.dir, "--out", out, "--diagnoser", attacker(), "--json", expect=1)
+        section = json.loads(done.stdout)["outside"][0]
+        check(section["left_out"] and SAYS[name] in section["why"], f"{name} over a recording", section)
+        lines = [line for line in done.stderr.splitlines() if "left out" in line]
+        check(len(lines) == 1 and section["why"] in lines[0], "  the user is told once", done.stderr)
+        args = ("--read", run.dir / "records.bin", "--outside", out / "outside.json", "--out", scratch())
+        done = command(ANALYZER, *args, expect=1)
+        check(section["why"] in done.stderr, "  and by the analyzer", done.stderr)
+        command(ANALYZER, *args, "--allow-left-out")
+    followed, _ = run_with("exits", attacker())
+    done = command(ROCELAB, "diagnose", followed.dir, expect=1)
+    check(SAYS["exits"] in done.stderr, "the verdict made again lacks the same program", done.stderr)
+
+
+def side_by_side():
+    for name in ("exits", "foreign-step"):
+        os.environ["ATTACK"] = name
+        out = scratch()
+        args = (CASE, *SHORT, "--out", out, "--diagnosers", "vedrfolnir", "--diagnoser", attacker())
+        done = command(ROCELAB, "run", *args, expect=1)
+        row = {s["name"]: s for s in Run(out).json("comparison.json")["systems"]}["./attacker"]
+        check(SAYS[name] in row["why"] and "findings" in row, f"{name} side by side: the row says why", row)
+        check(f"./attacker: left out: {row['why'].removeprefix('left out: ')}" in done.stdout, "  so does the table", done.stdout)
+        base = next(r for r in Run(out).json("comparison.json")["runs"] if r["run"] == ".")
+        check("diagnoser ./attacker was left out" in base["why"], "  and its run", base)
+        check("did not end well" not in done.stdout + done.stderr, "  which ended well", told(done))
+        done = command(ROCELAB, "diagnose", out, expect=1)
+        check(SAYS[name] in done.stderr and SAYS[name] in done.stdout, "  again from the recording", told(done))
+
+
 def tampered():
     run, _ = run_with("braces", attacker())
     path = run.dir / "outside.json"
@@ -224,7 +262,7 @@ def tampered():
                       (text.replace('"confidence": 1.0', '"confidence": 7'), "confidence"), ("[]", "no array"),
                       (text.replace("6:2", "nowhere:1"), None)):
         path.write_text(bad)
-        done = command(ROCELAB, "diagnose", run.dir)
+        done = command(ROCELAB, "diagnose", run.dir, expect=1 if says is None else 0)
         check(says is None or says in done.stderr, f"outside.json that is not right: {says}", done.stderr)
     check(run.verdict["outside"][0]["left_out"], "names that are not there", run.verdict["outside"])
 
@@ -234,6 +272,8 @@ def main():
     attacks()
     beside_a_good_one()
     in_real_time()
+    over_a_recording()
+    side_by_side()
     tampered()
 
 
