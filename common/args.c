@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/exit_code.h"
 #include "common/log.h"
@@ -58,6 +59,8 @@ args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void 
 
 	if (log_command() != NULL)
 		argv[0] = (char *)(uintptr_t)log_command();
+	else if (strchr(argv[0], '/') != NULL) /* as log.h begins lines; getopt(3) would print the path */
+		argv[0] = program_invocation_short_name;
 	return argp_parse(&whole, argc, argv, flags, NULL, input);
 }
 
