@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 
-from harness import INTERRUPTED, PATIENCE_S, check, command, skip
+from harness import INTERRUPTED, PATIENCE_S, SOURCE, check, command, skip
 from rxe import Live, invariants, need_guests, no_drop, of_host, scenario
 
 LINK_MBPS = 40 / 8  # MB/s of the slowest link
@@ -43,6 +43,19 @@ def bandwidth(live, tool, server, client, *more):
     check(mbps < 1.5 * LINK_MBPS, f"{tool}: {mbps:.2f} MB/s, and the link has {LINK_MBPS} (and perftest two clocks)", row)
 
 
+def as_documented(live):
+    """The two commands of docs/external-hosts.md, a server's and a client's, word by word."""
+    page = (SOURCE / "docs/external-hosts.md").read_text()
+    (server, waits), (client, sends) = re.findall(r"^    rocelab shell (\w+) -- (ib_send_bw .*?)(?: &)?$", page, re.M)
+    waiting = live.start(server, *waits.split())
+    time.sleep(2)
+    done = live.shell(client, *sends.split())
+    said, _ = waiting.communicate(timeout=PATIENCE_S)
+    check(done.returncode == 0 and waiting.returncode == 0, "ib_send_bw as documented: both ends are done", (done, said))
+    row = next(line.split() for line in done.stdout.splitlines() if re.match(r"\s*16384\s", line))
+    check(row[1] == "200" and float(row[3]) > 0, "  it measures a bandwidth", row)
+
+
 def rping(live, server, client):
     waiting = live.start(server, "rping", "-s", "-C", "10", "-S", "1000", "-a", address(live, server))
     time.sleep(2)
@@ -68,6 +81,7 @@ def main():
     ping(live, "h0", "h2")
     rping(live, "h2", "h0")
     bandwidth(live, "ib_send_bw", "h2", "h0", "-e")
+    as_documented(live)
     bandwidth(live, "ib_write_bw", "h1", "h3")
     done = live.shell("h1", "sh", "-c", "exit 9")
     check(done.returncode == 9, "a command's exit status", done)
