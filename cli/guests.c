@@ -67,7 +67,8 @@ install_packages(void)
 int
 guests_install(struct guests_paths *paths, struct err *err)
 {
-	log_info("installing what the guests need, and building their kernel once: some minutes");
+	log_info("looking for what the guests need: what is missing is installed, and their kernel built once, in some "
+		 "minutes");
 	if (install_packages() != 0)
 		return err_set(err, -ENOENT, "the packages were not installed; scripts/setup kernel reports why");
 	ask_kernel("", paths->kernel, sizeof(paths->kernel));

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The doctor opens a port of each kind, and says what one misses where it cannot."""
+import hashlib
 import json
 import os
 import pathlib
+import pty
 import shutil
 import subprocess
 
@@ -63,4 +65,88 @@ def nothing_is_installed_unasked():
     check("perftest" in setup.split('kernel="')[1].split('"')[0], "perftest is in what that installs")
 
 
+# In place of apt and of what knows the packages: a line for each call; a package is there once one was installed, and with it a kernel.
+APT = """#!/bin/sh
+echo "$*" >> {folder}/asked
+[ ! -e {folder}/broken ] || exit 100
+case $* in
+*install*) touch {folder}/installed; cp /bin/true {folder}/rocelab/linux-1-{hash}
+esac
+"""
+DPKG = """#!/bin/sh
+case $3 in
+*Version*) echo 1;;
+*) [ ! -e {folder}/installed ] || echo installed;;
+esac
+"""
+
+
+def machine(broken=False):
+    """A machine without any package, and its environment. @param broken  apt cannot install"""
+    folder = scratch()
+    of_kernel = [(SOURCE / "rxe-hosts/guest" / name).read_bytes() for name in ("kernel.config", "kernel.edits")]
+    digest = hashlib.sha256(b"".join(of_kernel)).hexdigest()[:12]
+    (folder / "rocelab").mkdir()
+    (folder / "bin").mkdir()
+    (folder / "asked").touch()
+    if broken:
+        (folder / "broken").touch()
+    for name, text in (("apt-get", APT), ("dpkg-query", DPKG), ("sudo", '#!/bin/sh\nexec "$@"\n')):
+        path = folder / "bin" / name
+        path.write_text(text.replace("{folder}", str(folder)).replace("{hash}", digest))
+        path.chmod(0o755)
+    return folder, {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(folder)}
+
+
+def asked_at_a_terminal(answer, env):
+    """A run that lacks the kernel, on a terminal of its own, where a person answers. @return its exit code, what the terminal showed"""
+    master, slave = pty.openpty()
+    words = [str(word) for word in (ROCELAB, "run", SCENARIOS / "rxe-ring.cfg", "--out", scratch() / "run")]
+    run = subprocess.Popen(words, stdin=slave, stdout=subprocess.DEVNULL, stderr=slave, env=env, start_new_session=True)
+    os.close(slave)
+    shown = b""
+    while b"[y/N]" not in shown and run.poll() is None:
+        shown += os.read(master, 4096)
+    os.write(master, answer.encode())
+    try:
+        while data := os.read(master, 4096):
+            shown += data
+    except OSError: # nobody has the terminal any more
+        pass
+    os.close(master)
+    return run.wait(PATIENCE_S), shown.decode()
+
+
+def the_question():
+    """On a terminal a run asks before it installs; anything but yes leaves the machine as it is."""
+    for answer in ("n\n", "\n", "\x04"):
+        folder, env = machine()
+        code, shown = asked_at_a_terminal(answer, env)
+        check(shown.count("Install packages and build it now") == 1, f"{answer!r}: a run asks once", shown)
+        check(code == NOT_BEGUN and "rocelab doctor --install" in shown, "  and names the command", (code, shown))
+        check((folder / "asked").read_text() == "", "  nothing was installed", (folder / "asked").read_text())
+    folder, env = machine(broken=True)
+    code, shown = asked_at_a_terminal("y\n", env)
+    asked = (folder / "asked").read_text()
+    check("install" in asked and "perftest" in asked and "linux-source" in asked, "yes: packages are installed", asked)
+    check(code == NOT_BEGUN and "the packages were not installed" in shown, "  and where apt fails, no run begins", (code, shown))
+
+
+def installed_when_asked():
+    folder, env = machine()
+    words = [ROCELAB, "doctor", "--install", "--json", "embedded"]
+    done = command(*words, env=env)
+    check("perftest" in (folder / "asked").read_text(), "doctor --install installs", (folder / "asked").read_text())
+    check("==> installing:" in done.stderr and json.loads(done.stdout)[0]["works"], "  says so, and goes on", done.stderr)
+    (folder / "asked").write_text("")
+    done = command(*words, env=env)
+    check((folder / "asked").read_text() == "" and "installing" not in done.stderr, "  once", done.stderr)
+    folder, env = machine(broken=True)
+    done = command(*words, env=env, expect=NOT_BEGUN)
+    check("scripts/setup kernel reports why" in done.stderr, "  and fails where apt does", done.stderr)
+
+
 nothing_is_installed_unasked()
+if shutil.which("sha256sum"):
+    the_question()
+    installed_when_asked()
