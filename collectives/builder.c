@@ -182,12 +182,45 @@ place_steps(const struct coll_builder *builder, struct coll_schedule *schedule)
 	return 0;
 }
 
+/* Of dependencies of one step on another the first stays; one on a step that is not there is refused later. @return 0 or -ENOMEM */
+static int
+drop_twice(const struct coll_builder *builder, struct coll_schedule *schedule)
+{
+	uint32_t *waiter =
+		calloc((size_t)builder->nsteps + 1, sizeof(*waiter)); /* of each step, the last that waits for it, from 1 */
+	uint32_t kept = 0;
+
+	if (waiter == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < builder->nsteps; i++) {
+		struct coll_step *step = &schedule->steps[i];
+		const struct coll_dep *from = &schedule->deps[step->first_dep];
+		uint32_t count = step->ndeps;
+
+		step->first_dep = kept;
+		for (uint32_t d = 0; d < count; d++) {
+			bool there = from[d].rank < builder->ranks && from[d].step >= 1 &&
+				     from[d].step <= builder->counts[from[d].rank];
+			size_t on = there ? coll_step_index(schedule, from[d].rank, from[d].step) : 0;
+
+			if (there && waiter[on] == i + 1)
+				continue;
+			if (there)
+				waiter[on] = i + 1;
+			schedule->deps[kept++] = from[d];
+		}
+		step->ndeps = kept - step->first_dep;
+	}
+	free(waiter);
+	return 0;
+}
+
 /* Sorts the dependencies by the steps that wait, and drops those that are there already. @return 0 or -ENOMEM */
 static int
 place_deps(const struct coll_builder *builder, struct coll_schedule *schedule)
 {
 	uint32_t *waiters = calloc((size_t)builder->nedges + 1, sizeof(*waiters));
-	uint32_t kept = 0, first = 0;
+	uint32_t first = 0;
 
 	schedule->deps = calloc((size_t)builder->nedges + 1, sizeof(*schedule->deps));
 	if (waiters == NULL || schedule->deps == NULL) {
@@ -209,26 +242,7 @@ place_deps(const struct coll_builder *builder, struct coll_schedule *schedule)
 		schedule->deps[waiter->first_dep + waiter->ndeps++] = builder->edges[i].on;
 	}
 	free(waiters);
-	for (uint32_t i = 0; i < builder->nsteps; i++) {
-		struct coll_step *step = &schedule->steps[i];
-		const struct coll_dep *from = &schedule->deps[step->first_dep];
-		uint32_t count = step->ndeps;
-
-		step->first_dep = kept;
-		step->ndeps = 0;
-		for (uint32_t d = 0; d < count; d++) {
-			uint32_t same = step->first_dep;
-
-			while (same < kept &&
-			       (schedule->deps[same].rank != from[d].rank || schedule->deps[same].step != from[d].step))
-				same++;
-			if (same == kept) {
-				schedule->deps[kept++] = from[d];
-				step->ndeps++;
-			}
-		}
-	}
-	return 0;
+	return drop_twice(builder, schedule);
 }
 
 /* @return a copy of an array, NULL of nothing or without memory */

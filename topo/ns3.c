@@ -54,7 +54,8 @@ read_word(struct reader *reader, const char *what, char word[MAX_TOKEN])
 	for (; strchr(" \t\r\n", *reader->at) != NULL && *reader->at != '\0'; reader->at++)
 		reader->line += *reader->at == '\n';
 	reader->where.line = reader->line;
-	length = strcspn(reader->at, " \t\r\n");
+	for (length = 0; strchr(" \t\r\n", reader->at[length]) == NULL;) /* strcspn() may look at all that is left */
+		length++;
 	if (length == 0)
 		return cfg_fail(&reader->where, NULL, reader->err, "the file ends where %s should stand", what);
 	if (length >= MAX_TOKEN)

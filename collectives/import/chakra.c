@@ -222,7 +222,7 @@ fill(struct chakra *chakra)
 		return rc;
 	chakra->traces = calloc(chakra->ranks, sizeof(*chakra->traces));
 	rc = chakra->traces != NULL ? add_everybody(chakra) : -ENOMEM;
-	program_init(&chakra->program, chakra->ranks, chakra->options->elem_bytes, (const char *const *)chakra->paths,
+	program_init(&chakra->program, 0, chakra->ranks, chakra->options->elem_bytes, (const char *const *)chakra->paths,
 		     describe);
 	chakra->program.max_channels = chakra->options->max_channels;
 	if (rc == 0)

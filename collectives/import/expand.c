@@ -29,6 +29,7 @@ struct work {
 	struct coll_dep *gather; /* the set under construction */
 	bool *implied;
 	size_t ngather, gather_room;
+	uint64_t copies;               /* that were gathered so far */
 	uint32_t *by_step;             /* operation of step (rank, number): rank's from first_step[rank] */
 	uint32_t *first_step, *nsteps; /* [ranks] */
 	uint32_t *latest;              /* [nops] the step before on the channel: operation; PROGRAM_NONE */
@@ -46,17 +47,19 @@ compare_deps(const void *a, const void *b)
 	return x->step < y->step ? -1 : x->step > y->step;
 }
 
+/* @param op  that the set is gathered for */
 static int
-gather_room(struct work *work, size_t more)
+gather_room(struct work *work, uint32_t op, size_t more)
 {
 	size_t need = work->ngather + more, cap = work->gather_room != 0 ? work->gather_room : 256;
 	struct coll_dep *deps;
 	bool *implied;
 
+	work->copies += more;
+	if (need > work->program->max_sets || work->copies > work->program->max_copies)
+		return program_too_many_steps(work->program, op, work->program->max_sets, work->err);
 	if (need <= work->gather_room)
 		return 0;
-	if (need > PROGRAM_MAX_WAITS)
-		return err_set(work->err, -E2BIG, "one operation waits for more than %u steps", PROGRAM_MAX_WAITS);
 	while (cap < need)
 		cap *= 2;
 	deps = realloc(work->gather, cap * sizeof(*deps));
@@ -72,9 +75,9 @@ gather_room(struct work *work, size_t more)
 }
 
 static int
-gather_dep(struct work *work, struct coll_dep dep)
+gather_dep(struct work *work, uint32_t op, struct coll_dep dep)
 {
-	int rc = gather_room(work, 1);
+	int rc = gather_room(work, op, 1);
 
 	if (rc == 0)
 		work->gather[work->ngather++] = dep;
@@ -82,10 +85,10 @@ gather_dep(struct work *work, struct coll_dep dep)
 }
 
 static int
-gather_set(struct work *work, uint32_t op)
+gather_set(struct work *work, uint32_t op, uint32_t on)
 {
-	struct set set = work->of[op];
-	int rc = gather_room(work, set.count);
+	struct set set = work->of[on];
+	int rc = gather_room(work, op, set.count);
 
 	if (rc == 0 && set.count != 0) {
 		memcpy(work->gather + work->ngather, work->sets + set.first, set.count * sizeof(*work->gather));
@@ -100,20 +103,20 @@ is_step(const struct program_op *op)
 	return op->kind == PROGRAM_SEND || op->kind == PROGRAM_LOCAL;
 }
 
-/* What one that waits for "on" waits for. */
+/* What "waits" waits for, since it waits for "on". */
 static int
-gather_wait(struct work *work, uint32_t on, bool start)
+gather_wait(struct work *work, uint32_t waits, uint32_t on, bool start)
 {
 	const struct program_op *op = &work->program->ops[on];
 	int rc;
 
 	if (!start && is_step(op))
-		return gather_dep(work, work->step[on]);
-	rc = gather_set(work, on);
+		return gather_dep(work, waits, work->step[on]);
+	rc = gather_set(work, waits, on);
 	if (rc == 0 && start && is_step(op) && work->latest[on] != PROGRAM_NONE)
-		rc = gather_dep(work, work->step[work->latest[on]]);
+		rc = gather_dep(work, waits, work->step[work->latest[on]]);
 	if (rc == 0 && !start && op->kind == PROGRAM_RECV)
-		rc = gather_dep(work, work->step[work->links->partner[on]]);
+		rc = gather_dep(work, waits, work->step[work->links->partner[on]]);
 	return rc;
 }
 
@@ -148,6 +151,7 @@ reduce_set(struct work *work, uint32_t rank)
 		op = work->by_step[work->first_step[rank] + work->gather[i].step - 1];
 		if (op == PROGRAM_NONE)
 			continue;
+		work->copies += work->of[op].count;
 		for (uint32_t d = 0; d < work->of[op].count; d++)
 			imply(work, work->sets[work->of[op].first + d]);
 		if (work->latest[op] != PROGRAM_NONE)
@@ -167,8 +171,8 @@ keep_set(struct work *work, uint32_t op)
 	size_t need = work->nsets + work->ngather, cap = work->set_room != 0 ? work->set_room : 1024;
 	struct coll_dep *sets;
 
-	if (need > PROGRAM_MAX_WAITS)
-		return err_set(work->err, -E2BIG, "steps wait for more than %u others", PROGRAM_MAX_WAITS);
+	if (need > work->program->max_sets)
+		return program_too_many_steps(work->program, op, work->program->max_sets, work->err);
 	if (need > work->set_room) {
 		while (cap < need)
 			cap *= 2;
@@ -240,7 +244,7 @@ expand_op(struct work *work, uint32_t index)
 
 	work->ngather = 0;
 	for (uint32_t i = links->first[index]; i < links->first[index + 1] && rc == 0; i++)
-		rc = gather_wait(work, links->waits[i].on, links->waits[i].start);
+		rc = gather_wait(work, index, links->waits[i].on, links->waits[i].start);
 	if (rc != 0)
 		return rc;
 	reduce_set(work, op->rank);

@@ -307,21 +307,21 @@ read_goal(const struct import_options *options, bool staged, struct err *err)
 
 	if (text == NULL)
 		return NULL;
-	program_init(&goal.program, 0, options->elem_bytes, goal.files, describe);
+	program_init(&goal.program, length, 0, options->elem_bytes, goal.files, describe);
 	goal.program.max_channels = options->max_channels;
 	rc = goal_text(&goal, text, length);
 	if (rc == 0)
 		rc = check_end(&goal);
+	free(goal.labels);
+	free(goal.requires);
+	free(goal.seen);
+	free(text);
 	if (rc == 0)
 		schedule = make(&goal);
 	else
 		err_set(err, rc, "%s: out of memory", options->path);
 	rc = rc != 0 ? -rc : errno;
 	program_fini(&goal.program);
-	free(goal.labels);
-	free(goal.requires);
-	free(goal.seen);
-	free(text);
 	errno = rc;
 	return schedule;
 }

@@ -81,6 +81,12 @@ take_mark(struct goal *goal, struct statement *statement, char mark)
 	return rc;
 }
 
+static bool
+ends_word(char c)
+{
+	return c == '\0' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':' || c == '{' || c == '}';
+}
+
 int
 goal_text(struct goal *goal, char *text, size_t length)
 {
@@ -91,7 +97,8 @@ goal_text(struct goal *goal, char *text, size_t length)
 	for (char *at = text; at < text + length && rc == 0; at++) {
 		char *word = at, mark;
 
-		at += strcspn(at, " \t\r\n:{}");
+		while (!ends_word(*at)) /* strcspn() may look at all that is left, for each word */
+			at++;
 		mark = *at;
 		*at = '\0';
 		if (at > word)

@@ -99,9 +99,12 @@ bool
 hpcc_next_line(struct hpcc_lines *lines)
 {
 	for (lines->count = 0; *lines->next != '\0' && lines->count == 0;) {
-		char *end = lines->next + strcspn(lines->next, "\n"), *rest, *word;
-		bool last = *end == '\0';
+		char *end = lines->next, *rest, *word;
+		bool last;
 
+		while (*end != '\0' && *end != '\n') /* strcspn() may look at all that is left, for each line */
+			end++;
+		last = *end == '\0';
 		*end = '\0';
 		lines->line++;
 		lines->next[strcspn(lines->next, "{")] = '\0';

@@ -9,6 +9,7 @@
 
 #include "collectives/import/hpcc_parts.h"
 #include "collectives/import/import.h"
+#include "collectives/import/room.h"
 #include "common/array.h"
 #include "common/number.h"
 #include "common/units.h"
@@ -100,19 +101,19 @@ static int
 read_lines(struct hpcc_lines *lines, uint32_t nodes, struct hpcc_flows *flows, struct err *err)
 {
 	uint64_t count;
+	size_t room = 0; /* which grows with the lines, not with the number that the first of them promises */
 	int rc = 0;
 
 	if (!hpcc_next_line(lines) || !number_parse(lines->words[0], 1, HPCC_MAX_FLOWS, &count))
 		return err_set(err, -EINVAL, "%s:%d: found \"%.32s\"; the number of flows, 1 to %d, would be right",
 			       lines->path, lines->count != 0 ? lines->line : 1, lines->count != 0 ? lines->words[0] : "",
 			       HPCC_MAX_FLOWS);
-	flows->at = calloc(count, sizeof(*flows->at));
-	if (flows->at == NULL)
-		return err_set(err, -ENOMEM, "out of memory for %" PRIu64 " flows", count);
 	while (flows->count < count && rc == 0) {
 		if (!hpcc_next_line(lines))
 			return err_set(err, -EINVAL, "%s:%d: the file ends behind %zu flows of %" PRIu64, lines->path,
 				       lines->line, flows->count, count);
+		if (!import_room(&flows->at, &room, flows->count, sizeof(*flows->at)))
+			return err_set(err, -ENOMEM, "out of memory for %zu flows", flows->count);
 		rc = read_flow(lines, nodes, &flows->at[flows->count], err);
 		if (rc == 0 && flows->at[flows->count].start_ps < flows->first_ps)
 			flows->first_ps = flows->at[flows->count].start_ps;

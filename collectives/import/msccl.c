@@ -64,38 +64,6 @@ check_gpus(const struct msccl *m)
 	return 0;
 }
 
-/* A sender's messages on a channel come in one order, and the receiver's take them in one: one thread block each. */
-static int
-check_block(const struct msccl *m, const struct msccl_gpu *gpu, const struct msccl_block *block)
-{
-	const struct msccl_block *blocks = m->algo->blocks + gpu->first_block;
-
-	if (block->send >= m->algo->ngpus || block->recv >= m->algo->ngpus)
-		return msccl_fail(m, block->line, "tb %" PRId64 ": peer %" PRId64 "; there are %" PRId64 " gpus", block->id,
-				  block->send >= m->algo->ngpus ? block->send : block->recv, m->algo->ngpus);
-	if (block->send == gpu->id || block->recv == gpu->id)
-		return msccl_fail(m, block->line, "tb %" PRId64 " of gpu %" PRId64 " has its own gpu for a peer", block->id,
-				  gpu->id);
-	for (const struct msccl_block *other = blocks; other < block; other++) {
-		if (other->id == block->id)
-			return msccl_fail(m, block->line, "tb %" PRId64 " stands in line %d already", block->id,
-					  other->line);
-		if (other->chan != block->chan)
-			continue;
-		if (block->send >= 0 && other->send == block->send)
-			return msccl_fail(m, block->line,
-					  "tb %" PRId64 " sends to gpu %" PRId64 " on channel %" PRId64 " as tb %" PRId64
-					  " in line %d does",
-					  block->id, block->send, block->chan, other->id, other->line);
-		if (block->recv >= 0 && other->recv == block->recv)
-			return msccl_fail(m, block->line,
-					  "tb %" PRId64 " receives from gpu %" PRId64 " on channel %" PRId64
-					  " as tb %" PRId64 " in line %d does: which message is whose cannot be told",
-					  block->id, block->recv, block->chan, other->id, other->line);
-	}
-	return 0;
-}
-
 /* The operation by its name; what has none here, or wants to be told more than the file says, is only carried out. */
 static enum coll_op
 find_op(const char *coll)
@@ -196,10 +164,11 @@ add_blocks(struct msccl *m)
 	for (size_t g = 0; g < algo->ngpus_read && rc == 0; g++) {
 		const struct msccl_gpu *gpu = &algo->gpus[g];
 
+		rc = msccl_blocks_index(m, gpu);
 		for (size_t b = 0; b < gpu->nblocks && rc == 0; b++) {
 			const struct msccl_block *block = &algo->blocks[gpu->first_block + b];
 
-			rc = check_block(m, gpu, block);
+			rc = msccl_blocks_check(m, gpu, block);
 			for (size_t s = 0; s < block->nsteps && rc == 0; s++)
 				rc = msccl_add_step(m, gpu, block, block->first_step + s);
 		}
@@ -212,27 +181,24 @@ static int
 add_dependency(struct msccl *m, const struct msccl_gpu *gpu, size_t index)
 {
 	const struct msccl_step *step = &m->algo->steps[index], *on;
+	const struct msccl_block *block;
 
 	if (step->depid < 0)
 		return 0;
-	for (size_t b = 0; b < gpu->nblocks; b++) {
-		const struct msccl_block *block = &m->algo->blocks[gpu->first_block + b];
-
-		if (block->id != step->depid)
-			continue;
-		if ((size_t)step->deps >= block->nsteps)
-			return msccl_fail(m, step->line,
-					  "waits for step %" PRId64 " of tb %" PRId64 ", which has %zu steps", step->deps,
-					  step->depid, block->nsteps);
-		on = &m->algo->steps[block->first_step + (size_t)step->deps];
-		if (!on->hasdep)
-			return msccl_fail(m, step->line,
-					  "waits for step %" PRId64 " of tb %" PRId64
-					  ", whose hasdep=\"0\" in line %d says that nothing waits for it",
-					  step->deps, step->depid, on->line);
-		return program_wait(&m->program, m->first_op[index], m->last_op[on - m->algo->steps], false, m->err);
-	}
-	return msccl_fail(m, step->line, "waits for tb %" PRId64 ", which gpu %" PRId64 " has not", step->depid, gpu->id);
+	block = msccl_blocks_find(m, step->depid);
+	if (block == NULL)
+		return msccl_fail(m, step->line, "waits for tb %" PRId64 ", which gpu %" PRId64 " has not", step->depid,
+				  gpu->id);
+	if ((size_t)step->deps >= block->nsteps)
+		return msccl_fail(m, step->line, "waits for step %" PRId64 " of tb %" PRId64 ", which has %zu steps",
+				  step->deps, step->depid, block->nsteps);
+	on = &m->algo->steps[block->first_step + (size_t)step->deps];
+	if (!on->hasdep)
+		return msccl_fail(m, step->line,
+				  "waits for step %" PRId64 " of tb %" PRId64
+				  ", whose hasdep=\"0\" in line %d says that nothing waits for it",
+				  step->deps, step->depid, on->line);
+	return program_wait(&m->program, m->first_op[index], m->last_op[on - m->algo->steps], false, m->err);
 }
 
 static int
@@ -244,6 +210,7 @@ add_dependencies(struct msccl *m)
 	for (size_t g = 0; g < algo->ngpus_read; g++) {
 		const struct msccl_gpu *gpu = &algo->gpus[g];
 
+		rc = rc == 0 ? msccl_blocks_index(m, gpu) : rc;
 		for (size_t b = 0; b < gpu->nblocks; b++) {
 			const struct msccl_block *block = &algo->blocks[gpu->first_block + b];
 
@@ -297,7 +264,7 @@ make(struct msccl *m)
 	m->slot_elems = calloc(algo->ngpus_read + 1, sizeof(*m->slot_elems));
 	m->first_op = calloc(algo->nsteps + 1, sizeof(*m->first_op));
 	m->last_op = calloc(algo->nsteps + 1, sizeof(*m->last_op));
-	program_init(&m->program, (uint32_t)algo->ngpus, m->options->elem_bytes, m->files, describe);
+	program_init(&m->program, m->file_bytes, (uint32_t)algo->ngpus, m->options->elem_bytes, m->files, describe);
 	m->program.memory = true;
 	if (m->slot_elems != NULL && m->first_op != NULL && m->last_op != NULL)
 		rc = fill(m);
@@ -316,6 +283,7 @@ make(struct msccl *m)
 	}
 	rc = errno;
 	program_fini(&m->program);
+	msccl_blocks_fini(m);
 	free(m->slot_elems);
 	free(m->first_op);
 	free(m->last_op);
@@ -335,6 +303,7 @@ read_msccl(const struct import_options *options, bool staged, struct err *err)
 
 	if (text == NULL)
 		return NULL;
+	m.file_bytes = length;
 	rc = msccl_parse(text, length, options->path, &algo, err);
 	free(text);
 	if (rc == 0) {

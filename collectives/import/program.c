@@ -9,11 +9,46 @@
 
 #include "collectives/import/room.h"
 
+static uint32_t
+least(uint64_t a, uint32_t b)
+{
+	return a < b ? (uint32_t)a : b;
+}
+
 void
-program_init(struct program *program, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
+program_init(struct program *program, size_t file_bytes, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
 	     char *(*describe)(const struct program *, const struct program_place *, char *))
 {
-	*program = (struct program){ .ranks = ranks, .elem_bytes = elem_bytes, .files = files, .describe = describe };
+	*program = (struct program){
+		.file_bytes = file_bytes,
+		.max_ops = PROGRAM_MAX_OPS,
+		.max_waits = PROGRAM_MAX_WAITS,
+		.max_sets = PROGRAM_MAX_WAITS,
+		.max_copies = UINT64_MAX,
+		.ranks = ranks,
+		.elem_bytes = elem_bytes,
+		.files = files,
+		.describe = describe,
+	};
+	if (file_bytes == 0)
+		return;
+	program->max_ops = least(PROGRAM_LEAST + file_bytes / PROGRAM_BYTES_AN_OP, PROGRAM_MAX_OPS);
+	program->max_waits = least(PROGRAM_LEAST + file_bytes / PROGRAM_BYTES_A_WAIT, PROGRAM_MAX_WAITS);
+	program->max_sets = least(PROGRAM_LEAST_SETS + file_bytes / PROGRAM_BYTES_A_SET, PROGRAM_MAX_WAITS);
+	program->max_copies = PROGRAM_COPIES_A_BYTE * ((uint64_t)PROGRAM_LEAST_SETS + file_bytes);
+}
+
+/* "PLACE: more than 65546 operations in a file of 120 B". @return -E2BIG */
+static int
+too_many(const struct program *program, const struct program_place *place, uint32_t limit, const char *what,
+	 struct err *err)
+{
+	char at[PROGRAM_PLACE];
+
+	program->describe(program, place, at);
+	if (program->file_bytes == 0)
+		return err_set(err, -E2BIG, "%s: more than %u %s", at, limit, what);
+	return err_set(err, -E2BIG, "%s: more than %u %s in a file of %zu B", at, limit, what, program->file_bytes);
 }
 
 void
@@ -29,8 +64,8 @@ uint32_t
 program_add(struct program *program, const struct program_op *op, struct err *err)
 {
 	assert(op->rank < program->ranks && op->count_elems <= PROGRAM_MAX_COUNT && op->compute_ps <= PROGRAM_MAX_PS);
-	if (program->nops == PROGRAM_MAX_OPS) {
-		err_set(err, -E2BIG, "%s: more than %u operations", program->files[op->place.file], PROGRAM_MAX_OPS);
+	if (program->nops == program->max_ops) {
+		too_many(program, &op->place, program->max_ops, "operations", err);
 		return PROGRAM_NONE;
 	}
 	if (!import_room(&program->ops, &program->op_room, program->nops, sizeof(*program->ops))) {
@@ -45,9 +80,8 @@ int
 program_wait(struct program *program, uint32_t op, uint32_t on, bool start, struct err *err)
 {
 	assert(op < program->nops && on < program->nops && program->ops[op].rank == program->ops[on].rank);
-	if (program->nwaits == PROGRAM_MAX_WAITS)
-		return err_set(err, -E2BIG, "%s: more than %u dependencies", program->files[program->ops[op].place.file],
-			       PROGRAM_MAX_WAITS);
+	if (program->nwaits == program->max_waits)
+		return too_many(program, &program->ops[op].place, program->max_waits, "dependencies", err);
 	if (!import_room(&program->waits, &program->wait_room, program->nwaits, sizeof(*program->waits)))
 		return err_set(err, -ENOMEM, "out of memory for dependencies");
 	program->waits[program->nwaits++] = (struct program_wait){ .op = op, .on = on, .start = start };
@@ -64,4 +98,10 @@ program_fail(const struct program *program, uint32_t op, struct err *err, const 
 	vsnprintf(message, sizeof(message), fmt, ap);
 	va_end(ap);
 	return err_set(err, -EINVAL, "%s %s", program->describe(program, &program->ops[op].place, place), message);
+}
+
+int
+program_too_many_steps(const struct program *program, uint32_t op, uint32_t limit, struct err *err)
+{
+	return too_many(program, &program->ops[op].place, limit, "steps that operations wait for", err);
 }

@@ -17,7 +17,14 @@
 #define PROGRAM_MAX_COUNT (1ull << 40) /* elements of one operation */
 #define PROGRAM_MAX_PS (1ull << 60)    /* one computation */
 #define PROGRAM_NONE UINT32_MAX
-#define PROGRAM_PLACE 256 /* bytes of a described place */
+/* What the contents of a file may become: so much whatever its size, and one for each so many bytes. */
+#define PROGRAM_LEAST 65536u
+#define PROGRAM_BYTES_AN_OP 12u /* of the shortest message that GOAL can say */
+#define PROGRAM_BYTES_A_WAIT 8u /* as of a Chakra trace */
+#define PROGRAM_LEAST_SETS (1u << 20)
+#define PROGRAM_BYTES_A_SET 2u   /* steps that all operations wait for, each set by itself */
+#define PROGRAM_COPIES_A_BYTE 4u /* of them while sets are made of sets: this bounds the time */
+#define PROGRAM_PLACE 256        /* bytes of a described place */
 
 enum program_kind {
 	PROGRAM_SEND,
@@ -53,6 +60,9 @@ struct program_wait {
 };
 
 struct program {
+	size_t file_bytes; /* 0: of more than one file, whose reader has limits of its own */
+	uint32_t max_ops, max_waits, max_sets;
+	uint64_t max_copies;
 	uint32_t ranks;
 	uint32_t elem_bytes;
 	bool memory;           /* places in memory are the file's: accesses to them have to be ordered */
@@ -66,11 +76,12 @@ struct program {
 	char *(*describe)(const struct program *program, const struct program_place *place, char *buf);
 };
 
-void program_init(struct program *program, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
+/* @param file_bytes  which bound operations and dependencies, and with them memory and time; 0: only the limits above do */
+void program_init(struct program *program, size_t file_bytes, uint32_t ranks, uint32_t elem_bytes, const char *const *files,
 		  char *(*describe)(const struct program *, const struct program_place *, char *));
 void program_fini(struct program *program);
 
-/* Adds an operation. @return its index; PROGRAM_NONE: more than PROGRAM_MAX_OPS, or no memory, with err set */
+/* Adds an operation. @return its index; PROGRAM_NONE: more than max_ops, or no memory, with err set */
 uint32_t program_add(struct program *program, const struct program_op *op, struct err *err);
 
 /*
@@ -79,6 +90,9 @@ uint32_t program_add(struct program *program, const struct program_op *op, struc
  * @return 0; -E2BIG or -ENOMEM with err set
  */
 int program_wait(struct program *program, uint32_t op, uint32_t on, bool start, struct err *err);
+
+/* err: an operation waits for more steps, with those before it, than there may be. @return -E2BIG */
+int program_too_many_steps(const struct program *program, uint32_t op, uint32_t limit, struct err *err);
 
 /* err: "PLACE: ...". @return -EINVAL */
 int program_fail(const struct program *program, uint32_t op, struct err *err, const char *fmt, ...)

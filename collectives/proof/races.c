@@ -112,33 +112,38 @@ new_access(struct races *races)
 	return races->naccesses++;
 }
 
-/* Whatever comes after an overwriting step in any order comes after all that it was shown to come after. */
+/* @param link  to the access, from the cell's head or the access before */
 static void
-forget(struct races *races, uint32_t cell)
+forget(struct races *races, uint32_t *link)
 {
-	while (races->head[cell] != COLL_NONE) {
-		uint32_t index = races->head[cell];
+	uint32_t index = *link;
 
-		races->head[cell] = races->accesses[index].next;
-		races->accesses[index].next = races->unused;
-		races->unused = index;
-	}
+	*link = races->accesses[index].next;
+	races->accesses[index].next = races->unused;
+	races->unused = index;
 }
 
-/* Adds one access to one cell of a rank. @return 0, -ENOMEM or -EINVAL */
+/*
+ * What conflicts with an earlier access conflicts with a later one of its kind, and what comes after the later one comes
+ * after the earlier: of accesses one after another the last is enough.
+ * @return 0, -ENOMEM or -EINVAL
+ */
 static int
 add_access(struct races *races, uint32_t rank, uint32_t cell, struct access access, struct err *err)
 {
-	uint32_t index;
+	uint32_t *link = &races->head[cell], index;
 
-	for (uint32_t i = races->head[cell]; i != COLL_NONE; i = races->accesses[i].next) {
-		const struct access *earlier = &races->accesses[i];
+	while (*link != COLL_NONE) {
+		struct access *earlier = &races->accesses[*link];
+		bool over = clocks_over(races->clocks, earlier->step), disturbs = conflict(earlier->kind, access.kind);
 
-		if (conflict(earlier->kind, access.kind) && !clocks_over(races->clocks, earlier->step))
+		if (disturbs && !over)
 			return describe_race(races, earlier, &access, rank, cell, err);
+		if (over && (!disturbs || access.kind == ACCESS_WRITE))
+			forget(races, link);
+		else
+			link = &earlier->next;
 	}
-	if (access.kind == ACCESS_WRITE)
-		forget(races, cell);
 	index = new_access(races);
 	if (index == COLL_NONE)
 		return -ENOMEM;

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "collectives/import/hpcc.h"
+#include "common/array.h"
 #include "tests/unit/collectives/chakra_rig.h"
 
 #define MIB (1024u * 1024u)
@@ -19,6 +21,15 @@
 #ifndef MEASURED
 #define MEASURED true
 #endif
+
+/* Sanitizers then look at all of a text that a function of libc is given, as some of these functions do. */
+const char *__asan_default_options(void);
+
+const char *
+__asan_default_options(void)
+{
+	return "strict_string_checks=1";
+}
 
 /* A file of one field again and again. */
 struct filling {
@@ -70,12 +81,19 @@ end_traces(const struct filling *f)
 	}
 }
 
-/* @return MiB at most; whether it was taken, and why not */
-static long
-measure(enum import_kind kind, const char *path, bool *taken, char why[1024])
+struct cost {
+	long mib; /* at most */
+	double cpu_s;
+	bool taken;
+	char why[1024]; /* not */
+};
+
+/* Takes a file in a process of its own. @param take  whether it was taken, with err else */
+static struct cost
+measure(bool (*take)(const char *path, struct err *err), const char *path)
 {
-	struct import_options options = { .kind = kind, .path = path, .elem_bytes = 1 };
 	char *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct cost cost = { 0 };
 	struct rusage use;
 	int status;
 	pid_t pid;
@@ -85,37 +103,80 @@ measure(enum import_kind kind, const char *path, bool *taken, char why[1024])
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct err err = { 0 };
-		struct coll_schedule *schedule = import_schedule(&options, &err);
+		bool taken = take(path, &err);
 
-		snprintf(shared, 1024, "%s", err.text);
-		coll_schedule_destroy(schedule);
-		_exit(schedule != NULL ? 0 : 1);
+		snprintf(shared, sizeof(cost.why), "%s", err.text);
+		_exit(taken ? 0 : 1);
 	}
 	assert_int_equal(wait4(pid, &status, 0, &use), pid);
 	assert_true(WIFEXITED(status));
-	*taken = WEXITSTATUS(status) == 0;
-	snprintf(why, 1024, "%s", shared);
+	cost.taken = WEXITSTATUS(status) == 0;
+	cost.mib = use.ru_maxrss / 1024;
+	cost.cpu_s = (double)use.ru_utime.tv_sec + (double)use.ru_utime.tv_usec / 1e6;
+	snprintf(cost.why, sizeof(cost.why), "%s", shared);
 	munmap(shared, 4096);
-	return use.ru_maxrss / 1024;
+	return cost;
+}
+
+static bool
+take(enum import_kind kind, const char *path, struct err *err)
+{
+	const struct import_options options = { .kind = kind, .path = path, .elem_bytes = 1, .count_elems = 8 };
+	struct coll_schedule *schedule = import_schedule(&options, err);
+
+	coll_schedule_destroy(schedule);
+	return schedule != NULL;
+}
+
+static bool
+take_chakra(const char *path, struct err *err)
+{
+	return take(IMPORT_CHAKRA, path, err);
+}
+
+static bool
+take_goal(const char *path, struct err *err)
+{
+	return take(IMPORT_GOAL, path, err);
+}
+
+static bool
+take_msccl(const char *path, struct err *err)
+{
+	return take(IMPORT_MSCCL, path, err);
+}
+
+/* Beside the flows, a topology of three nodes. */
+static bool
+take_hpcc(const char *path, struct err *err)
+{
+	char topology[160];
+	const struct hpcc_files hpcc = { .topology = topology, .flow = path };
+	FILE *to = fopen("/dev/null", "w");
+	bool taken;
+
+	snprintf(topology, sizeof(topology), "%s.topology", path);
+	taken = hpcc_import(&hpcc, to, err) == 0;
+	fclose(to);
+	return taken;
 }
 
 static void
 bounded(const char *what, const struct filling *f, unsigned factor, const char *refusal)
 {
-	char path[128], why[1024];
-	bool taken;
-	long mib;
+	struct cost cost;
+	char path[128];
 
 	end_traces(f);
-	mib = measure(IMPORT_CHAKRA, folder, &taken, why);
-	print_message("%s: %zu MiB take %ld MiB; %s\n", what, f->used / MIB, mib, taken ? "taken" : why);
+	cost = measure(take_chakra, folder);
+	print_message("%s: %zu MiB take %ld MiB; %s\n", what, f->used / MIB, cost.mib, cost.taken ? "taken" : cost.why);
 	for (uint32_t rank = 0; rank < 2; rank++) {
 		snprintf(path, sizeof(path), "%s/trace.%u.et", folder, rank);
 		unlink(path);
 	}
-	assert_true(taken == (refusal == NULL));
-	assert_true(refusal == NULL || strstr(why, refusal) != NULL);
-	assert_true(!MEASURED || mib < (long)(BASE_MIB + factor * (f->used / MIB + 1)));
+	assert_true(cost.taken == (refusal == NULL));
+	assert_true(refusal == NULL || strstr(cost.why, refusal) != NULL);
+	assert_true(!MEASURED || cost.mib < (long)(BASE_MIB + factor * (f->used / MIB + 1)));
 }
 
 static void
@@ -206,6 +267,176 @@ the_most_is_bounded(void **state)
 	free(f.at);
 }
 
+/* A file of lines, as many of its kind as asked for. */
+struct text {
+	const char *what;
+	bool (*take)(const char *path, struct err *err);
+	void (*write)(FILE *to, uint32_t lines);
+	uint32_t most;       /* lines that are measured */
+	const char *refusal; /* NULL: it is taken */
+};
+
+static void
+goal_messages(FILE *to, uint32_t lines)
+{
+	fprintf(to, "num_ranks 2\nrank 0 {\n");
+	for (uint32_t i = 0; i < lines / 2; i++)
+		fprintf(to, "send 1b to 1\n");
+	fprintf(to, "}\nrank 1 {\n");
+	for (uint32_t i = 0; i < lines / 2; i++)
+		fprintf(to, "recv 1b from 0\n");
+	fprintf(to, "}\n");
+}
+
+static void
+goal_computations(FILE *to, uint32_t lines)
+{
+	fprintf(to, "num_ranks 2\nrank 0 {\n");
+	for (uint32_t i = 0; i < lines; i++)
+		fprintf(to, "calc 9\n");
+	fprintf(to, "}\n");
+}
+
+/* One waits for another, which is said again and again. */
+static void
+goal_waits(FILE *to, uint32_t lines)
+{
+	fprintf(to, "num_ranks 2\nrank 0 {\na: calc 9\nb: calc 9\n");
+	for (uint32_t i = 0; i < lines; i++)
+		fprintf(to, "b requires a\n");
+	fprintf(to, "}\n");
+}
+
+/* One waits for all. */
+static void
+goal_fan_in(FILE *to, uint32_t lines)
+{
+	fprintf(to, "num_ranks 2\nrank 0 {\n");
+	for (uint32_t i = 0; i < lines / 3; i++)
+		fprintf(to, "send 1b to 1 tag %u\n", i);
+	fprintf(to, "}\nrank 1 {\nz: calc 5\n");
+	for (uint32_t i = 0; i < lines / 3; i++)
+		fprintf(to, "l%u: recv 1b from 0 tag %u\nz requires l%u\n", i, i, i);
+	fprintf(to, "}\n");
+}
+
+/* Each starts with the one before, and waits for all that this waits for. */
+static void
+goal_sets_of_sets(FILE *to, uint32_t lines)
+{
+	fprintf(to, "num_ranks 2\nrank 0 {\n");
+	for (uint32_t i = 0; i < lines / 5; i++)
+		fprintf(to, "send 1b to 1 tag %u\n", i);
+	fprintf(to, "}\nrank 1 {\nz0: calc 1\n");
+	for (uint32_t i = 0; i < lines / 5; i++)
+		fprintf(to, "l%u: recv 1b from 0 tag %u\nz0 requires l%u\n", i, i, i);
+	for (uint32_t i = 1; i < lines / 5; i++)
+		fprintf(to, "z%u: calc 1 cpu %u\nz%u irequires z%u\n", i, i % 256, i, i - 1);
+	fprintf(to, "}\n");
+}
+
+#define MSCCL_HEAD                                                                                                         \
+	"<algo name=\"x\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"2\" ngpus=\"2\" coll=\"custom\" "              \
+	"inplace=\"0\">\n"
+#define MSCCL_GPU "<gpu id=\"%d\" i_chunks=\"2\" o_chunks=\"2\" s_chunks=\"2\">\n"
+
+/* Both ranks send the same chunk again and again. */
+static void
+msccl_steps(FILE *to, uint32_t lines)
+{
+	fprintf(to, MSCCL_HEAD);
+	for (int gpu = 0; gpu < 2; gpu++) {
+		fprintf(to, MSCCL_GPU "<tb id=\"0\" send=\"%d\" recv=\"%d\" chan=\"0\">\n", gpu, 1 - gpu, 1 - gpu);
+		for (uint32_t i = 0; i < lines / 2; i++)
+			fprintf(to,
+				"<step s=\"%u\" type=\"%s\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"1\" cnt=\"1\" "
+				"depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n",
+				i, i % 2 == 0 ? "s" : "r");
+		fprintf(to, "</tb></gpu>\n");
+	}
+	fprintf(to, "</algo>\n");
+}
+
+/* Each thread block waits for the one before it. */
+static void
+msccl_blocks(FILE *to, uint32_t lines)
+{
+	fprintf(to, MSCCL_HEAD);
+	for (int gpu = 0; gpu < 2; gpu++) {
+		fprintf(to, MSCCL_GPU, gpu);
+		for (uint32_t i = 0; i < lines / 2; i++)
+			fprintf(to,
+				"<tb id=\"%u\" send=\"-1\" recv=\"-1\" chan=\"0\"><step s=\"0\" type=\"cpy\" srcbuf=\"i\" "
+				"srcoff=\"0\" dstbuf=\"o\" dstoff=\"1\" cnt=\"1\" depid=\"%d\" deps=\"%d\" "
+				"hasdep=\"1\"/></tb>\n",
+				i, (int)i - 1, i == 0 ? -1 : 0);
+		fprintf(to, "</gpu>\n");
+	}
+	fprintf(to, "</algo>\n");
+}
+
+static void
+hpcc_lines(FILE *to, uint32_t lines)
+{
+	fprintf(to, "%u\n", lines);
+	for (uint32_t i = 0; i < lines; i++)
+		fprintf(to, "%u %u 3 100 1000 2.0\n", i % 2, 1 - i % 2);
+}
+
+static struct cost
+cost_of(const struct text *text, uint32_t lines, double *file_mib)
+{
+	char path[128], topology[160];
+	struct cost cost;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/text", folder);
+	snprintf(topology, sizeof(topology), "%s.topology", path);
+	file = fopen(topology, "w");
+	assert_non_null(file);
+	fprintf(file, "3 1 2\n2\n0 2 100Gbps 1000ns 0\n1 2 100Gbps 1000ns 0\n");
+	fclose(file);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	text->write(file, lines);
+	*file_mib = (double)ftell(file) / MIB;
+	fclose(file);
+	cost = measure(text->take, path);
+	unlink(path);
+	unlink(topology);
+	return cost;
+}
+
+static const struct text texts[] = {
+	{ "GOAL's messages", take_goal, goal_messages, 400000, NULL },
+	{ "GOAL's computations", take_goal, goal_computations, 800000, "operations in a file of" },
+	{ "GOAL's dependencies", take_goal, goal_waits, 600000, NULL },
+	{ "GOAL's, of one on all", take_goal, goal_fan_in, 300000, NULL },
+	{ "GOAL's, of all on all", take_goal, goal_sets_of_sets, 40000, "steps that operations wait for in a file of" },
+	{ "MSCCL's steps", take_msccl, msccl_steps, 200000, NULL },
+	{ "MSCCL's thread blocks", take_msccl, msccl_blocks, 100000, NULL },
+	{ "HPCC's flows", take_hpcc, hpcc_lines, 60000, NULL },
+};
+
+/* Memory is bounded by the size, and four times the lines take no more than about four times as long. */
+static void
+texts_are_bounded(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+		const struct text *text = &texts[i];
+		double quarter_mib, file_mib;
+		struct cost less = cost_of(text, text->most / 4, &quarter_mib);
+		struct cost cost = cost_of(text, text->most, &file_mib);
+
+		print_message("%s: %.1f MiB take %ld MiB and %.2f s, a quarter %.2f s; %s\n", text->what, file_mib,
+			      cost.mib, cost.cpu_s, less.cpu_s, cost.taken ? "taken" : cost.why);
+		assert_true(cost.taken == (text->refusal == NULL));
+		assert_true(text->refusal == NULL || strstr(cost.why, text->refusal) != NULL);
+		assert_true(!MEASURED || (double)cost.mib < BASE_MIB + 20 * (file_mib + 1));
+		assert_true(cost.cpu_s < 8 * less.cpu_s + 0.5);
+	}
+}
+
 int
 main(void)
 {
@@ -213,6 +444,7 @@ main(void)
 		cmocka_unit_test(what_means_nothing_is_free),
 		cmocka_unit_test(what_is_used_is_bounded),
 		cmocka_unit_test(the_most_is_bounded),
+		cmocka_unit_test(texts_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
