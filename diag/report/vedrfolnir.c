@@ -114,7 +114,7 @@ static const struct unjudged_row {
 	const char *test, *because;
 	size_t at; /* in struct vedrfolnir_unjudged */
 } unjudged_rows[UNJUDGED] = {
-	{ "packet-loss", "their senders sent packets again after no longer than round trips took at that time",
+	{ "packet-loss", "their senders sent packets again by time alone, and no receiver's counts show a loss",
 	  offsetof(struct vedrfolnir_unjudged, resends) },
 	{ "path-delay", "their packets take paths that differ in rate or length",
 	  offsetof(struct vedrfolnir_unjudged, paths) },

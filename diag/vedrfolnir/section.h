@@ -141,7 +141,7 @@ time_budget_unexplained_ps(const struct time_budget *budget)
 
 /* Slow steps of which a test says nothing, as its precondition does not hold. */
 struct vedrfolnir_unjudged {
-	uint32_t resends; /* packet loss: sent again after no longer than round trips took then */
+	uint32_t resends; /* packet loss: sent again by time alone, and no receiver's counts show a loss */
 	uint32_t paths;   /* path delay: packets take paths of different rates or lengths */
 	uint32_t storms;  /* PFC storm: ports were halted, and nothing that was reported tells why */
 	uint32_t loops;   /* forwarding loop: a port answered a polling packet before, and that answer was not received */

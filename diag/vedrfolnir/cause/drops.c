@@ -106,8 +106,8 @@ drops_explain(const struct evidence *ev, const struct run_step *s)
 	return false;
 }
 
-static bool
-telemetry_lost(const struct evidence *ev, const struct run_step *s)
+bool
+drops_telemetry_lost(const struct evidence *ev, const struct run_step *s)
 {
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
 		const struct rec_gap *gap = EV_AT(ev->gaps, struct rec_gap, i);
@@ -230,7 +230,7 @@ drops_silence(const struct cause_input *in, uint32_t step)
 	const struct run_step *s = &in->steps[step];
 	const struct drops_silence none = { .port = EV_NONE };
 
-	if (!s->slow || (!s->open && s->retransmits == 0) || telemetry_lost(ev, s) || drops_explain(ev, s))
+	if (!s->slow || (!s->open && s->retransmits == 0) || drops_telemetry_lost(ev, s) || drops_explain(ev, s))
 		return none;
 	for (int back = 0; back < 2; back++) {
 		struct vanished found = look_for_vanished(ev, s, back == 1);

@@ -24,6 +24,9 @@ bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason
 /* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its way cut? */
 bool drops_explain(const struct evidence *ev, const struct run_step *s);
 
+/* Did the exporter leave out rows of the step's time? */
+bool drops_telemetry_lost(const struct evidence *ev, const struct run_step *s);
+
 /* Did the step send packets again, as far as its host reported, or as an end of retries tells? */
 bool drops_sent_again(const struct cause_input *in, uint32_t step);
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */

@@ -3,16 +3,15 @@
  * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
  * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
  * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
- * was lost there. A lossless class that drops for want of buffer says so itself, and so does a full queue. Else the flow's own path is all that can be said. Of packets that are sprayed one that is overtaken may be sent
- * again as well: those are lost that had not come twice, somewhere. What a sender took for lost sooner than round trips took
- * then may only have been late: of that nothing is said. Drops with a known reason have signatures of their own.
+ * was lost there. A lossless class that drops for want of buffer says so itself, and so does a full queue. Else the finding
+ * names the flow's own path, or of sprayed packets the flow alone. What a sender takes for lost by time alone may only be late,
+ * or its ACK: that is a loss only where the receiver's counts show one. Drops with a known reason have signatures of their own.
  */
 #include <math.h>
 
 #include "common/array.h"
 #include "common/minmax.h"
 #include "diag/vedrfolnir/cause/drops.h"
-#include "diag/vedrfolnir/cause/late_packets.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
 enum {
@@ -22,7 +21,6 @@ enum {
 	SAYS_BACK,
 	SAYS_NODE,
 	SAYS_POLL,
-	SAYS_ACKS,
 	SAYS_SPRAYED,
 	SAYS_NO_BUFFER,
 	SAYS_QUEUE_FULL = SAYS_NO_BUFFER + DROPS_CLAUSES
@@ -37,9 +35,6 @@ static const char *const clauses[] = {
 	[SAYS_NODE] = "{step}: {count} of its packets left by {port}, came to {node} and never left it; {again}",
 	[SAYS_POLL] =
 		"{step}: a polling packet left by {port} and never came to {other}, the other end of its link; {again}",
-	[SAYS_ACKS] =
-		("{step}: {count} of its packets came twice and none was missing: ACKs were lost, by no link of their way "
-		 "that tells; {again}"),
 	[SAYS_SPRAYED] = ("{step}: {count} of its packets were lost, for what was sent in their stead had not come before; "
 			  "each has a "
 			  "way of its own, and no port of these counted a drop; {again}"),
@@ -102,16 +97,13 @@ add_places(struct cause_set *set, uint32_t step)
 	return true;
 }
 
-/* Somewhere: of what the destination had twice and in order, the ACKs were lost, else it is on the way of the data. */
+/* Somewhere on the path of the data. */
 static void
-add_way(struct cause_set *set, uint32_t step)
+add_path(struct cause_set *set, uint32_t step)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
 	const struct ev_flow *of = &ev->flows[s->flow];
-	const struct passage passage = passage_find(set->in, step);
-	bool acks = passage.duplicates != 0 && passage.out_of_sequence == 0;
-	uint32_t first = of->first_hop + (acks ? of->nhops : 0), count = acks ? of->nback : of->nhops;
 	double excess_ps = cause_excess_ps(set->in, step);
 	struct cause_finding *finding;
 	char flow[96];
@@ -119,43 +111,29 @@ add_way(struct cause_set *set, uint32_t step)
 	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
 	if (finding == NULL)
 		return;
-	for (uint32_t h = first; h < first + count; h++)
+	for (uint32_t h = of->first_hop; h < of->first_hop + of->nhops; h++)
 		cause_port(set, finding, ev->hops[h]);
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, EV_NONE, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence = (struct finding_evidence){ .clauses = { acks ? SAYS_ACKS : SAYS_SENT_AGAIN },
-								   .nclauses = 1,
-								   .step = step,
-								   .count = acks ? passage.duplicates : 0 };
+		finding->out.evidence =
+			(struct finding_evidence){ .clauses = { SAYS_SENT_AGAIN }, .nclauses = 1, .step = step };
 }
 
-/* Packets that earlier steps of the same flow sent again. */
-static uint32_t
-sent_before(const struct cause_input *in, const struct run_step *s)
-{
-	uint32_t packets = 0;
-
-	for (uint32_t i = 0; i < in->nsteps; i++)
-		if (in->steps[i].flow == s->flow && in->steps[i].start_ps < s->start_ps)
-			packets += in->steps[i].retransmits;
-	return packets;
-}
-
-/* By one of many ways. A loss holds its sender up until it is told and mended: for two round trips at most, where others are not. */
+/*
+ * By one of many paths. A loss holds its sender up until it is reported and mended: for two round trips at most, where others
+ * are not.
+ */
 static void
-add_sprayed(struct cause_set *set, uint32_t step)
+add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
-	const struct passage passage = passage_find(set->in, step);
-	uint32_t before = passage.lost != 0 ? sent_before(set->in, s) : 0;
-	uint32_t lost = min_u32(s->retransmits, passage.lost > before ? passage.lost - before : 0);
-	double held_ps = fmin(cause_excess_ps(set->in, step), 2.0 * lost * (double)s->base_rtt_ps);
+	double held_ps = fmin(cause_excess_ps(set->in, step), 2.0 * (double)lost * (double)s->base_rtt_ps);
 	struct cause_finding *finding;
 	char flow[96];
 
-	finding = lost != 0 ? cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step) : NULL;
+	finding = cause_add(set, EV_NONE, evidence_flow_name(ev, s->flow, flow), s->flow, step);
 	if (finding == NULL)
 		return;
 	cause_time(finding, s->start_ps, s->end_ps);
@@ -164,6 +142,26 @@ add_sprayed(struct cause_set *set, uint32_t step)
 		finding->out.evidence = (struct finding_evidence){
 			.clauses = { SAYS_SPRAYED }, .nclauses = 1, .step = step, .count = lost
 		};
+}
+
+/*
+ * Without a place. A gap in a flow that keeps order is a loss, and so is a packet that was sent again and did not arrive twice.
+ * What a sender took for lost by time alone, and all of which arrived twice, was late, or its ACKs were late or lost.
+ */
+static void
+add_somewhere(struct cause_set *set, uint32_t step)
+{
+	const struct run_step *s = &set->in->steps[step];
+	const struct passage passage = passage_find(set->in, step);
+	bool sprayed = evidence_is_sprayed(set->in->ev, s->flow);
+	bool shown = passage.lost != 0 || (!sprayed && passage.out_of_sequence != 0);
+
+	if (!shown && (s->waited_ps != 0 || passage.duplicates != 0))
+		set->in->unjudged->resends++;
+	else if (!sprayed)
+		add_path(set, step);
+	else if (passage.lost != 0)
+		add_sprayed(set, step, passage.lost);
 }
 
 static void
@@ -176,14 +174,7 @@ look(struct cause_set *set, uint32_t step)
 	    (drops_sent_again(set->in, step) && drops_add(set, step, REC_DROP_QUEUE_FULL, SAYS_QUEUE_FULL)) ||
 	    !drops_sent_again(set->in, step) || drops_explain(set->in->ev, s) || add_places(set, step))
 		return;
-	if (packets_may_be_late(set->in, step)) {
-		set->in->unjudged->resends++;
-		return;
-	}
-	if (evidence_is_sprayed(set->in->ev, s->flow))
-		add_sprayed(set, step);
-	else
-		add_way(set, step);
+	add_somewhere(set, step);
 }
 
 const struct cause cause_packet_loss = {

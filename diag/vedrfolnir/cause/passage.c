@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+#include "common/minmax.h"
+#include "diag/vedrfolnir/cause/drops.h"
+
 #define ROW_PACKETS 10 /* lost and nothing between them: by chance one in 1,024 where a half is lost */
 #define BY_CHANCE 1e-6 /* less likely than that is no chance */
 
@@ -128,7 +131,120 @@ take_end(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	p->duplicates = now->duplicates - then->duplicates;
 	p->out_of_sequence = now->out_of_sequence - then->out_of_sequence;
 	p->most_missing = now->most_missing > then->most_missing ? now->most_missing : 0;
-	p->lost = now->out_of_sequence == 0 ? (uint32_t)more(p->sent_again, now->duplicates) : 0;
+}
+
+/* Did a polling packet of the flow arrive at the flow's destination? */
+static bool
+is_arrival(const struct evidence *ev, uint32_t i, uint32_t flow)
+{
+	const struct ev_passed *passed = &ev->passed[i];
+
+	return passed->flow == flow && !passed->back && passed->in_port != EV_NONE && passed->out_port == EV_NONE;
+}
+
+/* Is this a record of the same polling packet, on the path of the data? */
+static bool
+is_of_event(const struct evidence *ev, uint32_t i, uint32_t end)
+{
+	return ev->passed[i].flow == ev->passed[end].flow && !ev->passed[i].back &&
+	       rec_at(ev, i)->hdr.event == rec_at(ev, end)->hdr.event;
+}
+
+/* What a polling packet reports of a flow's packets that were sent again, from its source to its arrival. */
+struct resends {
+	uint64_t sent;           /* since the run began; 0 as well if the source's record is of an earlier step */
+	uint64_t waiting, ports; /* packets that it may have overtaken, at so many ports */
+};
+
+/* @param first  the step's first record; end  the record of the polling packet's arrival */
+static struct resends
+resends_by(const struct evidence *ev, uint32_t first, uint32_t end)
+{
+	struct resends resends = { 0, 0, 0 };
+	uint32_t i = end;
+	uint64_t until_ps;
+
+	while (i != first && !(is_of_event(ev, i, end) && ev->passed[i].in_port == EV_NONE))
+		i--;
+	if (!is_of_event(ev, i, end) || ev->passed[i].in_port != EV_NONE)
+		return resends;
+	resends.sent = rec_at(ev, i)->resent;
+	/* Copies of a polling packet that asks several paths may take longer, but for twice its time. */
+	until_ps = 2 * rec_at(ev, end)->hdr.time_ps - rec_at(ev, i)->hdr.time_ps;
+	for (i++; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
+		if (!is_of_event(ev, i, end) || ev->passed[i].out_port == EV_NONE)
+			continue;
+		resends.waiting += rec_at(ev, i)->waiting;
+		resends.ports++;
+	}
+	return resends;
+}
+
+/* The next arrival of a polling packet of the flow, a round trip later at least. @return EV_NONE: none until then */
+static uint32_t
+arrival_after(const struct evidence *ev, const struct run_step *s, uint32_t end, uint64_t until_ps)
+{
+	uint64_t from_ps = rec_at(ev, end)->hdr.time_ps + s->base_rtt_ps;
+
+	for (uint32_t i = end + 1; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
+		if (is_arrival(ev, i, s->flow) && rec_at(ev, i)->hdr.time_ps >= from_ps)
+			return i;
+	return EV_NONE;
+}
+
+/* Packets that earlier steps of the same flow sent again. */
+static uint64_t
+sent_before(const struct cause_input *in, const struct run_step *s)
+{
+	uint64_t packets = 0;
+
+	for (uint32_t i = 0; i < in->nsteps; i++)
+		if (in->steps[i].flow == s->flow && in->steps[i].start_ps < s->start_ps)
+			packets += in->steps[i].retransmits;
+	return packets;
+}
+
+/*
+ * Packets lost, of those that the step had sent again when a polling packet left: the others arrived twice. Where packets keep
+ * order, what it did not overtake arrives before it. Where they are sprayed, a packet that a slower copy of it follows arrives
+ * after the fastest: one of each port at most, where a link is sending; a round trip later it has arrived.
+ * @param before  packets that the flow had sent again before the step
+ */
+static uint64_t
+lost_by_arrival(const struct evidence *ev, const struct run_step *s, uint32_t first, uint32_t end, uint64_t before)
+{
+	struct resends resends = resends_by(ev, first, end);
+	uint32_t then = earlier(ev, end, s->start_ps, s->flow);
+	uint64_t twice_before = then != EV_NONE ? rec_at(ev, then)->duplicates : 0;
+	uint64_t twice = before + rec_at(ev, end)->duplicates - twice_before;
+	uint64_t sent = more(resends.sent, resends.waiting), lost;
+	uint32_t next;
+
+	if (sent <= twice)
+		return 0;
+	if (!evidence_is_sprayed(ev, s->flow))
+		return sent - twice;
+	lost = more(sent, twice + resends.ports);
+	next = arrival_after(ev, s, end, s->end_ps + (s->end_ps - s->start_ps));
+	if (next != EV_NONE)
+		lost = max_u64(lost, more(sent, before + rec_at(ev, next)->duplicates - twice_before));
+	return lost;
+}
+
+/* Of a flow whose receiver had no gap: behind one it may drop others, which arrive once. */
+static uint64_t
+lost_of(const struct cause_input *in, const struct run_step *s, uint32_t first, uint64_t until_ps)
+{
+	const struct evidence *ev = in->ev;
+	uint64_t before, lost = 0;
+
+	if (s->retransmits == 0 || drops_telemetry_lost(ev, s))
+		return 0;
+	before = sent_before(in, s);
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
+		if (is_arrival(ev, i, s->flow))
+			lost = max_u64(lost, lost_by_arrival(ev, s, first, i, before));
+	return min_u64(s->retransmits, lost);
 }
 
 struct passage
@@ -138,14 +254,12 @@ passage_find(const struct cause_input *in, uint32_t step)
 	const struct run_step *s = &in->steps[step];
 	struct passage p = { .link = nowhere, .node = nowhere, .back = nowhere };
 	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet that a step sends at its end is still under way */
+	uint32_t first = first_from(ev, s->start_ps);
 
-	for (uint32_t i = first_from(ev, s->start_ps); i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps;
-	     i++) {
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
 		const struct ev_passed *passed = &ev->passed[i];
 		uint64_t lost;
 
-		if (passed->flow == s->flow && !passed->back && passed->in_port == EV_NONE)
-			p.sent_again = rec_at(ev, i)->resent;
 		if (passed->flow != s->flow || passed->in_port == EV_NONE || ev->ports[passed->in_port].peer == EV_NONE)
 			continue;
 		lost = more(lost_by(ev, i), lost_by(ev, earlier(ev, i, s->start_ps, EV_NONE)));
@@ -158,6 +272,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 		if (!passed->back && passed->out_port == EV_NONE)
 			take_end(&p, ev, s, i);
 	}
+	p.lost = p.ended && p.out_of_sequence == 0 ? lost_of(in, s, first, until_ps) : 0;
 	return p;
 }
 

@@ -25,10 +25,10 @@ struct passage {
 	bool ended;
 	uint32_t duplicates, out_of_sequence, most_missing;
 	/*
-	 * Of a receiver that takes packets in any order, since the run began: packets that the source had sent again before, and
-	 * those of them that had not come twice. For each of these another was lost.
+	 * Packets of the step that never arrived, at least: the step had sent them again when a polling packet left, the
+	 * destination had not received them twice, and no port that reported had them waiting.
 	 */
-	uint32_t sent_again, lost;
+	uint64_t lost;
 };
 
 /* What the records of a slow step's polling packets tell. */

@@ -128,7 +128,6 @@ test_no_imbalance_where_packets_are_sprayed(void **state)
 	verdict_destroy(v);
 }
 
-/* Copies of a polling packet meet where ways join again, as old as each other; one that is older has gone round. */
 /* a->c sent 40 packets again. What of them the receiver, who takes any order, had not had before stands for lost ones. */
 static void
 test_sprayed_packets_are_lost_somewhere(void **state)
@@ -165,6 +164,67 @@ test_sprayed_packets_are_lost_somewhere(void **state)
 			/* two round trips each, and no more of what the step lost */
 			assert_true(finding->explained_ps <= 2.0 * rounds[i].lost * (double)v->run.steps[0].base_rtt_ps);
 		}
+		verdict_destroy(v);
+	}
+}
+
+/* A polling packet of a->c leaves a, crosses a port of L, and arrives. */
+static void
+put_arrival(struct records *r, uint32_t event, uint64_t at_ps, uint32_t resent, uint32_t waiting, uint32_t duplicates)
+{
+	struct rec_passage from = { .hdr.event = event, .flow = AC, .in_port = REC_NO_PORT, .resent = resent };
+	struct rec_passage hop = { .hdr.event = event, .flow = AC, .out_port = 2, .waiting = waiting };
+	struct rec_passage to = { .hdr.event = event, .flow = AC, .out_port = REC_NO_PORT, .duplicates = duplicates };
+
+	RECORDS_PUT(r, from, REC_PASSAGE, A, at_ps);
+	RECORDS_PUT(r, hop, REC_PASSAGE, L, at_ps + PS_PER_US);
+	RECORDS_PUT(r, to, REC_PASSAGE, C, at_ps + 4 * PS_PER_US);
+}
+
+/*
+ * A sprayed packet that was sent again may be under way when the fastest copy of a polling packet arrives: it waits at a port,
+ * or a slower copy follows it. What has not arrived twice a round trip later is lost, whatever the sender waited for.
+ */
+static void
+test_sprayed_packets_may_be_under_way(void **state)
+{
+	static const struct {
+		uint32_t resent, waiting, duplicates;
+		bool asked_later;
+		uint32_t resent_later, duplicates_later;
+		uint32_t lost;
+	} cases[] = {
+		{ 1, 0, 0, false, 0, 0, 0 }, { 2, 0, 0, false, 0, 0, 1 },  { 9, 8, 0, false, 0, 0, 0 },
+		{ 9, 3, 0, false, 0, 0, 5 }, { 1, 0, 0, true, 1, 0, 1 },   { 1, 0, 0, true, 1, 1, 0 },
+		{ 9, 3, 2, true, 12, 4, 7 }, { 9, 3, 2, true, 40, 40, 3 },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_step step = { .step = 1,
+					 WAITED_NONE,
+					 .end_ps = 80 * MS,
+					 .retransmits = 40,
+					 .waited_ns = 1,
+					 .rtt_mean_ps = MS,
+					 .rtt_samples = 1 };
+		const struct finding *finding;
+		struct verdict *v;
+		struct records r;
+		char text[64];
+
+		leaves_sprayed(&r, HASHED, HASHED, true);
+		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+		put_arrival(&r, 7, 50 * MS, cases[i].resent, cases[i].waiting, cases[i].duplicates);
+		if (cases[i].asked_later)
+			put_arrival(&r, 8, 60 * MS, cases[i].resent_later, 0, cases[i].duplicates_later);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		finding = case_find(v, FINDING_PACKET_LOSS, "a->c/10000>10000", NULL);
+		if ((finding != NULL) != (cases[i].lost != 0))
+			fail_msg("case %zu: %s", i, case_reason(v));
+		snprintf(text, sizeof(text), " %u of its packets were lost", cases[i].lost);
+		if (finding != NULL && strstr(case_evidence(v, finding), text) == NULL)
+			fail_msg("case %zu: %s", i, case_evidence(v, finding));
+		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, finding == NULL);
 		verdict_destroy(v);
 	}
 }
@@ -361,6 +421,7 @@ main(void)
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
+		cmocka_unit_test(test_sprayed_packets_may_be_under_way),
 		cmocka_unit_test(test_collision_without_imbalance),
 		cmocka_unit_test(test_one_end_of_a_cut_cable),
 		cmocka_unit_test(test_incast_before_the_last_hop),
