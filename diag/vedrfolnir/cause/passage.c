@@ -156,9 +156,13 @@ struct resends {
 	uint64_t waiting, ports; /* packets that it may have overtaken, at so many ports */
 };
 
-/* @param first  the step's first record; end  the record of the polling packet's arrival */
+/*
+ * @param first      the step's first record
+ * @param end        the record of the polling packet's arrival
+ * @param longer_ps  by how much longer its other copies may be under way
+ */
 static struct resends
-resends_by(const struct evidence *ev, uint32_t first, uint32_t end)
+resends_by(const struct evidence *ev, uint32_t first, uint32_t end, uint64_t longer_ps)
 {
 	struct resends resends = { 0, 0, 0 };
 	uint32_t i = end;
@@ -169,8 +173,8 @@ resends_by(const struct evidence *ev, uint32_t first, uint32_t end)
 	if (!is_of_event(ev, i, end) || ev->passed[i].in_port != EV_NONE)
 		return resends;
 	resends.sent = rec_at(ev, i)->resent;
-	/* Copies of a polling packet that asks several paths may take longer, but for twice its time. */
-	until_ps = 2 * rec_at(ev, end)->hdr.time_ps - rec_at(ev, i)->hdr.time_ps;
+	/* On a path of the same length a copy may wait longer: for as long again as this one took to arrive. */
+	until_ps = 2 * rec_at(ev, end)->hdr.time_ps - rec_at(ev, i)->hdr.time_ps + longer_ps;
 	for (i++; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
 		if (!is_of_event(ev, i, end) || ev->passed[i].out_port == EV_NONE)
 			continue;
@@ -180,14 +184,32 @@ resends_by(const struct evidence *ev, uint32_t first, uint32_t end)
 	return resends;
 }
 
-/* The next arrival of a polling packet of the flow, a round trip later at least. @return EV_NONE: none until then */
-static uint32_t
-arrival_after(const struct evidence *ev, const struct run_step *s, uint32_t end, uint64_t until_ps)
+/*
+ * By how much longer a sprayed packet may be under way than another, at most: as if each of its hops were the longest link
+ * between switches, and each of the other's the shortest.
+ */
+static uint64_t
+detour_ps(const struct evidence *ev, uint32_t flow)
 {
-	uint64_t from_ps = rec_at(ev, end)->hdr.time_ps + s->base_rtt_ps;
+	uint64_t longest_ps = 0, shortest_ps = UINT64_MAX;
 
-	for (uint32_t i = end + 1; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
-		if (is_arrival(ev, i, s->flow) && rec_at(ev, i)->hdr.time_ps >= from_ps)
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		const struct ev_port *port = &ev->ports[p];
+
+		if (port->peer_node == EV_NONE || ev->nodes[port->node].host || ev->nodes[port->peer_node].host)
+			continue;
+		longest_ps = max_u64(longest_ps, port->delay_ps);
+		shortest_ps = min_u64(shortest_ps, port->delay_ps);
+	}
+	return ev->flows[flow].nhops * more(longest_ps, shortest_ps);
+}
+
+/* The first arrival of a polling packet of the flow in a time. @return EV_NONE: there is none */
+static uint32_t
+arrival_within(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t until_ps)
+{
+	for (uint32_t i = first_from(ev, from_ps); i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
+		if (is_arrival(ev, i, flow))
 			return i;
 	return EV_NONE;
 }
@@ -207,25 +229,26 @@ sent_before(const struct cause_input *in, const struct run_step *s)
 /*
  * Packets lost, of those that the step had sent again when a polling packet left: the others arrived twice. Where packets keep
  * order, what it did not overtake arrives before it. Where they are sprayed, a packet that a slower copy of it follows arrives
- * after the fastest: one of each port at most, where a link is sending; a round trip later it has arrived.
+ * after the fastest: a round trip and a detour later it has arrived. Where no path is longer, that is one packet of each port
+ * at most, which a link was sending.
  * @param before  packets that the flow had sent again before the step
  */
 static uint64_t
 lost_by_arrival(const struct evidence *ev, const struct run_step *s, uint32_t first, uint32_t end, uint64_t before)
 {
-	struct resends resends = resends_by(ev, first, end);
-	uint32_t then = earlier(ev, end, s->start_ps, s->flow);
+	bool sprayed = evidence_is_sprayed(ev, s->flow);
+	uint64_t longer_ps = sprayed ? detour_ps(ev, s->flow) : 0;
+	struct resends resends = resends_by(ev, first, end, longer_ps);
+	uint32_t then = earlier(ev, end, s->start_ps, s->flow), next;
 	uint64_t twice_before = then != EV_NONE ? rec_at(ev, then)->duplicates : 0;
 	uint64_t twice = before + rec_at(ev, end)->duplicates - twice_before;
 	uint64_t sent = more(resends.sent, resends.waiting), lost;
-	uint32_t next;
 
-	if (sent <= twice)
-		return 0;
-	if (!evidence_is_sprayed(ev, s->flow))
-		return sent - twice;
-	lost = more(sent, twice + resends.ports);
-	next = arrival_after(ev, s, end, s->end_ps + (s->end_ps - s->start_ps));
+	if (sent <= twice || !sprayed)
+		return more(sent, twice);
+	lost = longer_ps == 0 ? more(sent, twice + resends.ports) : 0;
+	next = arrival_within(ev, s->flow, rec_at(ev, end)->hdr.time_ps + s->base_rtt_ps + longer_ps,
+			      s->end_ps + (s->end_ps - s->start_ps));
 	if (next != EV_NONE)
 		lost = max_u64(lost, more(sent, before + rec_at(ev, next)->duplicates - twice_before));
 	return lost;

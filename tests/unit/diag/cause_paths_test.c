@@ -29,9 +29,30 @@ put_route(struct records *r, struct rec_tuple flow, uint16_t hop, uint32_t node,
 	RECORDS_PUT(r, rec, REC_ROUTE, node, 0);
 }
 
-/* The collective's flows a->c and b->d, both by L:3 and S. a->c takes 80 ms instead of 30.75 ms. */
+/* The link from a leaf to T, so much longer than others. */
 static void
-leaves_sprayed(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool sprayed)
+put_link_to_t(struct records *r, uint32_t leaf, uint64_t longer_ps)
+{
+	struct rec_port one = { .port = 3,
+				.peer_port = (uint16_t)leaf,
+				.peer = T,
+				.rate_bps = RECORDS_RATE_BPS,
+				.delay_ps = 2 * PS_PER_US + longer_ps };
+	struct rec_port two = one;
+
+	two.port = one.peer_port;
+	two.peer_port = one.port;
+	two.peer = L + leaf;
+	RECORDS_PUT(r, one, REC_PORT, L + leaf, 0);
+	RECORDS_PUT(r, two, REC_PORT, T, 0);
+}
+
+/*
+ * The collective's flows a->c and b->d, both by L:3 and S. a->c takes 80 ms instead of 30.75 ms.
+ * @param longer_ps  of the links to T
+ */
+static void
+leaves_of(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool sprayed, uint64_t longer_ps)
 {
 	static const char *const names[] = { "L", "R", "S", "T", "a", "b", "c", "d" };
 	struct rec_ecmp set = { .set = HASHED, .sprayed = sprayed, .ports = { 1 << 2 | 1 << 3 } };
@@ -44,7 +65,7 @@ leaves_sprayed(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool
 		records_link(r, L + leaf, 0, false, A + 2 * leaf, 0, true);
 		records_link(r, L + leaf, 1, false, B + 2 * leaf, 0, true);
 		records_link(r, L + leaf, 2, false, S, (uint16_t)leaf, false);
-		records_link(r, L + leaf, 3, false, T, (uint16_t)leaf, false);
+		put_link_to_t(r, leaf, longer_ps);
 	}
 	records_collective(r, 2, 1);
 	records_schedule(r, 0, 1, A, C, REC_NONE, EXPECT);
@@ -60,6 +81,12 @@ leaves_sprayed(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool
 	}
 	records_step(r, 1, A, REC_NONE, 0, 80 * MS);
 	records_step(r, 1, B, REC_NONE, 0, 80 * MS);
+}
+
+static void
+leaves_sprayed(struct records *r, uint16_t ecmp_of_ac, uint16_t ecmp_of_bd, bool sprayed)
+{
+	leaves_of(r, ecmp_of_ac, ecmp_of_bd, sprayed, 0);
 }
 
 static void
@@ -225,6 +252,34 @@ test_sprayed_packets_may_be_under_way(void **state)
 		if (finding != NULL && strstr(case_evidence(v, finding), text) == NULL)
 			fail_msg("case %zu: %s", i, case_evidence(v, finding));
 		assert_int_equal(vedrfolnir_of(v)->unjudged.resends, finding == NULL);
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * Where links are longer a packet may be under way for longer than any copy of a polling packet: the path has four hops, so
+ * that a later count shows what was lost once four times the difference has passed.
+ */
+static void
+test_sprayed_packets_may_take_longer_paths(void **state)
+{
+	static const struct {
+		uint64_t longer_ms, later_ms;
+		bool lost;
+	} cases[] = { { 0, 10, true }, { 3, 11, false }, { 3, 13, true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40, .waited_ns = 1 };
+		struct records r;
+		struct verdict *v;
+
+		leaves_of(&r, HASHED, HASHED, true, cases[i].longer_ms * MS);
+		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+		put_arrival(&r, 7, 50 * MS, 20, 0, 0);
+		put_arrival(&r, 8, (50 + cases[i].later_ms) * MS, 20, 20, 0);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		if ((case_find(v, FINDING_PACKET_LOSS, "a->c/10000>10000", NULL) != NULL) != cases[i].lost)
+			fail_msg("case %zu: %s", i, case_reason(v));
 		verdict_destroy(v);
 	}
 }
@@ -422,6 +477,7 @@ main(void)
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
 		cmocka_unit_test(test_sprayed_packets_may_be_under_way),
+		cmocka_unit_test(test_sprayed_packets_may_take_longer_paths),
 		cmocka_unit_test(test_collision_without_imbalance),
 		cmocka_unit_test(test_one_end_of_a_cut_cable),
 		cmocka_unit_test(test_incast_before_the_last_hop),
