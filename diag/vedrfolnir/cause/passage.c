@@ -296,6 +296,9 @@ passage_find(const struct cause_input *in, uint32_t step)
 			take_end(&p, ev, s, i);
 	}
 	p.lost = p.ended && p.out_of_sequence == 0 ? lost_of(in, s, first, until_ps) : 0;
+	/* All that was sent again arrived twice: what a switch had not let go then it did later. */
+	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
+		p.node = nowhere;
 	return p;
 }
 
