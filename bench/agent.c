@@ -27,7 +27,7 @@
 
 #define HOSTS 8
 #define RNICS 8
-#define UNDER_WAY 65536u /* datagrams, a power of two */
+#define IN_FLIGHT 65536u /* datagrams, a power of two */
 #define LEAVES_PS (1 * PS_PER_US)
 #define ARRIVES_PS (10 * PS_PER_US)
 #define WARM_PS (10 * PS_PER_S) /* until all lists are there and traced once */
@@ -57,7 +57,7 @@ struct bench {
 	struct scenario *scenario;
 	struct controller *controller;
 	struct host hosts[HOSTS];
-	struct crossing *crossings;     /* [UNDER_WAY] */
+	struct crossing *crossings;     /* [IN_FLIGHT] */
 	uint32_t posted, left, arrived; /* counted */
 	uint64_t now_ps, bytes;
 	int64_t qpns;
@@ -75,9 +75,9 @@ post_datagram(struct device *device, const struct datagram *datagram)
 {
 	const struct host *host = (const void *)device;
 	struct bench *bench = host->bench;
-	struct crossing *c = &bench->crossings[bench->posted % UNDER_WAY];
+	struct crossing *c = &bench->crossings[bench->posted % IN_FLIGHT];
 
-	if (bench->posted - bench->arrived == UNDER_WAY)
+	if (bench->posted - bench->arrived == IN_FLIGHT)
 		return -ENOSPC;
 	*c = (struct crossing){ .posted_ps = bench->now_ps, .from = host->index, .datagram = *datagram };
 	memcpy(c->contents, datagram->contents, datagram->bytes);
@@ -152,7 +152,7 @@ settle(struct bench *bench, struct host *host)
 static int
 leave(struct bench *bench)
 {
-	struct crossing *c = &bench->crossings[bench->left++ % UNDER_WAY];
+	struct crossing *c = &bench->crossings[bench->left++ % IN_FLIGHT];
 
 	if (!c->datagram.signaled)
 		return 0;
@@ -164,7 +164,7 @@ leave(struct bench *bench)
 static int
 arrive(struct bench *bench)
 {
-	const struct crossing *c = &bench->crossings[bench->arrived++ % UNDER_WAY];
+	const struct crossing *c = &bench->crossings[bench->arrived++ % IN_FLIGHT];
 	const struct flow *flow = &bench->scenario->plan->flows.flows[c->datagram.flow];
 	struct host *to = host_of(bench, c->datagram.reply ? flow->src_node : flow->dst_node);
 
@@ -176,8 +176,8 @@ arrive(struct bench *bench)
 static int
 step(struct bench *bench, uint64_t end_ps)
 {
-	const struct crossing *leaves = &bench->crossings[bench->left % UNDER_WAY],
-			      *arrives = &bench->crossings[bench->arrived % UNDER_WAY];
+	const struct crossing *leaves = &bench->crossings[bench->left % IN_FLIGHT],
+			      *arrives = &bench->crossings[bench->arrived % IN_FLIGHT];
 	uint64_t leave_ps = bench->left != bench->posted ? leaves->posted_ps + LEAVES_PS : TIME_NEVER;
 	uint64_t arrive_ps = bench->arrived != bench->left ? arrives->posted_ps + ARRIVES_PS : TIME_NEVER;
 	struct host *first = &bench->hosts[0];
@@ -273,7 +273,7 @@ start(struct bench *bench, struct err *err)
 						  .seed = sc->pinglists.seed };
 	int ret = controller_create(&config, &bench->controller, err);
 
-	bench->crossings = calloc(UNDER_WAY, sizeof(*bench->crossings));
+	bench->crossings = calloc(IN_FLIGHT, sizeof(*bench->crossings));
 	if (ret == 0 && bench->crossings == NULL)
 		ret = err_set(err, -ENOMEM, "out of memory");
 	for (uint32_t i = 0; ret == 0 && i < HOSTS; i++)
@@ -308,7 +308,7 @@ measure(struct bench *bench, struct bench_result *result, bool first, struct err
 	if (ret == 0)
 		ret = run_until(bench, WARM_PS);
 	result->memory_bytes =
-		(mallinfo2().uordblks + mallinfo2().hblkhd - before - UNDER_WAY * sizeof(*bench->crossings)) / HOSTS;
+		(mallinfo2().uordblks + mallinfo2().hblkhd - before - IN_FLIGHT * sizeof(*bench->crossings)) / HOSTS;
 	from_ns = clock_cpu_ns();
 	bytes = bench->bytes;
 	posted = bench->posted;

@@ -98,7 +98,7 @@ struct bench {
 	int repeats;
 	const char *dir;
 	char dpswitch[PATH_MAX];
-	double yardstick_ns;
+	double calibration_ns;
 	struct bench_result results[NCASES];
 	struct err *err;
 };
@@ -173,7 +173,7 @@ run_case(struct bench *bench, const struct bench_case *c, struct bench_result *r
 }
 
 static int
-measure_yardstick(struct bench *bench)
+measure_calibration(struct bench *bench)
 {
 	struct child_args args = { .argv = { "dpswitch", "--yardstick", bench->dir }, .count = 3 };
 	pid_t pid = child_start(bench->dpswitch, &args, false, bench->err);
@@ -189,7 +189,7 @@ measure_yardstick(struct bench *bench)
 	root = json_load_file(path, 0, &error);
 	if (root == NULL)
 		return err_set(bench->err, -EINVAL, "%s: %s", path, error.text);
-	bench->yardstick_ns = number(root, "macswap_ns");
+	bench->calibration_ns = number(root, "macswap_ns");
 	json_decref(root);
 	return 0;
 }
@@ -216,7 +216,7 @@ print_table(const struct bench *bench)
 		snprintf(cell[4], sizeof(cell[4]), "%.1f", median);
 		snprintf(cell[5], sizeof(cell[5]), "%.1f", best);
 		snprintf(cell[6], sizeof(cell[6]), "%.1f", 1e3 / median);
-		snprintf(cell[7], sizeof(cell[7]), "%.1f", 1e3 / median / bench->yardstick_ns);
+		snprintf(cell[7], sizeof(cell[7]), "%.1f", 1e3 / median / bench->calibration_ns);
 		snprintf(cell[8], sizeof(cell[8]), "%.0f %%", r->fast_share * 100);
 		snprintf(cell[9], sizeof(cell[9]), "%.0f KiB", r->buffer_kib);
 		for (size_t c = 0; c < 10; c++)
@@ -224,8 +224,8 @@ print_table(const struct bench *bench)
 	}
 	scols_print_table(table);
 	scols_unref_table(table);
-	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n", bench->yardstick_ns,
-	       1e3 / bench->yardstick_ns);
+	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n",
+	       bench->calibration_ns, 1e3 / bench->calibration_ns);
 	printf("Median and best of %d runs; CPU time of all lcores, barriers and start-up of the run included.\n",
 	       bench->repeats);
 }
@@ -245,7 +245,7 @@ print_json(const struct bench *bench)
 						"mhops_per_core_best", r->mhops[bench->repeats - 1], "fast_path_share",
 						r->fast_share, "switch_buffer_kib", r->buffer_kib));
 	}
-	root = json_pack("{s:f, s:i, s:o}", "macswap_ns", bench->yardstick_ns, "repeats", bench->repeats, "cases", rows);
+	root = json_pack("{s:f, s:i, s:o}", "macswap_ns", bench->calibration_ns, "repeats", bench->repeats, "cases", rows);
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);
@@ -257,7 +257,7 @@ run_all(struct bench *bench)
 	int ret = child_find("dpswitch", "dpswitch", bench->dpswitch, sizeof(bench->dpswitch), bench->err);
 
 	if (ret == 0)
-		ret = measure_yardstick(bench);
+		ret = measure_calibration(bench);
 	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
 		if (isatty(STDERR_FILENO))
 			fprintf(stderr, "\r%zu of %zu: %-24s", i + 1, NCASES, cases[i].name);

@@ -53,22 +53,22 @@ keep(int alive, long before)
 
 /* @return 0 with somebody who gives back what there will be more than before */
 static int
-start_keeper(struct hugepages *pages, long before, struct err *err)
+start_holder(struct hugepages *pages, long before, struct err *err)
 {
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, -errno, "pipe: %s", strerror(errno));
-	pages->keeper = fork();
-	if (pages->keeper == 0) {
+	pages->holder = fork();
+	if (pages->holder == 0) {
 		close(ends[1]);
 		keep(ends[0], before);
 	}
 	close(ends[0]);
 	pages->alive = ends[1];
-	if (pages->keeper > 0)
+	if (pages->holder > 0)
 		return 0;
-	pages->keeper = 0;
+	pages->holder = 0;
 	close(ends[1]);
 	return err_set(err, -errno, "fork: %s", strerror(errno));
 }
@@ -86,7 +86,7 @@ hugepages_ask(struct hugepages *pages, unsigned long count, struct err *err)
 		return err_set(err, -ENOTSUP, "this kernel has no hugepages of 2 MB");
 	if (access(DIR "nr_hugepages", W_OK) < 0)
 		return err_set(err, -EPERM, "%ld hugepages are free, and %lu wanted, which root can have", free, count);
-	ret = start_keeper(pages, before, err);
+	ret = start_holder(pages, before, err);
 	if (ret < 0)
 		return ret;
 	if (set_count(before - free + (long)count) == 0 && read_count(DIR "free_hugepages") >= (long)count)
@@ -98,10 +98,10 @@ hugepages_ask(struct hugepages *pages, unsigned long count, struct err *err)
 void
 hugepages_give_back(struct hugepages *pages)
 {
-	if (pages->keeper == 0)
+	if (pages->holder == 0)
 		return;
 	close(pages->alive);
-	while (waitpid(pages->keeper, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pages->holder, NULL, 0) < 0 && errno == EINTR)
 		;
 	*pages = (struct hugepages){ 0 };
 }

@@ -8,7 +8,7 @@
 
 /* Zero-initialise; hugepages_give_back() in any case. */
 struct hugepages {
-	pid_t keeper; /* who gives them back; 0: none were asked for */
+	pid_t holder; /* who gives them back; 0: none were asked for */
 	int alive;    /* as long as this end is open they stay */
 };
 

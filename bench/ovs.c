@@ -33,7 +33,7 @@ struct ovs {
 
 /* What a command that failed said last. @return negative with err */
 static int
-tell(const struct ovs *ovs)
+print_error(const struct ovs *ovs)
 {
 	char path[PATH_MAX], line[256] = "nothing said why";
 	FILE *file;
@@ -63,7 +63,7 @@ command(const struct ovs *ovs, const char *fmt, ...)
 	va_end(args);
 	if (at >= end)
 		return err_set(ovs->err, -ENAMETOOLONG, "%s: the path is too long", ovs->dir);
-	return system(text) == 0 ? 0 : tell(ovs);
+	return system(text) == 0 ? 0 : print_error(ovs);
 }
 
 /* An option that names something in the folder. */

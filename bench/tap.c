@@ -199,9 +199,9 @@ summarize(struct lags *lags)
 static int
 check(const struct tap_counts *counts, const struct rec_end *end, struct err *err)
 {
-	uint64_t came = counts->on_time + counts->held_back;
+	uint64_t collected = counts->on_time + counts->held_back;
 
-	if (end->offered_records == came + counts->dropped && end->sent_records == came &&
+	if (end->offered_records == collected + counts->dropped && end->sent_records == collected &&
 	    end->deferred_records == counts->held_back && end->dropped_records == counts->dropped &&
 	    end->sent_bytes == counts->bytes)
 		return 0;

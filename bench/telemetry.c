@@ -43,9 +43,9 @@ static const struct bench_case cases[] = {
 #define UNLIMITED 1
 
 struct bench_result {
-	struct tap_counts counts;         /* of the last run; in virtual time of any */
-	double cpu_s, take_in_s, came_s;  /* least: the fabric's process; the analyzer's part; first to last byte */
-	double hops, virtual_s, peak_b_s; /* of the last run */
+	struct tap_counts counts;            /* of the last run; in virtual time of any */
+	double cpu_s, take_in_s, received_s; /* least: the fabric's process; the analyzer's part; first to last byte */
+	double hops, virtual_s, peak_b_s;    /* of the last run */
 };
 
 struct bench {
@@ -137,8 +137,8 @@ run_once(const struct bench *bench, struct bench_result *result)
 				      &result->counts, bench->err);
 		result->cpu_s = least(result->cpu_s, number(run, "cpu_s"));
 		result->take_in_s = least(result->take_in_s, (double)tap.take_in_ns / 1e9);
-		result->came_s =
-			least(result->came_s, (double)(tap.portions[tap.nportions - 1].taken_ns - tap.begun_ns) / 1e9);
+		result->received_s =
+			least(result->received_s, (double)(tap.portions[tap.nportions - 1].taken_ns - tap.begun_ns) / 1e9);
 		result->hops = number(run, "packet_hops");
 		result->virtual_s = number(run, "virtual_ns") / 1e9;
 		result->peak_b_s = number(json_object_get(run, "export"), "peak_bytes_per_s");
@@ -206,7 +206,7 @@ take_in_ns(const struct bench_result *r)
 static double
 a_second(const struct bench_result *r)
 {
-	return (double)(r->counts.on_time + r->counts.held_back) / r->came_s;
+	return (double)(r->counts.on_time + r->counts.held_back) / r->received_s;
 }
 
 static double

@@ -33,11 +33,11 @@ static const char testbed[] = "topology = { kind = \"dual-tor\"; hosts = 16; hos
 			      "flows = ( { src = \"h0\"; dst = \"h8\"; bytes = \"1kB\"; sport = 1; } );\n";
 
 /* A way to trace: a column of the table. */
-static const struct way {
+static const struct method {
 	const char *name;
 	enum tracer_connections connections;
 	uint32_t threads, batch;
-} ways[] = {
+} methods[] = {
 	{ "ad-hoc", TRACER_AD_HOC, 1, 1 },      { "persistent", TRACER_PERSISTENT, 1, 1 },
 	{ "2 threads", TRACER_PARALLEL, 2, 1 }, { "4 threads", TRACER_PARALLEL, 4, 1 },
 	{ "8 threads", TRACER_PARALLEL, 8, 1 }, { "8 threads, batch 1000", TRACER_PARALLEL, 8, 1000 },
@@ -46,13 +46,13 @@ static const struct way {
 static const uint32_t flow_counts[] = { 2, 8, 32, 128, 512, 2048, 8192, 32768, 100000 };
 static const uint64_t rtts_us[] = { 0, 100, 1000, 10000 }; /* of the second table */
 
-#define WAYS ARRAY_LEN(ways)
+#define METHODS ARRAY_LEN(methods)
 #define FEW_FLOWS 128u
 
 struct trace_row {
 	uint32_t flows;
 	uint64_t rtt_us;
-	double s[WAYS]; /* the best run's; negative: left out */
+	double s[METHODS]; /* the best run's; negative: left out */
 };
 
 /* Flow i of all: pairs take turns. */
@@ -90,26 +90,27 @@ flow_get(void *ctx, uint32_t i, struct swm_flow *flow)
 
 /* What the round trips alone take. */
 static double
-least_s(const struct way *way, uint32_t flows, uint64_t rtt_us)
+least_s(const struct method *method, uint32_t flows, uint64_t rtt_us)
 {
-	double trips = way->connections == TRACER_AD_HOC ? HOPS * (1 + GREETING_RTTS) : HOPS;
+	double trips = method->connections == TRACER_AD_HOC ? HOPS * (1 + GREETING_RTTS) : HOPS;
 
-	return (double)(flows + way->threads * way->batch - 1) / (way->threads * way->batch) * trips * (double)rtt_us / 1e6;
+	return (double)(flows + method->threads * method->batch - 1) / (method->threads * method->batch) * trips *
+	       (double)rtt_us / 1e6;
 }
 
 static int
-run_way(const struct tracer_config *common, const struct way *way, int repeats, struct trace_row *row, size_t at,
-	struct err *err)
+run_method(const struct tracer_config *common, const struct method *method, int repeats, struct trace_row *row, size_t at,
+	   struct err *err)
 {
 	struct tracer_config config = *common;
 	struct tracer_result result;
 	int ret = 0;
 
-	config.connections = way->connections;
-	config.threads = way->threads;
-	config.batch = way->batch;
+	config.connections = method->connections;
+	config.threads = method->threads;
+	config.batch = method->batch;
 	row->s[at] = -1;
-	for (int run = 0; run < repeats && least_s(way, row->flows, row->rtt_us) <= LIMIT_S; run++) {
+	for (int run = 0; run < repeats && least_s(method, row->flows, row->rtt_us) <= LIMIT_S; run++) {
 		double s;
 
 		ret = tracer_run(&config, &result, err);
@@ -160,8 +161,8 @@ run_row(const char *dir, struct scenario *scenario, int repeats, struct trace_ro
 		ret = -errno;
 	if (ret == 0)
 		ret = standing_start(standing, err);
-	for (size_t i = 0; ret == 0 && i < WAYS; i++)
-		ret = run_way(&tracer, &ways[i], repeats, row, i, err);
+	for (size_t i = 0; ret == 0 && i < METHODS; i++)
+		ret = run_method(&tracer, &methods[i], repeats, row, i, err);
 	standing_close(standing);
 	free(flows);
 	free(of);
@@ -175,8 +176,8 @@ print_table(const char *name, const struct trace_row *rows, size_t count, bool b
 	char text[32];
 
 	scols_table_new_column(table, by_rtt ? "round trip" : "flows", 0, SCOLS_FL_RIGHT);
-	for (size_t i = 0; i < WAYS; i++)
-		scols_table_new_column(table, ways[i].name, 0, SCOLS_FL_RIGHT);
+	for (size_t i = 0; i < METHODS; i++)
+		scols_table_new_column(table, methods[i].name, 0, SCOLS_FL_RIGHT);
 	scols_table_new_column(table, "8 over 2 threads", 0, SCOLS_FL_RIGHT);
 	for (size_t r = 0; r < count; r++) {
 		struct libscols_line *line = scols_table_new_line(table, NULL);
@@ -184,13 +185,13 @@ print_table(const char *name, const struct trace_row *rows, size_t count, bool b
 		snprintf(text, sizeof(text), by_rtt ? "%.1f ms" : "%.0f",
 			 by_rtt ? (double)rows[r].rtt_us / 1e3 : (double)rows[r].flows);
 		scols_line_set_data(line, 0, text);
-		for (size_t i = 0; i < WAYS; i++) {
+		for (size_t i = 0; i < METHODS; i++) {
 			snprintf(text, sizeof(text), rows[r].s[i] < 0 ? "-" : "%.3f s", rows[r].s[i]);
 			scols_line_set_data(line, 1 + i, text);
 		}
 		snprintf(text, sizeof(text), rows[r].s[2] < 0 || rows[r].s[4] < 0 ? "-" : "%.2f",
 			 rows[r].s[2] / rows[r].s[4]);
-		scols_line_set_data(line, 1 + WAYS, text);
+		scols_line_set_data(line, 1 + METHODS, text);
 	}
 	printf("%s\n", name);
 	scols_print_table(table);
@@ -206,8 +207,8 @@ rows_json(const struct trace_row *rows, size_t count)
 	for (size_t r = 0; r < count; r++) {
 		json_t *row = json_pack("{s:i, s:I}", "flows", rows[r].flows, "rtt_us", (json_int_t)rows[r].rtt_us);
 
-		for (size_t i = 0; i < WAYS; i++)
-			json_object_set_new(row, ways[i].name, rows[r].s[i] < 0 ? json_null() : json_real(rows[r].s[i]));
+		for (size_t i = 0; i < METHODS; i++)
+			json_object_set_new(row, methods[i].name, rows[r].s[i] < 0 ? json_null() : json_real(rows[r].s[i]));
 		json_array_append_new(list, row);
 	}
 	return list;

@@ -28,12 +28,12 @@ too_long(uint64_t idle_ns)
 static int
 start(struct analyzer *analyzer, struct child_args *args, struct err *err)
 {
-	char path[PATH_MAX], outside[PATH_MAX], done[16];
+	char path[PATH_MAX], plugin[PATH_MAX], done[16];
 	int pipes[2], ret = child_find("analyzer", "diag", path, sizeof(path), err);
 
 	if (ret < 0)
 		return ret;
-	if (snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, analyzer->dir) >= (int)sizeof(outside))
+	if (snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, analyzer->dir) >= (int)sizeof(plugin))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
 	/* Its end is not for the programs that are started later. */
 	if (pipe2(pipes, O_CLOEXEC) < 0)
@@ -41,7 +41,7 @@ start(struct analyzer *analyzer, struct child_args *args, struct err *err)
 	fcntl(pipes[1], F_SETFD, 0);
 	snprintf(done, sizeof(done), "%d", pipes[1]);
 	if (child_add(args, "--allow-left-out", err) < 0 || child_add(args, "--outside", err) < 0 ||
-	    child_add(args, outside, err) < 0 || child_add(args, "--out", err) < 0 ||
+	    child_add(args, plugin, err) < 0 || child_add(args, "--out", err) < 0 ||
 	    child_add(args, analyzer->dir, err) < 0 || child_add(args, "--done", err) < 0 ||
 	    child_add(args, done, err) < 0 || (analyzer->print && child_add(args, "--print", err) < 0))
 		ret = -E2BIG;
@@ -77,7 +77,7 @@ int
 analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 {
 	struct child_args args = { .argv = { "analyzer", "--listen", socket }, .count = 3 };
-	struct patience patience = { 0 };
+	struct stall_timer stall_timer = { 0 };
 	int ret = start(analyzer, &args, err), status;
 
 	while (ret == 0 && access(socket, F_OK) < 0) {
@@ -87,7 +87,7 @@ analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
 				return err_set(err, -EINTR, "interrupted before the run began");
 			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
 		}
-		if (too_long(patience_look(&patience, clock_now_ns()))) {
+		if (too_long(stall_timer_look(&stall_timer, clock_now_ns()))) {
 			ret = err_set(err, interrupt_asked() ? -EINTR : -ETIMEDOUT,
 				      "the analyzer did not open %s: stopped, or stuck", socket);
 			analyzer_dismiss(analyzer);

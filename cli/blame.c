@@ -199,7 +199,8 @@ check_same(const char *was, const char *is, struct err *err)
 }
 
 static int
-tell(struct blame *blame, const struct rerun_case *c, const struct rerun_truth *truth, const char *job, struct err *err)
+print_result(struct blame *blame, const struct rerun_case *c, const struct rerun_truth *truth, const char *job,
+	     struct err *err)
 {
 	struct claims claims;
 	struct blame_report report = { c, truth, &claims, job };
@@ -237,7 +238,7 @@ rerun(struct blame *blame, const struct rerun_case *c, uint64_t seed, const char
 	if (ret == 0)
 		ret = rerun_truth(store, c, &truth, err);
 	if (ret == 0)
-		ret = tell(blame, c, &truth, job, err);
+		ret = print_result(blame, c, &truth, job, err);
 	store_close(store);
 	return ret;
 }

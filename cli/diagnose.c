@@ -18,12 +18,12 @@
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "common/run_files.h"
-#include "outside/replay.h"
-#include "outside/report.h"
+#include "plugin/replay.h"
+#include "plugin/report.h"
 
 struct diagnose_options {
 	const char *dir, *out;
-	const char *programs[OUTSIDE_PROGRAMS + 1]; /* [nprograms] one more than there may be: then it is told */
+	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than there may be: then it is told */
 	uint32_t nprograms;
 	bool json, fail_on_finding;
 	bool left_out; /* a plugin diagnoser was, which the user was told */
@@ -51,7 +51,7 @@ parse(int key, char *arg, struct argp_state *state)
 		diagnose->out = arg;
 		return 0;
 	case 'd':
-		if (diagnose->nprograms <= OUTSIDE_PROGRAMS)
+		if (diagnose->nprograms <= PLUGIN_PROGRAMS)
 			diagnose->programs[diagnose->nprograms++] = arg;
 		return 0;
 	case 'j':
@@ -99,8 +99,8 @@ join_path(char path[PATH_MAX], const char *dir, const char *name, struct err *er
 static int
 analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 {
-	char records[PATH_MAX], outside[PATH_MAX], path[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", outside, "--out", diagnose->out,
+	char records[PATH_MAX], plugin[PATH_MAX], path[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", plugin, "--out", diagnose->out,
 					     "--allow-left-out" },
 				   .count = 8 };
 	pid_t pid;
@@ -108,9 +108,9 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 	int ret = join_path(records, diagnose->dir, RUN_RECORDING, err);
 
 	if (ret == 0)
-		ret = join_path(outside, diagnose->nprograms != 0 ? diagnose->out : diagnose->dir, RUN_OUTSIDE, err);
+		ret = join_path(plugin, diagnose->nprograms != 0 ? diagnose->out : diagnose->dir, RUN_PLUGIN, err);
 	if (ret == 0 && diagnose->nprograms != 0)
-		ret = outside_replay(records, diagnose->programs, diagnose->nprograms, outside, NULL, err);
+		ret = plugin_replay(records, diagnose->programs, diagnose->nprograms, plugin, NULL, err);
 	if (ret < 0)
 		return ret == -EINVAL || ret == -ENOENT || ret == -EACCES || ret == -ENOEXEC ? EXIT_USAGE : ret;
 	ret = print ? child_add(&args, "--print", err) : 0;
@@ -140,16 +140,16 @@ compare(struct diagnose_options *diagnose, struct systems_plan *plan, struct err
 	return ret == EXIT_DONE && findings != 0 && diagnose->fail_on_finding ? EXIT_FINDING : ret;
 }
 
-/* The programs from outside that followed the run. @param paths  [OUTSIDE_PROGRAMS] into report */
+/* The programs from outside that followed the run. @param paths  [PLUGIN_PROGRAMS] into report */
 static struct systems_programs
-recorded_programs(const struct run_dir *dir, struct outside_report *report, const char **paths)
+recorded_programs(const struct run_dir *dir, struct plugin_report *report, const char **paths)
 {
 	char path[PATH_MAX + 32];
 	struct err err = { 0 };
 
-	snprintf(path, sizeof(path), "%s/" RUN_OUTSIDE, dir->path);
-	if (outside_report_read(path, report, &err) < 0) /* which the analyzer tells of */
-		outside_report_fini(report);
+	snprintf(path, sizeof(path), "%s/" RUN_PLUGIN, dir->path);
+	if (plugin_report_read(path, report, &err) < 0) /* which the analyzer tells of */
+		plugin_report_fini(report);
 	for (uint32_t i = 0; i < report->count; i++)
 		paths[i] = report->programs[i].path;
 	return (struct systems_programs){ paths, report->count, true };
@@ -161,8 +161,8 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 {
 	char config[PATH_MAX + 32], folders[PATH_MAX + 32];
 	const struct scenario_options of = { .path = config };
-	struct outside_report report = { 0 };
-	const char *paths[OUTSIDE_PROGRAMS];
+	struct plugin_report report = { 0 };
+	const char *paths[PLUGIN_PROGRAMS];
 	struct systems_programs programs = recorded_programs(dir, &report, paths);
 	struct systems_plan plan = { 0 };
 	struct err why = { 0 };
@@ -180,7 +180,7 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 	if (ret == 0 && several)
 		ret = compare(diagnose, &plan, err);
 	systems_plan_fini(&plan);
-	outside_report_fini(&report);
+	plugin_report_fini(&report);
 	return ret;
 }
 

@@ -14,7 +14,7 @@
 #include "common/child.h"
 #include "common/clock.h"
 
-#define MAX_SAID sizeof(((struct err *)NULL)->text)
+#define MAX_MESSAGE sizeof(((struct err *)NULL)->text)
 #define OPEN_NS 15000000000ULL /* of them EAL takes a tenth of a second, and the reset of a NIC some */
 #define OPEN_POLL_NS 2000000ULL
 #define HUGEPAGES "/sys/kernel/mm/hugepages"
@@ -81,7 +81,7 @@ explain_driver(struct checkup *checkup, const char *driver)
 
 /* @param said  what dpswitch has to say; stands where nothing better is known */
 static void
-explain(struct checkup *checkup, const char *said)
+explain(struct checkup *checkup, const char *message)
 {
 	const struct need *need = NULL;
 
@@ -97,7 +97,7 @@ explain(struct checkup *checkup, const char *said)
 		err_set(&checkup->err, -EPERM, "takes %s: run as root, or setcap %s+ep on dpswitch", need->capability_name,
 			need->capability_name);
 	else
-		err_set(&checkup->err, -EIO, "%s", said);
+		err_set(&checkup->err, -EIO, "%s", message);
 }
 
 /* A driver that takes a NIC away from the kernel, for DPDK. */
@@ -165,22 +165,22 @@ wait_for(struct checkup *checkup, pid_t pid)
 
 /* What dpswitch wrote; how it ended, where it wrote nothing. */
 static void
-read_said(const char *path, int status, char said[MAX_SAID])
+read_message(const char *path, int status, char message[MAX_MESSAGE])
 {
 	FILE *file = fopen(path, "r");
 	char text[64];
 
 	if (file != NULL) {
-		said[fread(said, 1, MAX_SAID - 1, file)] = '\0';
+		message[fread(message, 1, MAX_MESSAGE - 1, file)] = '\0';
 		fclose(file);
 	}
-	if (said[0] == '\0')
-		snprintf(said, MAX_SAID, "dpswitch %s, without a word", child_text(status, text, sizeof(text)));
+	if (message[0] == '\0')
+		snprintf(message, MAX_MESSAGE, "dpswitch %s, without a word", child_text(status, text, sizeof(text)));
 }
 
 /* Opens a port by dpswitch. @param said  what it says where it fails */
 static void
-open_port(struct checkup *checkup, const char *dir, const char *where, char said[MAX_SAID])
+open_port(struct checkup *checkup, const char *dir, const char *where, char message[MAX_MESSAGE])
 {
 	struct child_args args = { .argv = { "dpswitch", "--try-port", where, "--out", dir, "--eal", "--log-level=*:1" },
 				   .count = 7 };
@@ -188,7 +188,7 @@ open_port(struct checkup *checkup, const char *dir, const char *where, char said
 	int status;
 	pid_t pid;
 
-	said[0] = '\0';
+	message[0] = '\0';
 	snprintf(path, sizeof(path), "%s/port.txt", dir);
 	unlink(path); /* of the port before */
 	if (child_find("dpswitch", "dpswitch", program, sizeof(program), &checkup->err) < 0)
@@ -198,7 +198,7 @@ open_port(struct checkup *checkup, const char *dir, const char *where, char said
 		return;
 	status = wait_for(checkup, pid);
 	checkup->works = status == 0;
-	read_said(path, status, said);
+	read_message(path, status, message);
 }
 
 /* A file for net_pcap to read: a header without frames. */
@@ -256,7 +256,7 @@ doctor_count_hugepages(struct checkup *checkup)
 void
 doctor_try_port(struct checkup *checkup, const char *dir)
 {
-	char where[PATH_MAX], address[NAME_MAX + 1] = "", said[MAX_SAID];
+	char where[PATH_MAX], address[NAME_MAX + 1] = "", message[MAX_MESSAGE];
 	uint64_t start_ns = clock_now_ns();
 	unsigned nics;
 
@@ -270,8 +270,8 @@ doctor_try_port(struct checkup *checkup, const char *dir)
 	}
 	write_pcap(dir);
 	place(where, sizeof(where), checkup->port, address[0] != '\0' ? address : dir);
-	open_port(checkup, dir, where, said);
+	open_port(checkup, dir, where, message);
 	checkup->took_ms = (clock_now_ns() - start_ns) / 1000000;
 	if (!checkup->works && checkup->err.text[0] == '\0')
-		explain(checkup, said);
+		explain(checkup, message);
 }

@@ -10,7 +10,7 @@
 #include "common/args.h"
 #include "common/log.h"
 #include "common/number.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_args.h"
 #include "topo/bond.h"
@@ -142,7 +142,7 @@ print_choice(const struct scenario *sc, uint32_t node, const struct route_choice
 
 /* Walks one direction. */
 static int
-print_way(const struct scenario *sc, const struct flow *flow, bool reverse, struct err *err)
+print_path(const struct scenario *sc, const struct flow *flow, bool reverse, struct err *err)
 {
 	uint32_t node = reverse ? flow->dst_node : flow->src_node, end = reverse ? flow->src_node : flow->dst_node;
 	uint64_t delay_ps = 0;
@@ -190,9 +190,9 @@ command_explain(int argc, char **argv)
 			       sc->topo->nodes[flow.src_node].name, sc->topo->nodes[flow.dst_node].name, flow.sport,
 			       flow.dport);
 		if (ret == 0)
-			ret = print_way(sc, &flow, false, &err);
+			ret = print_path(sc, &flow, false, &err);
 		if (ret == 0)
-			ret = print_way(sc, &flow, true, &err);
+			ret = print_path(sc, &flow, true, &err);
 		scenario_destroy(sc);
 	}
 	if (err.text[0] != '\0')

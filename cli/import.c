@@ -17,7 +17,7 @@
 #include "common/log.h"
 #include "common/number.h"
 #include "common/outfile.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 
 #define MAX_FILES 1100 /* COLL_MAX_RANKS traces, and some */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/analyzer.h"
-#include "cli/launch_parts.h"
+#include "cli/launch_partitions.h"
 #include "cli/verdict_file.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
@@ -26,7 +26,7 @@
 
 /* The fabric under way, 0: none, for ask_fabric(), and the parts that others of it run. */
 static volatile sig_atomic_t fabric_pid;
-static struct launch_parts fabric_parts;
+static struct launch_partitions fabric_partitions;
 
 /* @param socket  of the analyzer, NULL: there is none */
 static pid_t
@@ -44,7 +44,7 @@ start_dpswitch(const struct launch *launch, const char *socket, struct err *err)
 	if (launch->hosts != NULL &&
 	    (child_add(&args, "--hosts", err) < 0 || child_add(&args, launch->private_dir, err) < 0))
 		return -E2BIG;
-	if (launch_parts_add(&fabric_parts, 0, &args, err) < 0)
+	if (launch_partitions_add(&fabric_partitions, 0, &args, err) < 0)
 		return -E2BIG;
 	for (size_t i = 0; i < launch->pass->count; i++)
 		if (child_add(&args, launch->pass->argv[i], err) < 0)
@@ -58,7 +58,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 {
 	struct child_watch watch = { .pid = fabric };
 	bool ending = false;
-	int status, of_parts, refused = EXIT_DONE;
+	int status, of_partitions, refused = EXIT_DONE;
 
 	while (!child_poll(fabric, &status)) {
 		if (!ending && launch->hosts != NULL && run_hosts_tend(launch->hosts, err) < 0) {
@@ -66,25 +66,25 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
-		if (!ending && launch_parts_tend(&fabric_parts, err) < 0) {
+		if (!ending && launch_partitions_tend(&fabric_partitions, err) < 0) {
 			log_error("%s", err->text);
 			kill(fabric, SIGTERM);
 			ending = true;
 		}
 		if (!ending &&
-		    launch_parts_refused(&fabric_parts) != EXIT_DONE) { /* the others would wait for it to come */
+		    launch_partitions_refused(&fabric_partitions) != EXIT_DONE) { /* the others would wait for it to come */
 			kill(fabric, SIGTERM);
-			launch_parts_ask(&fabric_parts);
-			refused = launch_parts_refused(&fabric_parts);
+			launch_partitions_ask(&fabric_partitions);
+			refused = launch_partitions_refused(&fabric_partitions);
 		}
-		ending |= launch_parts_ended(&fabric_parts); /* it hears of it */
+		ending |= launch_partitions_ended(&fabric_partitions); /* it hears of it */
 		if (launch_abandoned() || ((ending || interrupt_asked()) && child_idle_ns(&watch) >= FABRIC_IDLE_NS))
 			kill(fabric, SIGKILL);
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);
 	}
-	of_parts = launch_parts_wait(&fabric_parts);
-	if (of_parts != EXIT_DONE && status == EXIT_DONE)
-		status = exit_code_is_of_run(of_parts) ? of_parts : EXIT_FAILED;
+	of_partitions = launch_partitions_wait(&fabric_partitions);
+	if (of_partitions != EXIT_DONE && status == EXIT_DONE)
+		status = exit_code_is_of_run(of_partitions) ? of_partitions : EXIT_FAILED;
 	if (refused != EXIT_DONE && !exit_code_is_of_run(status))
 		status = refused;
 	if (launch->hosts == NULL)
@@ -179,7 +179,7 @@ launch_run(const struct launch *launch, struct launch_status *status, struct err
 
 	*status = (struct launch_status){ 0 };
 	snprintf(socket, sizeof(socket), "%s/records.sock", launch->private_dir);
-	if (launch_parts_init(&fabric_parts, launch, err) < 0)
+	if (launch_partitions_init(&fabric_partitions, launch, err) < 0)
 		return -ENAMETOOLONG;
 	return run_programs(launch, socket, status, err);
 }
@@ -190,7 +190,7 @@ ask_fabric(void)
 {
 	if (fabric_pid > 0)
 		interrupt_pass_on((pid_t)fabric_pid);
-	launch_parts_ask(&fabric_parts);
+	launch_partitions_ask(&fabric_partitions);
 }
 
 void

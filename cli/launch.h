@@ -14,7 +14,7 @@ struct launch {
 	const char *private_dir;       /* struct private_dir's path: for sockets */
 	const struct child_args *pass; /* options that dpswitch understands */
 	struct run_hosts *hosts;       /* with their own kernel; NULL: there are none */
-	uint32_t parts;                /* programs that share the fabric; 0: one runs all of it */
+	uint32_t partitions;           /* programs that share the fabric; 0: one runs all of it */
 	bool print;                    /* for people: brief results, then the report */
 };
 

@@ -20,7 +20,7 @@ one_run(const struct one_run *run, struct scenario *scenario, const struct run_d
 		.scenario = run->options->path,
 		.dir = dir->path,
 		.pass = run->pass,
-		.parts = run->parts,
+		.partitions = run->partitions,
 		.print = run->print,
 	};
 	struct private_dir private_dir;

@@ -9,7 +9,7 @@
 struct one_run {
 	const struct scenario_options *options;
 	const struct child_args *pass; /* the same, and more, as dpswitch takes it */
-	uint32_t parts;                /* programs that share the fabric; 0: one runs all of it */
+	uint32_t partitions;           /* programs that share the fabric; 0: one runs all of it */
 	bool print;                    /* for people */
 };
 

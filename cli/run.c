@@ -18,7 +18,7 @@
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/run_dir.h"
-#include "common/wire/parts.h"
+#include "common/wire/partition.h"
 #include "emulation/scenario/scenario_args.h"
 
 struct run_options {
@@ -28,8 +28,8 @@ struct run_options {
 	struct child_args base;  /* more of them, for the run in the folder itself */
 	char hold[64], poll[64]; /* as --set has them */
 	char diagnosers[512];
-	uint32_t parts;
-	const char *programs[OUTSIDE_PROGRAMS + 1]; /* [nprograms] one more than there may be */
+	uint32_t partitions;
+	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than there may be */
 	uint32_t nprograms;
 	bool json, fail_on_finding, allow_unfinished;
 	struct err err;
@@ -135,10 +135,10 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'l':
 		return pass_on(state, &run->pass, "--lcores", arg);
 	case 'P':
-		run->parts = (uint32_t)args_number(state, "--parts", arg, 2, PARTS_MAX);
+		run->partitions = (uint32_t)args_number(state, "--parts", arg, 2, PARTITION_MAX);
 		return 0;
 	case 'D':
-		if (run->nprograms <= OUTSIDE_PROGRAMS)
+		if (run->nprograms <= PLUGIN_PROGRAMS)
 			run->programs[run->nprograms++] = arg;
 		return 0;
 	case 'e':
@@ -243,11 +243,13 @@ run_systems(const struct run_options *run, struct systems_plan *plan)
 static int
 run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *plan)
 {
-	struct one_run one = { .options = &run->scenario, .pass = &run->pass, .print = !run->json, .parts = run->parts };
+	struct one_run one = {
+		.options = &run->scenario, .pass = &run->pass, .print = !run->json, .partitions = run->partitions
+	};
 	struct launch_status status;
 	int ret;
 
-	if (plan->count != 0 && run->parts != 0) {
+	if (plan->count != 0 && run->partitions != 0) {
 		log_error("--parts: systems side by side are runs of a fabric that is whole: leave either out");
 		return EXIT_USAGE;
 	}

@@ -86,7 +86,7 @@ name_awaited(const struct run_hosts *hosts)
 	const struct scenario *sc = hosts->scenario;
 
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
-		if (sc->hosts[i] != NULL && host_kinds[sc->hosts[i]->kind].foreign)
+		if (sc->hosts[i] != NULL && host_kinds[sc->hosts[i]->kind].remote)
 			log_info("waiting for host %s: start rxe-host there with --host %s --manage %s/%s.manage",
 				 sc->topo->nodes[i].name, sc->topo->nodes[i].name, hosts->sockets, sc->topo->nodes[i].name);
 }

@@ -60,11 +60,11 @@ static json_t *
 own_packets(const struct system_row *row, const json_t *verdict)
 {
 	const json_t *pingmesh = json_object_get(verdict, "pingmesh");
-	const json_t *outside = json_array_get(json_object_get(verdict, "outside"), 0);
+	const json_t *plugin = json_array_get(json_object_get(verdict, "outside"), 0);
 
-	if (outside != NULL)
-		return json_pack("{s:O, s:O}", "asked_polls", json_object_get(outside, "polls"), "asked_probes",
-				 json_object_get(outside, "probes"));
+	if (plugin != NULL)
+		return json_pack("{s:O, s:O}", "asked_polls", json_object_get(plugin, "polls"), "asked_probes",
+				 json_object_get(plugin, "probes"));
 	if (pingmesh != NULL)
 		return json_pack(
 			"{s:I}", "probes",

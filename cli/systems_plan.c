@@ -7,7 +7,7 @@
 
 #include "common/run_files.h"
 #include "emulation/scenario/systems_prepare.h"
-#include "outside/account.h"
+#include "plugin/account.h"
 
 /* The rows of those that can be had, in the list's order. @param at  [SYSTEMS_MAX] their places in it */
 static size_t
@@ -123,17 +123,17 @@ add_system(struct systems_plan *plan, const char *name, struct err *err)
 static int
 add_programs(struct systems_plan *plan, struct err *err)
 {
-	struct outside_account accounts[OUTSIDE_PROGRAMS];
-	const struct outside_account *named[OUTSIDE_PROGRAMS];
+	struct plugin_account accounts[PLUGIN_PROGRAMS];
+	const struct plugin_account *named[PLUGIN_PROGRAMS];
 	int ret = 0;
 
-	if (plan->nprograms > OUTSIDE_PROGRAMS || plan->count + plan->nprograms > SYSTEMS_MAX)
-		return err_set(err, -EINVAL, "more than %u programs from outside, or %d systems in all", OUTSIDE_PROGRAMS,
+	if (plan->nprograms > PLUGIN_PROGRAMS || plan->count + plan->nprograms > SYSTEMS_MAX)
+		return err_set(err, -EINVAL, "more than %u programs from outside, or %d systems in all", PLUGIN_PROGRAMS,
 			       SYSTEMS_MAX);
 	for (uint32_t i = 0; ret == 0 && i < plan->nprograms; i++) {
 		struct systems_entry *entry = &plan->systems[plan->count++];
 
-		outside_account_init(&accounts[i], plan->programs[i], named, i);
+		plugin_account_init(&accounts[i], plan->programs[i], named, i);
 		named[i] = &accounts[i];
 		snprintf(entry->name, sizeof(entry->name), "%s", accounts[i].name);
 		entry->program = (struct system_row){ .name = entry->name,
@@ -152,12 +152,12 @@ add_programs(struct systems_plan *plan, struct err *err)
 static void
 list_programs(struct systems_plan *plan, const struct cfg_strings *list, const struct systems_programs *others)
 {
-	bool is_told = others->recorded && others->count != 0; /* which were there, whatever the list says */
+	bool is_recorded = others->recorded && others->count != 0; /* which were there, whatever the list says */
 
-	for (size_t i = 0; i < list->count && !is_told; i++)
-		if (system_is_program(list->items[i]) && plan->nprograms <= OUTSIDE_PROGRAMS)
+	for (size_t i = 0; i < list->count && !is_recorded; i++)
+		if (system_is_program(list->items[i]) && plan->nprograms <= PLUGIN_PROGRAMS)
 			plan->programs[plan->nprograms++] = list->items[i];
-	for (uint32_t i = 0; i < others->count && plan->nprograms <= OUTSIDE_PROGRAMS; i++)
+	for (uint32_t i = 0; i < others->count && plan->nprograms <= PLUGIN_PROGRAMS; i++)
 		plan->programs[plan->nprograms++] = others->paths[i];
 }
 

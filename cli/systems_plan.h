@@ -8,7 +8,7 @@
 
 #include "common/run_dir.h"
 #include "emulation/scenario/systems.h"
-#include "outside/bounds.h"
+#include "plugin/bounds.h"
 
 #define SYSTEMS_BASE 0       /* the run in the folder itself: of all systems that share one */
 #define SYSTEMS_QUIET "none" /* the folder of the run in which nobody diagnoses */
@@ -25,7 +25,7 @@ struct systems_run {
 struct systems_entry {
 	const struct system_row *row;
 	struct system_row program; /* of a program from outside, which follows the base run: row */
-	char name[OUTSIDE_TYPE];
+	char name[PLUGIN_TYPE];
 	struct err why;     /* empty: it can be had */
 	uint32_t run;       /* SYSTEMS_NONE: it cannot be had */
 	char dir[PATH_MAX]; /* DIR/systems/NAME: its verdict */
@@ -38,7 +38,7 @@ struct systems_plan {
 	struct scenario *scenario; /* as it is without any of what follows; owned, NULL once somebody has taken it */
 	struct systems_entry systems[SYSTEMS_MAX];
 	size_t count; /* 0: the scenario lists none; it is a run like any other */
-	const char *programs[OUTSIDE_PROGRAMS +
+	const char *programs[PLUGIN_PROGRAMS +
 			     1]; /* [nprograms] from outside, those of the list first; one more than there may be */
 	uint32_t nprograms;
 	struct systems_run runs[SYSTEMS_MAX + 2];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "diag/report/fmt.h"
 #include "diag/report/table.h"
 

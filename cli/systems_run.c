@@ -75,7 +75,7 @@ run_one(struct systems_plan *plan, size_t index, const struct child_args *pass, 
 }
 
 static void
-tell(const struct systems_plan *plan, size_t index)
+print_result(const struct systems_plan *plan, size_t index)
 {
 	const struct systems_run *run = &plan->runs[index];
 	char names[256] = "";
@@ -103,7 +103,7 @@ systems_run(struct systems_plan *plan, const struct child_args *pass, const stru
 			worst = EXIT_INTERRUPTED;
 			continue;
 		}
-		tell(plan, i);
+		print_result(plan, i);
 		ret = run_one(plan, i, pass, i == SYSTEMS_BASE ? base_too : NULL, &left_out, &run->why);
 		if (i == SYSTEMS_BASE && (ret == EXIT_USAGE || ret == EXIT_NOT_BEGUN)) {
 			*err = run->why;

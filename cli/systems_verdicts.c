@@ -45,12 +45,12 @@ analyze(const struct systems_plan *plan, const char *records, const struct syste
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", entry->dir, "--diagnoser",
 					     entry->row->diagnoser, "--quiet", "--allow-left-out" },
 				   .count = 9 };
-	char path[PATH_MAX], outside[PATH_MAX + 32];
+	char path[PATH_MAX], plugin[PATH_MAX + 32];
 	pid_t pid;
 
-	snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, plan->dir);
+	snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, plan->dir);
 	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0 ||
-	    (systems_is_program(entry) && (child_add(&args, "--outside", err) < 0 || child_add(&args, outside, err) < 0)) ||
+	    (systems_is_program(entry) && (child_add(&args, "--outside", err) < 0 || child_add(&args, plugin, err) < 0)) ||
 	    (times && child_add(&args, "--detection-times", err) < 0))
 		return -ENOENT;
 	pid = child_start(path, &args, true, err);

@@ -53,9 +53,9 @@ find_sources(const struct trace_options *trace, const struct topo *topo, uint32_
 	if (count == 0)
 		return err_set(err, -EINVAL, "--hosts: it names none");
 	end = count;
-	if (trace->parts != 0) {
-		first = (uint32_t)((uint64_t)count * (trace->part - 1) / trace->parts);
-		end = (uint32_t)((uint64_t)count * trace->part / trace->parts);
+	if (trace->partitions != 0) {
+		first = (uint32_t)((uint64_t)count * (trace->partition - 1) / trace->partitions);
+		end = (uint32_t)((uint64_t)count * trace->partition / trace->partitions);
 	}
 	memmove(sources, sources + first, (end - first) * sizeof(*sources));
 	return (int)(end - first);

@@ -22,8 +22,8 @@ struct trace_options {
 	uint64_t at_ps;  /* TIME_NEVER: before all faults */
 	uint64_t rtt_ps; /* TIME_NEVER: the scenario's */
 	uint64_t for_ps, timeout_ps;
-	uint32_t greeting_rtts; /* UINT32_MAX: the scenario's */
-	uint32_t part, parts;   /* --partition, from 1 */
+	uint32_t greeting_rtts;         /* UINT32_MAX: the scenario's */
+	uint32_t partition, partitions; /* --partition, from 1 */
 	bool merge, json, show_paths, show_links;
 };
 

@@ -12,7 +12,7 @@
 #include "common/args.h"
 #include "common/exit_code.h"
 #include "common/log.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/run_files.h"
 #include "emulation/scenario/scenario.h"
 #include "eval/args.h"

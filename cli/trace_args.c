@@ -87,13 +87,14 @@ time_arg(const struct argp_state *state, const char *option, const char *arg, ui
 static void
 partition_arg(const struct argp_state *state, struct trace_options *trace, const char *arg)
 {
-	uint64_t part = 0, parts = 0;
-	const char *rest = number_scan(arg, &part);
+	uint64_t partition = 0, partitions = 0;
+	const char *rest = number_scan(arg, &partition);
 
-	if (rest == NULL || *rest != '/' || !number_parse(rest + 1, 1, 10000, &parts) || part < 1 || part > parts)
+	if (rest == NULL || *rest != '/' || !number_parse(rest + 1, 1, 10000, &partitions) || partition < 1 ||
+	    partition > partitions)
 		args_error(state, "--partition %s: right would be I/N, as in 1/4 for the first of four parts", arg);
-	trace->part = (uint32_t)part;
-	trace->parts = (uint32_t)parts;
+	trace->partition = (uint32_t)partition;
+	trace->partitions = (uint32_t)partitions;
 }
 
 static error_t

@@ -254,8 +254,9 @@ trace_json(const struct trace_view *view)
 			 fim_json(view, "all links", FIM_ALL), "silent", silent);
 	if (json != NULL && view->measured)
 		put_work(view, json);
-	if (json != NULL && view->options->parts != 0)
-		json_object_set_new(json, "partition",
-				    json_pack("{s:i, s:i}", "part", view->options->part, "of", view->options->parts));
+	if (json != NULL && view->options->partitions != 0)
+		json_object_set_new(
+			json, "partition",
+			json_pack("{s:i, s:i}", "part", view->options->partition, "of", view->options->partitions));
 	return json;
 }

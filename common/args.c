@@ -10,7 +10,7 @@
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "common/number.h"
-#include "common/plain.h"
+#include "common/printable.h"
 
 void
 args_print_exit_codes(FILE *to)

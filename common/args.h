@@ -17,7 +17,7 @@ error_t args_parse(const struct argp *argp, int argc, char **argv, unsigned flag
 /* The table of common/exit_code.h, as `--help` has it. */
 void args_print_exit_codes(FILE *to);
 
-/* Ends the program with EXIT_USAGE and this sentence as a line of plain text (common/plain.h): it quotes the user. */
+/* Ends the program with EXIT_USAGE and this sentence as a line of plain text (common/printable.h): it quotes the user. */
 void args_error(const struct argp_state *state, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* @param option  as it was given, "--lcores" @return a whole number from min to max */

@@ -252,12 +252,12 @@ child_idle_ns(struct child_watch *watch)
 	uint64_t now_ns = clock_now_ns(), work = watch->work;
 	char state;
 
-	if (watch->patience.last_ns != 0 && now_ns - watch->patience.last_ns < LOOK_NS)
-		return watch->patience.waited_ns;
+	if (watch->stall_timer.last_ns != 0 && now_ns - watch->stall_timer.last_ns < LOOK_NS)
+		return watch->stall_timer.waited_ns;
 	state = state_of(watch->pid, &work);
-	patience_look(&watch->patience, now_ns);
+	stall_timer_look(&watch->stall_timer, now_ns);
 	if (work != watch->work || state == 'R' || state == 'D')
-		patience_renew(&watch->patience);
+		stall_timer_renew(&watch->stall_timer);
 	watch->work = work;
-	return watch->patience.waited_ns;
+	return watch->stall_timer.waited_ns;
 }

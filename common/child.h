@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "common/err.h"
-#include "common/patience.h"
+#include "common/stall_timer.h"
 
 #define CHILD_MAX_ARGS 256
 
@@ -76,7 +76,7 @@ int child_end(pid_t pid);
 struct child_watch {
 	pid_t pid;
 	uint64_t work; /* of its processor time and page faults */
-	struct patience patience;
+	struct stall_timer stall_timer;
 };
 
 /*

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "common/plain.h"
+#include "common/printable.h"
 
 int
 err_set(struct err *err, int code, const char *fmt, ...)
@@ -15,6 +15,6 @@ err_set(struct err *err, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-	plain_text(err->text, err->text, sizeof(err->text));
+	printable_text(err->text, err->text, sizeof(err->text));
 	return code;
 }

@@ -10,7 +10,7 @@ struct err {
 
 /*
  * Stores a message, unless one is stored already (the first cause is the one to show). What it quotes may be anybody's:
- * it is kept as plain text (common/plain.h).
+ * it is kept as plain text (common/printable.h).
  * @return code, so that "return err_set(err, -EINVAL, ...)" reads well.
  */
 int err_set(struct err *err, int code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

@@ -26,7 +26,7 @@ flow_table_reserve(struct flow_table *table, uint32_t spares)
 		flows[table->count + i] = (struct flow){
 			.src_node = UINT32_MAX,
 			.dst_node = UINT32_MAX,
-			.kind = FLOW_FOREIGN,
+			.kind = FLOW_UNPLANNED,
 		};
 	table->flows = flows;
 	table->spares = spares;

@@ -15,7 +15,7 @@ enum flow_kind {
 	FLOW_TRAFFIC,    /* a connection on which messages of a generator take turns */
 	FLOW_CONTROL,    /* notification packets between two hosts */
 	FLOW_PROBE,      /* what R-Pingmesh's agents probe by, one way; replies take the way back */
-	FLOW_FOREIGN,    /* a spare slot: of a flow that an external host began of its own accord */
+	FLOW_UNPLANNED,  /* a spare slot: of a flow that an external host began of its own accord */
 };
 
 #define ROCEV2_UDP_PORT 4791

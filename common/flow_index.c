@@ -14,11 +14,11 @@ struct flow_index {
 };
 
 static struct rec_tuple
-tuple_of(const struct flow_table *table, uint32_t way)
+tuple_of(const struct flow_table *table, uint32_t direction)
 {
-	struct rec_tuple tuple = flow_tuple(&table->flows[way >> 1]);
+	struct rec_tuple tuple = flow_tuple(&table->flows[direction >> 1]);
 
-	if ((way & 1) == 0)
+	if ((direction & 1) == 0)
 		return tuple;
 	return (struct rec_tuple){
 		.src_ip = tuple.dst_ip, .dst_ip = tuple.src_ip, .sport = tuple.dport, .dport = tuple.sport
@@ -85,8 +85,8 @@ flow_index_destroy(struct flow_index *index)
 uint32_t
 flow_index_find(const struct flow_index *index, const struct rec_tuple *tuple, bool *reverse)
 {
-	uint32_t way = index->slots[slot_of(index, tuple)];
+	uint32_t direction = index->slots[slot_of(index, tuple)];
 
-	*reverse = way != FLOW_NONE && (way & 1) != 0;
-	return way != FLOW_NONE ? way >> 1 : FLOW_NONE;
+	*reverse = direction != FLOW_NONE && (direction & 1) != 0;
+	return direction != FLOW_NONE ? direction >> 1 : FLOW_NONE;
 }

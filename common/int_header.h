@@ -15,7 +15,7 @@
 #define INT_TX_UNIT_BYTES 128   /* of 20 bits */
 #define INT_QUEUE_UNIT_BYTES 80 /* of 16 bits */
 
-/* A hop's 64 bits, from the highest: rate 4, time in ns 24, bytes sent 20, queue 16; of probes as int_pack_way() has them. */
+/* A hop's 64 bits, from the highest: rate 4, time in ns 24, bytes sent 20, queue 16; of probes as int_pack_hop() has them. */
 struct int_header {
 	uint64_t hops[INT_MAX_HOPS];
 	uint16_t
@@ -28,19 +28,19 @@ struct int_header {
  * INT v2.1, 5.7: node id, level 1 interface ids): switch 32, port by which it came in 16, port by which it left 16.
  */
 static inline uint64_t
-int_pack_way(uint32_t node, uint16_t in, uint16_t out)
+int_pack_hop(uint32_t node, uint16_t in, uint16_t out)
 {
 	return (uint64_t)node << 32 | (uint64_t)in << 16 | out;
 }
 
 static inline uint32_t
-int_way_node(uint64_t bits)
+int_hop_node(uint64_t bits)
 {
 	return (uint32_t)(bits >> 32);
 }
 
 static inline uint16_t
-int_way_in(uint64_t bits)
+int_hop_in_port(uint64_t bits)
 {
 	return (uint16_t)(bits >> 16);
 }

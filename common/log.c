@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 
 static const char *const names[] = {
 	[LOG_ERROR] = "error",
@@ -18,7 +18,7 @@ static const char *const names[] = {
 };
 
 /* Written before there are threads. */
-static enum log_level said = LOG_INFO;
+static enum log_level log_threshold = LOG_INFO;
 static char command[64]; /* "": a user started this program */
 
 int
@@ -26,14 +26,14 @@ log_open(void)
 {
 	const char *name = getenv("ROCELAB_LOG"), *caller = getenv(LOG_COMMAND);
 
-	said = LOG_INFO;
+	log_threshold = LOG_INFO;
 	snprintf(command, sizeof(command), "%s", caller != NULL ? caller : "");
 	unsetenv(LOG_COMMAND); /* what this program starts was not started by that command */
 	if (name == NULL || *name == '\0')
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (strcmp(name, names[i]) == 0) {
-			said = (enum log_level)i;
+			log_threshold = (enum log_level)i;
 			return 0;
 		}
 	}
@@ -54,7 +54,7 @@ log_command(void)
 }
 
 __attribute__((format(printf, 2, 0))) static void
-say(const char *program, const char *fmt, va_list ap)
+log_line(const char *program, const char *fmt, va_list ap)
 {
 	char text[LOG_BYTES];
 
@@ -63,14 +63,14 @@ say(const char *program, const char *fmt, va_list ap)
 }
 
 void
-log_say(enum log_level level, const char *fmt, ...)
+log_print(enum log_level level, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (level > said)
+	if (level > log_threshold)
 		return;
 	va_start(ap, fmt);
-	say(program_invocation_short_name, fmt, ap);
+	log_line(program_invocation_short_name, fmt, ap);
 	va_end(ap);
 }
 
@@ -80,7 +80,7 @@ log_refusal(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(command[0] != '\0' ? command : program_invocation_short_name, fmt, ap);
+	log_line(command[0] != '\0' ? command : program_invocation_short_name, fmt, ap);
 	va_end(ap);
 }
 
@@ -90,7 +90,7 @@ log_fatal(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(program_invocation_short_name, fmt, ap);
+	log_line(program_invocation_short_name, fmt, ap);
 	va_end(ap);
 	abort();
 }

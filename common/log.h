@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program says on stderr: "PROGRAM: text", a line a message, as plain text (common/plain.h), at most LOG_BYTES of it.
+ * What a program says on stderr: "PROGRAM: text", a line a message, as plain text (common/printable.h), at most LOG_BYTES of it.
  * ROCELAB_LOG in the environment names the least that is said: error, warning, info (the default) or debug; programs that
  * rocelab starts inherit it. Not for packet threads, but for what ends the program.
  */
@@ -23,12 +23,12 @@ enum log_level {
 int log_open(void);
 
 /* Says a message if its level is said. @param fmt  as printf(3), without a line feed at its end */
-void log_say(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void log_print(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-#define log_error(...) log_say(LOG_ERROR, __VA_ARGS__)
-#define log_warning(...) log_say(LOG_WARNING, __VA_ARGS__)
-#define log_info(...) log_say(LOG_INFO, __VA_ARGS__)
-#define log_debug(...) log_say(LOG_DEBUG, __VA_ARGS__)
+#define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)
+#define log_warning(...) log_print(LOG_WARNING, __VA_ARGS__)
+#define log_info(...) log_print(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_print(LOG_DEBUG, __VA_ARGS__)
 
 /* The command of `rocelab` that started this program, "rocelab run"; NULL: a user did. */
 const char *log_command(void);

@@ -20,7 +20,7 @@ enum pkt_type {
 	PKT_POLL, /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
 	PKT_NOTIFY, /* control packet, notification: id = step, arg = detections handed over */
 	PKT_EXPIRED, /* ICMP time exceeded (RFC 792) for a UD SEND, to its sender: psn = its, arg = enum expired_shift's parts */
-	PKT_FOREIGN, /* came in from outside and is nothing of the above: bytes alone */
+	PKT_UNKNOWN, /* came in from outside and is nothing of the above: bytes alone */
 	PKT_TYPES
 };
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/plain.h"
+#include "common/printable.h"
 
 #define LINE_BYTES 512
 #define PERIOD_NS 60000000000ULL
@@ -53,7 +53,7 @@ progress_line(const char *format, ...)
 	va_end(ap);
 	if (n < 0)
 		return;
-	plain_text(line + lead, line + lead, sizeof(line) - lead);
+	printable_text(line + lead, line + lead, sizeof(line) - lead);
 	n = (int)strlen(line + lead);
 	if (!isatty(STDERR_FILENO)) {
 		log_line(line + lead, (size_t)n);

@@ -12,13 +12,13 @@
 
 #include "common/array.h"
 #include "common/outfile.h"
-#include "common/wire/parts.h"
+#include "common/wire/partition.h"
 
 /* Results before the recording that they are of: no moment has a verdict beside the recording of another run. */
 static const char *const names[] = {
 	RUN_COMPARISON, RUN_VERDICT, RUN_TEXT,       RUN_PAGE,    RUN_WAITING, RUN_PROVENANCE,
 	RUN_VOLUMES,    RUN_PATHS,   RUN_PINGMESH,   RUN_SUMMARY, RUN_TRUTH,   RUN_STEPS,
-	RUN_FLOWS,      RUN_CAPTURE, RUN_PREDICTION, RUN_OUTSIDE, RUN_CONFIG,  RUN_RECORDING,
+	RUN_FLOWS,      RUN_CAPTURE, RUN_PREDICTION, RUN_PLUGIN,  RUN_CONFIG,  RUN_RECORDING,
 };
 
 #define NAMES ARRAY_LEN(names)
@@ -141,19 +141,19 @@ run_files_remove_systems(const char *dir, struct err *err)
 }
 
 int
-run_files_remove_parts(const char *dir, uint32_t first, struct err *err)
+run_files_remove_partitions(const char *dir, uint32_t first, struct err *err)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (snprintf(path, sizeof(path), "%s/" RUN_PARTS, dir) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/" RUN_PARTITIONS, dir) >= (int)sizeof(path))
 		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode)) /* what leads elsewhere is not ours */
 		return 0;
-	for (uint32_t part = first; part < PARTS_MAX; part++) {
+	for (uint32_t partition = first; partition < PARTITION_MAX; partition++) {
 		int ret;
 
-		if (snprintf(path, sizeof(path), "%s/" RUN_PARTS "/%u", dir, part) >= (int)sizeof(path))
+		if (snprintf(path, sizeof(path), "%s/" RUN_PARTITIONS "/%u", dir, partition) >= (int)sizeof(path))
 			return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
 		if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 			continue;
@@ -162,7 +162,7 @@ run_files_remove_parts(const char *dir, uint32_t first, struct err *err)
 			return ret;
 		rmdir(path); /* where nothing else is in it */
 	}
-	snprintf(path, sizeof(path), "%s/" RUN_PARTS, dir);
+	snprintf(path, sizeof(path), "%s/" RUN_PARTITIONS, dir);
 	rmdir(path);
 	return 0;
 }

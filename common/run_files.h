@@ -25,9 +25,9 @@
 #define RUN_PROVENANCE "provenance.dot"
 #define RUN_COMPARISON "comparison.json"
 #define RUN_SYSTEMS "systems" /* a folder of folders: runs and reports of systems that are compared */
-#define RUN_OUTSIDE "outside.json"
+#define RUN_PLUGIN "outside.json"
 #define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
-#define RUN_PARTS "parts"           /* a folder: K/ has the files of part K, where several programs ran the fabric */
+#define RUN_PARTITIONS "parts"      /* a folder: K/ has the files of part K, where several programs ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
 /* Is there anything in a folder that a run does not replace, under a name of its files? @return 0, or -EEXIST with err set */
@@ -59,7 +59,7 @@ int run_files_remove_systems(const char *dir, struct err *err);
  * The same for what parts of an earlier run left in folders of their own, from one on.
  * @return 0, or negative errno with err set
  */
-int run_files_remove_parts(const char *dir, uint32_t first, struct err *err);
+int run_files_remove_partitions(const char *dir, uint32_t first, struct err *err);
 
 /* Removes what programs that were killed had not finished. When none of them runs any more. */
 void run_files_tidy(const char *dir);

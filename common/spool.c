@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/patience.h"
+#include "common/stall_timer.h"
 
 /* The thread looks for work so often. */
 #define NAP_NS 5000000ULL
@@ -213,7 +213,7 @@ int
 spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*hurried)(void))
 {
 	uint64_t taken = atomic_load_explicit(&spool->taken_bytes, memory_order_acquire);
-	struct patience patience = { 0 };
+	struct stall_timer stall_timer = { 0 };
 
 	spool_flush(spool);
 	while (spool_errno(spool) == 0 && spool_room(spool) < size_bytes) {
@@ -222,9 +222,9 @@ spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*h
 		uint64_t limit_ns = hurried != NULL && hurried() ? give_up_ns / 10 : give_up_ns;
 
 		if (now_taken != taken)
-			patience_renew(&patience);
+			stall_timer_renew(&stall_timer);
 		taken = now_taken;
-		if (patience_look(&patience, now_ns) >= limit_ns)
+		if (stall_timer_look(&stall_timer, now_ns) >= limit_ns)
 			fail(spool, ETIMEDOUT);
 		clock_sleep_until_ns(now_ns + WAIT_NAP_NS);
 	}

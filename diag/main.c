@@ -22,23 +22,23 @@
 #include "diag/collect/source.h"
 #include "diag/collect/stream.h"
 #include "diag/detection.h"
-#include "diag/outside/outside.h"
+#include "diag/plugin/plugin.h"
 #include "diag/registry.h"
 #include "diag/report/facts.h"
-#include "diag/report/outside.h"
+#include "diag/report/plugin.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 #include "web/page.h"
 
 struct options {
-	const char *listen, *read, *out, *outside, *cpu;
-	const char *outsider; /* the one program from outside that --diagnoser names; NULL: none */
+	const char *listen, *read, *out, *plugin, *cpu;
+	const char *plugin_asked; /* the one program from outside that --diagnoser names; NULL: none */
 	bool print, times, quiet;
 	bool allow_left_out;
 	bool alone;              /* --diagnoser named some of ours */
 	int done;                /* -1: none */
 	uint64_t times_cpu_ns;   /* that times to detection took */
-	struct diagnosis *asked; /* [nasked], with room for OUTSIDE_PROGRAMS more */
+	struct diagnosis *asked; /* [nasked], with room for PLUGIN_PROGRAMS more */
 	uint32_t nasked;
 	bool *named;   /* [ndiagnosers] by --diagnoser; none is: all are asked */
 	void **chosen; /* [ndiagnosers] their options */
@@ -95,7 +95,7 @@ name_diagnoser(struct options *options, const char *name, const struct argp_stat
 	size_t used = 0;
 
 	if (strncmp(name, "./", 2) == 0) {
-		options->outsider = name;
+		options->plugin_asked = name;
 		return;
 	}
 	for (uint32_t i = 0; i < ndiagnosers; i++) {
@@ -126,7 +126,7 @@ parse(int key, char *arg, struct argp_state *state)
 		options->out = arg;
 		return 0;
 	case 'O':
-		options->outside = arg;
+		options->plugin = arg;
 		return 0;
 	case 'p':
 		options->print = true;
@@ -192,7 +192,7 @@ static int
 options_init(struct options *options, struct err *err)
 {
 	*options = (struct options){ .done = -1 };
-	options->asked = calloc(ndiagnosers + OUTSIDE_PROGRAMS, sizeof(*options->asked));
+	options->asked = calloc(ndiagnosers + PLUGIN_PROGRAMS, sizeof(*options->asked));
 	options->chosen = calloc(ndiagnosers, sizeof(*options->chosen));
 	options->named = calloc(ndiagnosers, sizeof(*options->named));
 	if (options->asked == NULL || options->chosen == NULL || options->named == NULL)
@@ -209,7 +209,7 @@ options_init(struct options *options, struct err *err)
 static void
 ask(struct options *options)
 {
-	bool any = options->outsider != NULL;
+	bool any = options->plugin_asked != NULL;
 
 	for (uint32_t i = 0; i < ndiagnosers; i++)
 		options->alone |= options->named[i];
@@ -269,28 +269,28 @@ add_times(struct options *options, struct verdict *verdict, struct err *err)
 
 /* What outside programs said of the run, which its stream does not tell. */
 struct others {
-	struct outside_report report;
-	struct diagnoser rows[OUTSIDE_PROGRAMS];
+	struct plugin_report report;
+	struct diagnoser rows[PLUGIN_PROGRAMS];
 };
 
 /* @param options  its asked has room for them. A verdict without them is better than none. */
 static void
 ask_others(struct options *options, struct others *others)
 {
-	static const struct diagnoser_writers writers = { .json = outside_json, .text = outside_text };
-	struct diagnosis rows[OUTSIDE_PROGRAMS];
+	static const struct diagnoser_writers writers = { .json = plugin_json, .text = plugin_text };
+	struct diagnosis rows[PLUGIN_PROGRAMS];
 	struct err err = { "" };
 
 	*others = (struct others){ 0 };
-	if (options->outside == NULL)
+	if (options->plugin == NULL)
 		return;
-	if (outside_report_read(options->outside, &others->report, &err) != 0) {
+	if (plugin_report_read(options->plugin, &others->report, &err) != 0) {
 		log_warning("%s: the verdict goes without it", err.text);
-		outside_report_fini(&others->report);
+		plugin_report_fini(&others->report);
 	}
-	outside_rows(&others->report, &writers, others->rows, rows);
+	plugin_rows(&others->report, &writers, others->rows, rows);
 	for (uint32_t i = 0; i < others->report.count; i++)
-		if (options->outsider != NULL ? strcmp(rows[i].by->name, options->outsider) == 0 : !options->alone)
+		if (options->plugin_asked != NULL ? strcmp(rows[i].by->name, options->plugin_asked) == 0 : !options->alone)
 			options->asked[options->nasked++] = rows[i];
 }
 
@@ -314,13 +314,13 @@ diagnose(struct options *options, const struct evidence *ev, struct err *err)
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
 	if (rc == 0 && !options->quiet)
-		outside_tell(verdict, options->read != NULL); /* a live run has said it */
+		plugin_print(verdict, options->read != NULL); /* a live run has said it */
 	if (rc == 0 && !options->quiet && !verdict_complete(verdict))
 		log_warning("the evidence is incomplete: %s", facts_incomplete(verdict, missing));
-	if (rc == 0 && !options->allow_left_out && outside_left_out(verdict) != 0)
+	if (rc == 0 && !options->allow_left_out && plugin_left_out(verdict) != 0)
 		rc = EXIT_FAILED;
 	verdict_destroy(verdict);
-	outside_report_fini(&others.report);
+	plugin_report_fini(&others.report);
 	return rc;
 }
 

@@ -19,7 +19,7 @@ enum claim_kind {
 	CLAIM_ACKS,         /* slow steps, none slower than others' ACKs on its way can make it */
 	CLAIM_NO_SIGN,      /* slow steps, and all that they met is known to have been well */
 	CLAIM_NO_EFFECT,    /* findings about the network that cost nothing, and time that nobody explains */
-	CLAIM_DOUBTED,      /* findings about the network, none that is more likely than not */
+	CLAIM_UNCERTAIN,    /* findings about the network, none that is more likely than not */
 	CLAIM_UNTIMED,      /* it says nothing of time, for or against the network */
 	CLAIM_INCOMPLETE,   /* slow steps that nothing explains, but the evidence is incomplete */
 };

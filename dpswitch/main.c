@@ -14,18 +14,18 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "dpswitch/edge/port/port.h"
+#include "dpswitch/lcore/calibration.h"
 #include "dpswitch/lcore/launch.h"
-#include "dpswitch/lcore/yardstick.h"
 #include "emulation/emulation.h"
 #include "emulation/run/run.h"
 #include "emulation/scenario/scenario_args.h"
 
-#define YARDSTICK_HOPS 50000000ULL
+#define CALIBRATION_HOPS 50000000ULL
 
 struct options {
 	struct scenario_options scenario;
 	struct run_options run;
-	const char *yardstick, *try_port;
+	const char *calibration, *try_port;
 };
 
 static const struct argp_option option_table[] = {
@@ -70,21 +70,21 @@ parse_size(const struct argp_state *state, const char *option, const char *arg, 
 
 /* Of a fabric in parts, or of the scenario. */
 static error_t
-parse_part(int key, char *arg, struct argp_state *state)
+parse_partition(int key, char *arg, struct argp_state *state)
 {
 	struct options *options = state->input;
 	struct err err = { 0 };
 
 	switch (key) {
 	case 'P':
-		if (parts_number(arg, &options->run.parts, &err) < 0)
+		if (partition_number(arg, &options->run.partitions, &err) < 0)
 			args_error(state, "--part %s", err.text);
 		return 0;
 	case 'A':
-		options->run.parts.addresses = arg;
+		options->run.partitions.addresses = arg;
 		return 0;
 	case 'T':
-		options->run.parts.token = arg;
+		options->run.partitions.token = arg;
 		return 0;
 	default:
 		return scenario_args_parse(&options->scenario, key, arg, state);
@@ -110,7 +110,7 @@ parse(int key, char *arg, struct argp_state *state)
 		options->run.analyzer = arg;
 		return 0;
 	case 'd':
-		if (options->run.ndiagnosers <= OUTSIDE_PROGRAMS) /* one too many is told where they are started */
+		if (options->run.ndiagnosers <= PLUGIN_PROGRAMS) /* one too many is told where they are started */
 			options->run.diagnosers[options->run.ndiagnosers++] = arg;
 		return 0;
 	case 'H':
@@ -135,18 +135,18 @@ parse(int key, char *arg, struct argp_state *state)
 		options->try_port = arg;
 		return 0;
 	case 'y':
-		options->yardstick = arg;
+		options->calibration = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if ((options->run.parts.count != 0) != (options->run.parts.addresses != NULL))
+		if ((options->run.partitions.count != 0) != (options->run.partitions.addresses != NULL))
 			args_error(state, "--part and --parts-at go together");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		return options->yardstick != NULL || options->try_port != NULL
+		return options->calibration != NULL || options->try_port != NULL
 			       ? 0
 			       : scenario_args_parse(&options->scenario, key, arg, state);
 	default:
-		return parse_part(key, arg, state);
+		return parse_partition(key, arg, state);
 	}
 }
 
@@ -159,14 +159,14 @@ static const struct argp argp = {
 };
 
 static int
-yardstick(const char *dir, struct err *err)
+calibration(const char *dir, struct err *err)
 {
 	struct outfile out;
 	double ns;
 
 	if (lcore_init(&(struct lcore_config){ .lcores = 1 }, err) < 0)
 		return EXIT_FAILED;
-	ns = yardstick_macswap_ns(YARDSTICK_HOPS, err);
+	ns = calibration_macswap_ns(CALIBRATION_HOPS, err);
 	lcore_fini();
 	if (ns < 0)
 		return EXIT_FAILED;
@@ -211,8 +211,8 @@ main(int argc, char **argv)
 		return EXIT_USAGE;
 	if (args_parse(&argp, argc, argv, 0, &options) != 0)
 		return EXIT_USAGE;
-	if (options.yardstick != NULL || options.try_port != NULL) {
-		ret = options.try_port != NULL ? try_port(&options, &err) : yardstick(options.yardstick, &err);
+	if (options.calibration != NULL || options.try_port != NULL) {
+		ret = options.try_port != NULL ? try_port(&options, &err) : calibration(options.calibration, &err);
 		if (err.text[0] != '\0')
 			log_error("%s", err.text);
 		return ret;

@@ -14,9 +14,9 @@
 #include "rxe-hosts/steps/engine.h"
 
 bool
-part_is_foreign(const struct emulation *emulation, uint32_t node)
+partition_is_remote(const struct emulation *emulation, uint32_t node)
 {
-	return emulation->part != NULL && emulation->part->foreign[node];
+	return emulation->partition != NULL && emulation->partition->remote[node];
 }
 
 /* ---- services ---- */
@@ -206,7 +206,7 @@ watch_failure(struct emulation *emulation, const struct host_driver *driver)
 void
 emulation_watch_hosts(struct emulation *emulation)
 {
-	const struct host_driver *others = emulation->part != NULL ? &emulation->part->hosts : NULL;
+	const struct host_driver *others = emulation->partition != NULL ? &emulation->partition->hosts : NULL;
 	bool preparing = emulation->phase == EMULATION_PREPARE, unready = preparing && !emulation_ready(emulation);
 
 	if (preparing && others != NULL)
@@ -264,8 +264,8 @@ hook_collect(void *ctx, uint64_t now_ps)
 			emulation->services.rows[i].of->collect(emulation->services.rows[i].state, now_ps);
 	emulation->collected_ps = now_ps;
 	emulation_watch_hosts(emulation);
-	if (emulation->part != NULL)
-		complete_ps = emulation->part->ops->collect(emulation->part->ctx, now_ps);
+	if (emulation->partition != NULL)
+		complete_ps = emulation->partition->ops->collect(emulation->partition->ctx, now_ps);
 	if (emulation->exporter == NULL) {
 		for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 			emulation->records[i]->used_bytes = 0;
@@ -278,48 +278,48 @@ hook_collect(void *ctx, uint64_t now_ps)
 static uint64_t
 part_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 {
-	const struct part *part = ((const struct emulation *)ctx)->part;
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
 
 	emulation_settle(ctx);
-	return part->ops->pace(part->ctx, earliest_ps, start_ps);
+	return partition->ops->pace(partition->ctx, earliest_ps, start_ps);
 }
 
 static void
 part_leaving(void *ctx, const struct window *window)
 {
-	const struct part *part = ((const struct emulation *)ctx)->part;
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
 
-	part->ops->leaving(part->ctx, window);
+	partition->ops->leaving(partition->ctx, window);
 }
 
 static void
 part_entering(void *ctx, const struct window *window)
 {
-	const struct part *part = ((const struct emulation *)ctx)->part;
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
 
-	part->ops->entering(part->ctx, window);
+	partition->ops->entering(partition->ctx, window);
 }
 
 static uint64_t
 part_horizon(void *ctx)
 {
-	const struct part *part = ((const struct emulation *)ctx)->part;
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
 
-	return part->ops->horizon_ps(part->ctx);
+	return partition->ops->horizon_ps(partition->ctx);
 }
 
 static bool
 part_over(void *ctx, enum rec_end_reason *reason, uint32_t *node)
 {
-	const struct part *part = ((const struct emulation *)ctx)->part;
+	const struct partition *partition = ((const struct emulation *)ctx)->partition;
 
-	return part->ops->over(part->ctx, reason, node);
+	return partition->ops->over(partition->ctx, reason, node);
 }
 
 static void
-part_hooks(struct emulation *emulation, struct fabric_hooks *hooks)
+partition_hooks(struct emulation *emulation, struct fabric_hooks *hooks)
 {
-	if (emulation->part == NULL)
+	if (emulation->partition == NULL)
 		return;
 	hooks->pace = part_pace;
 	hooks->leaving = part_leaving;
@@ -343,7 +343,7 @@ fabric_hooks_of(struct emulation *emulation)
 		.interrupted = hook_interrupted,
 	};
 
-	part_hooks(emulation, &hooks);
+	partition_hooks(emulation, &hooks);
 	return hooks;
 }
 
@@ -367,7 +367,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 		.pause_bytes = PAUSE_WIRE_BYTES,
 		.lcores = lcores,
 		.inband = sc->roce.cc.rates != NULL,
-		.foreign = emulation->part != NULL ? emulation->part->foreign : NULL,
+		.remote = emulation->partition != NULL ? emulation->partition->remote : NULL,
 	};
 
 	for (uint32_t i = 0; i < emulation->drivers.count; i++) {
@@ -378,8 +378,8 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 			return ret;
 		emulation->drivers.begun++;
 	}
-	if (emulation->part != NULL && config.bodies == NULL)
-		config.bodies = emulation->part->ops->bodies(emulation->part->ctx);
+	if (emulation->partition != NULL && config.bodies == NULL)
+		config.bodies = emulation->partition->ops->bodies(emulation->partition->ctx);
 	emulation->fabric = fabric_create(&config, err);
 	if (emulation->fabric == NULL)
 		return -errno;
@@ -433,8 +433,9 @@ static int
 make_host(struct emulation *emulation, uint32_t id, struct err *err)
 {
 	const struct scenario *sc = emulation->scenario;
-	const struct host_driver *driver =
-		part_is_foreign(emulation, id) ? &emulation->part->hosts : &emulation->drivers.rows[sc->hosts[id] != NULL];
+	const struct host_driver *driver = partition_is_remote(emulation, id)
+						   ? &emulation->partition->hosts
+						   : &emulation->drivers.rows[sc->hosts[id] != NULL];
 
 	emulation->driver_of[id] = driver;
 	emulation->hosts[id] = driver->ops->node_create(driver->ctx, id, err);
@@ -475,7 +476,7 @@ check_options(const struct scenario *sc, const struct emulation_options *options
 {
 	if (sc->nexternal == 0)
 		return 0;
-	if (options->external == NULL)
+	if (options->kernel_host == NULL)
 		return err_set(err, -ENOTSUP, "%s: hosts with their own kernel cannot be attached here", cfg_file(sc->cfg));
 	if (options->lcores != 1 && sc->nexternal != sc->topo->nhosts)
 		return err_set(
@@ -509,12 +510,12 @@ build(struct emulation *emulation, const struct emulation_options *options, stru
 	int ret = check_options(emulation->scenario, options, err);
 
 	emulation->drivers.rows[emulation->drivers.count++] = (struct host_driver){ &embedded_hosts, emulation };
-	if (options->external != NULL)
-		emulation->drivers.rows[emulation->drivers.count++] = *options->external;
+	if (options->kernel_host != NULL)
+		emulation->drivers.rows[emulation->drivers.count++] = *options->kernel_host;
 	if (ret == 0)
 		ret = allocate(emulation, err);
-	if (ret == 0 && emulation->part != NULL)
-		emulation->part->ops->join(emulation->part->ctx, emulation);
+	if (ret == 0 && emulation->partition != NULL)
+		emulation->partition->ops->join(emulation->partition->ctx, emulation);
 	if (ret == 0)
 		ret = make_fabric(emulation, options->lcores, err);
 	if (ret < 0)
@@ -538,7 +539,7 @@ emulation_create(struct scenario *scenario, const struct emulation_options *opti
 		emulation->sertables.quantum_ps = scenario->timing.quantum_ps;
 		emulation->phase = options->phase;
 		emulation->lcores = options->lcores;
-		emulation->part = options->part;
+		emulation->partition = options->partition;
 		ret = build(emulation, options, err);
 	}
 	if (ret == 0)
@@ -620,8 +621,8 @@ clock_error_ps(const struct emulation *emulation)
 {
 	uint64_t worst_ns = emulation_clock_error_ns(emulation);
 
-	if (emulation->part != NULL)
-		worst_ns = max_u64(worst_ns, emulation->part->ops->clock_error_ns(emulation->part->ctx));
+	if (emulation->partition != NULL)
+		worst_ns = max_u64(worst_ns, emulation->partition->ops->clock_error_ns(emulation->partition->ctx));
 	return worst_ns * PS_PER_NS;
 }
 
@@ -650,8 +651,8 @@ finish_stream(struct emulation *emulation)
 		if (node->status != NODE_RUNNING && node->status != NODE_PASSIVE)
 			emulation->result.error_text = node->error;
 	}
-	if (emulation->part != NULL && emulation->part->ops->why(emulation->part->ctx) != NULL)
-		emulation->result.error_text = emulation->part->ops->why(emulation->part->ctx);
+	if (emulation->partition != NULL && emulation->partition->ops->why(emulation->partition->ctx) != NULL)
+		emulation->result.error_text = emulation->partition->ops->why(emulation->partition->ctx);
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
 	exporter_finish(emulation->exporter, &end);
 	exporter_stats(emulation->exporter, &emulation->result.export);
@@ -674,8 +675,8 @@ emulation_end(struct emulation *emulation)
 		if (emulation->services.rows[i].of->finish != NULL)
 			emulation->services.rows[i].of->finish(emulation->services.rows[i].state,
 							       emulation->fabric->window.end_ps);
-	if (emulation->part != NULL)
-		emulation->part->ops->finish(emulation->part->ctx);
+	if (emulation->partition != NULL)
+		emulation->partition->ops->finish(emulation->partition->ctx);
 	finish_stream(emulation);
 }
 

@@ -9,12 +9,12 @@
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/pipeline/switch.h"
 #include "emulation/hosts.h"
-#include "emulation/part.h"
+#include "emulation/partition.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/service.h"
 
-struct foretold;
+struct prediction;
 
 /* What a fabric is for, see hosts.h. */
 enum emulation_phase {
@@ -47,7 +47,7 @@ struct emulation_result {
 struct emulation {
 	struct scenario *scenario;
 	struct host_drivers drivers;
-	const struct part *part; /* of a fabric that several programs run; NULL: all of it is here */
+	const struct partition *partition; /* of a fabric that several programs run; NULL: all of it is here */
 	enum emulation_phase phase;
 	uint32_t lcores;
 	struct pacer pacer;    /* real time */
@@ -68,11 +68,11 @@ struct emulation {
 
 struct emulation_options {
 	uint32_t lcores;
-	const struct host_driver *external; /* NULL: every host must be embedded */
+	const struct host_driver *kernel_host; /* NULL: every host must be embedded */
 	enum emulation_phase phase;
 	const struct run_service *const *services; /* ends with NULL; NULL: none */
-	const struct foretold *foretold;           /* of service_flowpulse; NULL: not asked for; borrowed */
-	const struct part *part;                   /* NULL: all of the fabric is here; borrowed */
+	const struct prediction *prediction;       /* of service_flowpulse; NULL: not asked for; borrowed */
+	const struct partition *partition;         /* NULL: all of the fabric is here; borrowed */
 };
 
 /*
@@ -111,7 +111,7 @@ void emulation_take_reports(struct emulation *emulation);
 /* Neither operators that ask devices nor DPDK's telemetry concern the fabric. @param now_ps  end of the last window */
 void emulation_answer(const struct emulation *emulation, uint64_t now_ps);
 /* Whether another part runs a node. */
-bool part_is_foreign(const struct emulation *emulation, uint32_t node);
+bool partition_is_remote(const struct emulation *emulation, uint32_t node);
 
 /* By how much clocks of this program's hosts may differ from its run's, of the worst; 0: they have none of their own. */
 uint64_t emulation_clock_error_ns(const struct emulation *emulation);

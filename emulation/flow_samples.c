@@ -16,11 +16,11 @@ flow_samples_init(struct flow_samples *samples, const struct topo *topo, const s
 
 	*samples = (struct flow_samples){
 		.feeds = calloc(topo->nports + 1u, sizeof(*samples->feeds)),
-		.told = calloc(flows->count + 1u, sizeof(*samples->told)),
+		.reported = calloc(flows->count + 1u, sizeof(*samples->reported)),
 		.told_ps = calloc(flows->count + 1u, sizeof(*samples->told_ps)),
 		.nflows = flows->count,
 	};
-	if (samples->feeds == NULL || samples->told == NULL || samples->told_ps == NULL)
+	if (samples->feeds == NULL || samples->reported == NULL || samples->told_ps == NULL)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < pairs->npairs; p++) { /* by source */
 		uint32_t host = flows->flows[pairs->order[pairs->pairs[p].first]].src_node;
@@ -41,23 +41,23 @@ void
 flow_samples_fini(struct flow_samples *samples)
 {
 	free(samples->feeds);
-	free(samples->told);
+	free(samples->reported);
 	free(samples->told_ps);
 }
 
 void
 flow_samples_forget(struct flow_samples *samples)
 {
-	memset(samples->told, 0, samples->nflows * sizeof(*samples->told));
+	memset(samples->reported, 0, samples->nflows * sizeof(*samples->reported));
 }
 
 /* A flow that left by several ports lately, as when a bond lost a member: the one of most samples counts. */
 static void
-tell(struct flow_samples *samples, const struct samples_feed *feed, uint32_t flow, uint64_t count, uint64_t now_ps)
+report_flow(struct flow_samples *samples, const struct samples_feed *feed, uint32_t flow, uint64_t count, uint64_t now_ps)
 {
-	if (count <= samples->told[flow].messages)
+	if (count <= samples->reported[flow].messages)
 		return;
-	samples->told[flow] = (struct embedded_flow){ .messages = count, .nic = feed->nic };
+	samples->reported[flow] = (struct embedded_flow){ .messages = count, .nic = feed->nic };
 	samples->told_ps[flow] = now_ps;
 }
 
@@ -91,7 +91,7 @@ flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed,
 	qsort(flows, count, sizeof(*flows), by_number);
 	for (uint32_t i = 0, first = 0; i < count; i++)
 		if (i + 1 == count || flows[i + 1] != flows[i]) {
-			tell(samples, feed, flows[i], i + 1 - first, now_ps);
+			report_flow(samples, feed, flows[i], i + 1 - first, now_ps);
 			first = i + 1;
 		}
 	return sizeof(list) + list.count * sizeof(rows[0]);

@@ -19,8 +19,8 @@ struct samples_feed {
 struct flow_samples {
 	struct samples_feed *feeds; /* [nfeeds] */
 	uint32_t nfeeds;
-	struct embedded_flow *told; /* [nflows] messages: samples of the flow; 0: none tells of it */
-	uint64_t *told_ps;          /* [nflows] when its leaf did */
+	struct embedded_flow *reported; /* [nflows] messages: samples of the flow; 0: none tells of it */
+	uint64_t *told_ps;              /* [nflows] when its leaf did */
 	uint32_t nflows;
 };
 

@@ -39,10 +39,10 @@ struct trace_process {
 	uint32_t host;   /* its source */
 	uint32_t *flows; /* [count] of the pair, that are traced */
 	uint32_t count;
-	uint32_t busy;              /* threads with flows of it to trace */
-	bool listing;               /* its first thread asks the host for them */
-	uint64_t told_ps;           /* when that told */
-	struct embedded_flow *told; /* [count] what */
+	uint32_t busy;                  /* threads with flows of it to trace */
+	bool listing;                   /* its first thread asks the host for them */
+	uint64_t told_ps;               /* when that told */
+	struct embedded_flow *reported; /* [count] what */
 	struct trace_thread *threads;
 };
 
@@ -141,7 +141,7 @@ choose_flows(const struct flow_tracing *t, struct trace_process *process)
 	for (uint32_t i = 0; i < pair->count; i++) {
 		uint32_t flow = t->pairs.order[pair->first + i];
 
-		if (!by_samples(t) || t->samples.told[flow].messages != 0)
+		if (!by_samples(t) || t->samples.reported[flow].messages != 0)
 			process->flows[process->count++] = flow;
 	}
 	return process->count != 0;
@@ -153,7 +153,7 @@ begin_flow(struct flow_tracing *t, const struct trace_process *process, struct t
 {
 	const struct flow *flow = flow_at(t, process, thread->at);
 
-	topo_walk_begin(&thread->walk, t->emulation->scenario->topo, flow->src_node, process->told[thread->at].nic,
+	topo_walk_begin(&thread->walk, t->emulation->scenario->topo, flow->src_node, process->reported[thread->at].nic,
 			flow->dst_ip);
 	ask(t, thread, process->host, thread->walk.node, ASK_EGRESS_BYTES, now_ps);
 }
@@ -199,7 +199,7 @@ begin_pair(struct flow_tracing *t, struct trace_process *process, uint64_t now_p
 		return;
 	}
 	for (uint32_t i = 0; i < process->count; i++)
-		process->told[i] = t->samples.told[process->flows[i]];
+		process->reported[i] = t->samples.reported[process->flows[i]];
 	begin_flows(t, process, now_ps);
 }
 
@@ -231,18 +231,18 @@ end_flow(struct flow_tracing *t, const struct trace_process *process, const stru
 	const struct flow *flow = flow_at(t, process, thread->at);
 	const struct topo_node *host = &t->emulation->scenario->topo->nodes[flow->src_node];
 	struct host_account *account = &t->accounts[flow->src_node];
-	const struct embedded_flow *told = &process->told[thread->at];
+	const struct embedded_flow *reported = &process->reported[thread->at];
 	struct rec_traced rec = {
 		.tuple = flow_tuple(flow),
 		.told_ps = by_samples(t) ? t->samples.told_ps[process->flows[thread->at]] : process->told_ps,
-		.messages = told->messages,
+		.messages = reported->messages,
 		.round = t->round,
-		.nic = told->nic,
+		.nic = reported->nic,
 		.result = (uint16_t)result,
 	};
 
 	for (uint32_t nic = 0; nic < host->nports; nic++)
-		if (host->bonded || nic == told->nic)
+		if (host->bonded || nic == reported->nic)
 			add_port(&rec.set_low, &rec.set_high, nic);
 	recbuf_put(t->emulation->records[flow->src_node], &rec, REC_TRACED, sizeof(rec), now_ps);
 	account->traced += result == REC_TRACE_EGRESS || result == REC_TRACE_SPRAYED;
@@ -276,7 +276,7 @@ take_list(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps
 	process->listing = false;
 	process->told_ps = now_ps;
 	for (uint32_t i = 0; i < process->count; i++)
-		process->told[i] = embedded_flow_of(t->emulation->hosts[process->host], process->flows[i]);
+		process->reported[i] = embedded_flow_of(t->emulation->hosts[process->host], process->flows[i]);
 	t->accounts[process->host].received_bytes += FLOWS_BYTES + process->count * sizeof(struct swm_flow);
 	begin_flows(t, process, now_ps);
 }
@@ -362,7 +362,7 @@ end_feeds(struct flow_tracing *t, uint64_t now_ps)
 {
 
 	for (uint32_t i = 0; i < t->pairs.norder; i++)
-		if (t->samples.told[t->pairs.order[i]].messages != 0)
+		if (t->samples.reported[t->pairs.order[i]].messages != 0)
 			t->accounts[t->flows->flows[t->pairs.order[i]].src_node].flows++;
 	for (uint32_t node = 0; node < t->nnodes; node++)
 		if (t->accounts[node].asked && t->accounts[node].flows == 0)
@@ -473,9 +473,9 @@ static int
 create_process(const struct flow_tracing *t, struct trace_process *process)
 {
 	process->threads = calloc(t->nthreads, sizeof(*process->threads));
-	process->told = calloc(t->pairs.most + 1u, sizeof(*process->told));
+	process->reported = calloc(t->pairs.most + 1u, sizeof(*process->reported));
 	process->flows = calloc(t->pairs.most + 1u, sizeof(*process->flows));
-	if (process->threads == NULL || process->told == NULL || process->flows == NULL)
+	if (process->threads == NULL || process->reported == NULL || process->flows == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < t->nthreads; i++) {
 		process->threads[i].due_ps = TIME_NEVER;
@@ -535,7 +535,7 @@ destroy(void *state)
 		for (uint32_t i = 0; t->processes[p].threads != NULL && i < t->nthreads; i++)
 			free(t->processes[p].threads[i].open);
 		free(t->processes[p].threads);
-		free(t->processes[p].told);
+		free(t->processes[p].reported);
 		free(t->processes[p].flows);
 	}
 	flow_index_destroy(t->index);

@@ -2,7 +2,7 @@
 /*
  * How hosts of a kind come to life: their nodes in a fabric (dpswitch/fabric/node.h), and the programs on them. Embedded
  * hosts are one kind (emulation/embedded_hosts.h). External hosts, which have their own kernel, are the other: the
- * composition root provides them (emulation/external), because they are attached through DPDK and managed over sockets,
+ * composition root provides them (emulation/kernel_host), because they are attached through DPDK and managed over sockets,
  * and this library links without both.
  *
  * A run with external hosts has two fabrics, one after the other over the same ports. The first one only forwards, while
@@ -73,7 +73,7 @@ struct host_driver_ops {
 	json_t *(*json)(void *ctx);
 	/*
 	 * In parts of a fabric, what came in from outside goes on with its bytes: those of a packet with PKT_BYTES, and a packet from
-	 * another part that gets its own (edge_bytes(), edge_adopt() of dpswitch/edge/external).
+	 * another part that gets its own (edge_bytes(), edge_adopt() of dpswitch/edge/kernel_host).
 	 */
 	size_t (*bytes)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	int (*adopt)(void *ctx, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err);

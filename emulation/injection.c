@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/wire/record.h"
 #include "dpswitch/truth/port_truth.h"
 #include "emulation/emulation.h"
@@ -85,7 +85,7 @@ injection_idle_json(const struct emulation *emulation)
 			continue;
 		fault->ops->target(fault->params, scenario->topo, target);
 		json_array_append_new(list, json_sprintf("%s:%d: %s at %s never acted: %s",
-							 plain_text(where->file, file, sizeof(file)), where->line,
+							 printable_text(where->file, file, sizeof(file)), where->line,
 							 fault->ops->kind, target, why));
 	}
 	return list;

@@ -18,8 +18,8 @@ check_conservation(const struct emulation *emulation, struct invariant *result)
 	fabric_sum(emulation->fabric, &totals);
 	packets_out = totals.in_flight_packets + totals.lost_packets;
 	bytes_out = totals.in_flight_bytes + totals.lost_bytes;
-	if (emulation->part != NULL) {
-		struct part_crossed crossed = emulation->part->ops->crossed(emulation->part->ctx);
+	if (emulation->partition != NULL) {
+		struct partition_crossed crossed = emulation->partition->ops->crossed(emulation->partition->ctx);
 
 		packets_in += crossed.in_packets;
 		bytes_in += crossed.in_bytes;
@@ -29,7 +29,7 @@ check_conservation(const struct emulation *emulation, struct invariant *result)
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		const struct node *node = emulation->fabric->nodes[i];
 
-		if (part_is_foreign(emulation, i))
+		if (partition_is_remote(emulation, i))
 			continue;
 
 		packets_in += node->count.born_packets;
@@ -61,7 +61,7 @@ check_nodes(const struct emulation *emulation, struct invariant *result)
 		const struct node_counters *c = &node->count;
 		uint64_t held_packets = 0, held_bytes = 0;
 
-		if (part_is_foreign(emulation, i))
+		if (partition_is_remote(emulation, i))
 			continue; /* its part looks at it */
 		node->ops->held(node, &held_packets, &held_bytes);
 		if (c->rx_bytes + c->born_bytes == c->tx_bytes + c->consumed_bytes + c->dropped_bytes + held_bytes &&

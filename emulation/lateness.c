@@ -157,7 +157,7 @@ run_ps(const struct lateness *l, uint64_t ns)
 static void
 put(struct lateness *l, uint32_t node, struct rec_lateness *rec, uint64_t now_ps)
 {
-	rec->part = l->emulation->part != NULL ? l->emulation->part->which : 0;
+	rec->part = l->emulation->partition != NULL ? l->emulation->partition->which : 0;
 	recbuf_put(l->emulation->records[node], rec, REC_LATENESS, sizeof(*rec), now_ps);
 }
 
@@ -240,7 +240,7 @@ own_node(const struct emulation *emulation, const uint32_t *nodes, uint32_t coun
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t node = nodes != NULL ? nodes[i] : i;
 
-		if (!part_is_foreign(emulation, node))
+		if (!partition_is_remote(emulation, node))
 			return node;
 	}
 	return REC_NONE;
@@ -272,7 +272,7 @@ add_sources(struct lateness *l)
 	for (uint32_t i = 0; i < nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];
 
-		if (driver != NULL && driver->ops->process != NULL && !part_is_foreign(emulation, i))
+		if (driver != NULL && driver->ops->process != NULL && !partition_is_remote(emulation, i))
 			add(l, REC_LATENESS_HOST, i, REC_NONE);
 	}
 }

@@ -29,7 +29,7 @@ create(struct emulation *emulation, const struct emulation_options *options, voi
 	if (rerouting == NULL)
 		return err_set(err, -ENOMEM, "out of memory for routes");
 	rerouting->emulation = emulation;
-	if (!faults_cut_cables(&sc->faults))
+	if (!faults_take_cables_down(&sc->faults))
 		return 0;
 	rerouting->convergence = convergence_create(sc->topo, sc->rerouting.convergence_ps, sc->withdrawn);
 	if (rerouting->convergence == NULL)

@@ -78,7 +78,7 @@ declare(struct volumes_owned *volumes, const struct scenario *sc)
 
 /* What leaves send each other. Nothing where hosts have bonds: what they send arrives by several leaves. @return 0 or -ENOMEM */
 static int
-sum_demand(struct volumes_file *file, struct volumes_told *demand, const struct scenario *sc)
+sum_demand(struct volumes_file *file, struct volumes_predicted *demand, const struct scenario *sc)
 {
 	uint64_t *bytes = sum_flows(sc);
 
@@ -90,7 +90,8 @@ sum_demand(struct volumes_file *file, struct volumes_told *demand, const struct 
 		uint32_t to = topo_port_of(sc->topo, flow->dst_node, flow->dst_nic)->peer;
 
 		if (bytes[i] != 0 && from != to)
-			demand[file->ndemand++] = (struct volumes_told){ .port = to, .sender = from, .bytes = bytes[i] };
+			demand[file->ndemand++] =
+				(struct volumes_predicted){ .port = to, .sender = from, .bytes = bytes[i] };
 	}
 	free(bytes);
 	return 0;
@@ -99,7 +100,7 @@ sum_demand(struct volumes_file *file, struct volumes_told *demand, const struct 
 static int
 by_cell(const void *a, const void *b)
 {
-	const struct volumes_told *x = a, *y = b;
+	const struct volumes_predicted *x = a, *y = b;
 
 	if (x->port != y->port)
 		return x->port < y->port ? -1 : 1;
@@ -110,28 +111,29 @@ by_cell(const void *a, const void *b)
 static void
 average(struct volumes_owned *volumes)
 {
-	struct volumes_told *told = volumes->told;
+	struct volumes_predicted *predicted = volumes->predicted;
 	uint32_t kept = 0;
 
-	if (volumes->setup.ntold != 0)
-		qsort(told, volumes->setup.ntold, sizeof(*told), by_cell);
-	for (uint32_t first = 0, end; first < volumes->setup.ntold; first = end) {
-		struct volumes_told mean = told[first];
+	if (volumes->setup.npredicted != 0)
+		qsort(predicted, volumes->setup.npredicted, sizeof(*predicted), by_cell);
+	for (uint32_t first = 0, end; first < volumes->setup.npredicted; first = end) {
+		struct volumes_predicted mean = predicted[first];
 
-		for (end = first + 1; end < volumes->setup.ntold && by_cell(&told[first], &told[end]) == 0; end++)
-			mean.bytes += told[end].bytes;
+		for (end = first + 1; end < volumes->setup.npredicted && by_cell(&predicted[first], &predicted[end]) == 0;
+		     end++)
+			mean.bytes += predicted[end].bytes;
 		mean.bytes /= end - first;
-		told[kept++] = mean;
+		predicted[kept++] = mean;
 	}
-	volumes->setup.told = told;
-	volumes->setup.ntold = kept;
+	volumes->setup.predicted = predicted;
+	volumes->setup.npredicted = kept;
 }
 
 static int
-read_told(struct volumes_owned *volumes, const struct scenario *sc, struct err *err)
+read_predicted(struct volumes_owned *volumes, const struct scenario *sc, struct err *err)
 {
 	const struct volumes_params *params = &sc->volumes;
-	struct volumes_told *demand = calloc(sc->plan->flows.count + 1u, sizeof(*demand));
+	struct volumes_predicted *demand = calloc(sc->plan->flows.count + 1u, sizeof(*demand));
 	char *path = cfg_resolve(sc->cfg, params->file);
 	struct volumes_file file = {
 		.path = path, .topo = sc->topo, .tiers = &volumes->tiers, .demand = demand, .tolerance = params->tolerance
@@ -142,7 +144,7 @@ read_told(struct volumes_owned *volumes, const struct scenario *sc, struct err *
 	if (ret == 0 && from == NULL)
 		ret = cfg_fail(&params->where, "file", err, "%s: %s", path, strerror(errno));
 	else if (ret == 0)
-		ret = volumes_file_read(&file, from, &volumes->told, &volumes->setup.ntold, err);
+		ret = volumes_file_read(&file, from, &volumes->predicted, &volumes->setup.npredicted, err);
 	if (from != NULL)
 		fclose(from);
 	if (ret == 0)
@@ -153,14 +155,14 @@ read_told(struct volumes_owned *volumes, const struct scenario *sc, struct err *
 }
 
 static int
-take_foretold(struct volumes_owned *volumes, const struct foretold *foretold)
+take_prediction(struct volumes_owned *volumes, const struct prediction *prediction)
 {
-	volumes->told = calloc(foretold->nrows + 1u, sizeof(*volumes->told));
-	if (volumes->told == NULL)
+	volumes->predicted = calloc(prediction->nrows + 1u, sizeof(*volumes->predicted));
+	if (volumes->predicted == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < foretold->nrows; i++)
-		volumes->told[volumes->setup.ntold++] = foretold->rows[i].told;
-	volumes->setup.told_of = foretold->runs * foretold->iterations;
+	for (uint32_t i = 0; i < prediction->nrows; i++)
+		volumes->predicted[volumes->setup.npredicted++] = prediction->rows[i].predicted;
+	volumes->setup.predicted_of = prediction->runs * prediction->iterations;
 	average(volumes);
 	return 0;
 }
@@ -180,7 +182,7 @@ note_losses(struct volumes_owned *volumes, const struct scenario *sc)
 		char target[64];
 		uint32_t port;
 
-		if (!common->known || !common->enabled || fault->ops->rate == NULL || fault->ops->cuts_cables)
+		if (!common->known || !common->enabled || fault->ops->rate == NULL || fault->ops->takes_cables_down)
 			continue;
 		fault->ops->target(fault->params, sc->topo, target);
 		port = topo_find_port(sc->topo, target);
@@ -213,7 +215,7 @@ create(struct emulation *emulation, const struct emulation_options *options, voi
 	if (volumes == NULL)
 		return err_set(err, -ENOMEM, "out of memory for FlowPulse's monitors");
 	volumes->emulation = emulation;
-	volumes->foretold = options->foretold;
+	volumes->prediction = options->prediction;
 	volumes->setup.params = &sc->volumes;
 	volumes->setup.tiers = &volumes->tiers;
 	emulation->switch_config.volumes = &volumes->setup;
@@ -222,10 +224,10 @@ create(struct emulation *emulation, const struct emulation_options *options, voi
 		ret = note_losses(volumes, sc);
 	if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_ANALYTICAL)
 		ret = declare(volumes, sc);
-	else if (ret == 0 && foretell_is_asked(sc) && options->foretold != NULL)
-		ret = take_foretold(volumes, options->foretold);
-	else if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_SIMULATED && !foretell_is_asked(sc))
-		ret = read_told(volumes, sc, err);
+	else if (ret == 0 && prediction_is_asked(sc) && options->prediction != NULL)
+		ret = take_prediction(volumes, options->prediction);
+	else if (ret == 0 && sc->volumes.prediction == REC_PREDICTION_SIMULATED && !prediction_is_asked(sc))
+		ret = read_predicted(volumes, sc, err);
 	return ret == -ENOMEM ? err_set(err, ret, "out of memory for the monitors of %u nodes", sc->topo->nnodes) : ret;
 }
 
@@ -234,7 +236,7 @@ stream_head(const void *state, struct exporter *exporter)
 {
 	const struct volumes_owned *volumes = state;
 	const struct scenario *scenario = volumes->emulation->scenario;
-	const struct foretold *foretold = volumes->foretold;
+	const struct prediction *prediction = volumes->prediction;
 	const struct volumes_params *params = &scenario->volumes;
 	struct judge_config judge = volumes_judge_config(params, 1);
 	struct rec_monitor rec = {
@@ -247,9 +249,9 @@ stream_head(const void *state, struct exporter *exporter)
 		.learn = judge.predict.learn,
 		.counts = params->export == VOLUMES_EXPORT_COUNTS,
 		.ports_alone = judge.ports_alone,
-		.runs = foretold != NULL ? foretold->runs : 0,
-		.iterations = foretold != NULL ? foretold->iterations : 0,
-		.virtual_ps = foretold != NULL ? foretold->virtual_ps : 0,
+		.runs = prediction != NULL ? prediction->runs : 0,
+		.iterations = prediction != NULL ? prediction->iterations : 0,
+		.virtual_ps = prediction != NULL ? prediction->virtual_ps : 0,
 		.in_order = balance_spreads(&scenario->balance) && (!scenario->roce.any_order || scenario->nexternal != 0),
 	};
 
@@ -263,21 +265,21 @@ finish(void *state, uint64_t end_ps)
 
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++)
 		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL &&
-		    !part_is_foreign(emulation, i))
+		    !partition_is_remote(emulation, i))
 			switch_volumes_end(emulation->switches[i], end_ps);
 }
 
 static void
 report(const void *state, json_t *root)
 {
-	const struct foretold *foretold = ((const struct volumes_owned *)state)->foretold;
+	const struct prediction *prediction = ((const struct volumes_owned *)state)->prediction;
 
-	if (foretold != NULL)
+	if (prediction != NULL)
 		json_object_set_new(root, "prediction",
-				    json_pack("{s:I, s:I, s:I, s:f}", "runs", (json_int_t)foretold->runs, "iterations",
-					      (json_int_t)foretold->iterations, "virtual_ns",
-					      (json_int_t)(foretold->virtual_ps / 1000), "wall_s",
-					      (double)foretold->wall_ns / 1e9));
+				    json_pack("{s:I, s:I, s:I, s:f}", "runs", (json_int_t)prediction->runs, "iterations",
+					      (json_int_t)prediction->iterations, "virtual_ns",
+					      (json_int_t)(prediction->virtual_ps / 1000), "wall_s",
+					      (double)prediction->wall_ns / 1e9));
 }
 
 static void
@@ -287,7 +289,7 @@ destroy(void *state)
 
 	tiers_fini(&volumes->tiers);
 	free(volumes->demand);
-	free(volumes->told);
+	free(volumes->predicted);
 	free(volumes->kept);
 	free(volumes);
 }

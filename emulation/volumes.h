@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dpswitch/pipeline/volumes_cfg.h"
-#include "emulation/foretell.h"
+#include "emulation/predict_by_simulation.h"
 #include "emulation/scenario/scenario.h"
 #include "emulation/service.h"
 
@@ -11,11 +11,11 @@ struct volumes_owned {
 	struct volumes_setup setup; /* of those below */
 	struct tiers tiers;
 	struct volumes_demand *demand;
-	struct volumes_told *told;
+	struct volumes_predicted *predicted;
 	double *kept;
 	const struct emulation *emulation;
-	const struct foretold
-		*foretold; /* what runs made before saw; NULL: none were made, and monitors learn it of nobody */
+	const struct prediction
+		*prediction; /* what runs made before saw; NULL: none were made, and monitors learn it of nobody */
 };
 
 /* Its state is a struct volumes_owned. */

@@ -24,8 +24,8 @@ struct place {
 
 struct reading {
 	const struct volumes_file *file;
-	struct volumes_told *told; /* [count] */
-	struct place *places;      /* [count] */
+	struct volumes_predicted *predicted; /* [count] */
+	struct place *places;                /* [count] */
 	uint32_t count, cap;
 	uint32_t lines;
 };
@@ -34,14 +34,14 @@ static int
 add_row(struct reading *r)
 {
 	uint32_t cap = r->cap == 0 ? 64 : 2 * r->cap;
-	void *told, *places;
+	void *predicted, *places;
 
 	if (r->count < r->cap)
 		return 0;
-	told = realloc(r->told, cap * sizeof(*r->told));
-	if (told == NULL)
+	predicted = realloc(r->predicted, cap * sizeof(*r->predicted));
+	if (predicted == NULL)
 		return -ENOMEM;
-	r->told = told;
+	r->predicted = predicted;
 	places = realloc(r->places, cap * sizeof(*r->places));
 	if (places == NULL)
 		return -ENOMEM;
@@ -67,27 +67,28 @@ read_row(struct reading *r, char *text, struct err *err)
 {
 	const struct volumes_file *file = r->file;
 	const struct topo *topo = file->topo;
-	struct volumes_told *told = &r->told[r->count];
+	struct volumes_predicted *predicted = &r->predicted[r->count];
 	struct place *place = &r->places[r->count];
 	char *rest, *port = strtok_r(text, ",\n", &rest), *sender = strtok_r(NULL, ",\n", &rest);
-	const char *round = strtok_r(NULL, ",\n", &rest), *predicted = strtok_r(NULL, ",\n", &rest);
+	const char *round = strtok_r(NULL, ",\n", &rest), *predicted_text = strtok_r(NULL, ",\n", &rest);
 	const char *seen = strtok_r(NULL, ",\n", &rest);
 
 	if (seen == NULL || strtok_r(NULL, ",\n", &rest) != NULL)
 		return err_set(err, -EINVAL, "%s:%u: a row is \"port,sender,iteration,predicted,seen\", as in a run's %s",
 			       file->path, r->lines, RUN_VOLUMES);
-	told->port = topo_find_port(topo, port);
-	told->sender = topo_find(topo, sender);
-	if (told->port == TOPO_NONE || topo->nodes[topo->ports[told->port].node].kind != TOPO_SWITCH ||
-	    !tiers_is_uplink(file->tiers, &topo->ports[told->port]))
+	predicted->port = topo_find_port(topo, port);
+	predicted->sender = topo_find(topo, sender);
+	if (predicted->port == TOPO_NONE || topo->nodes[topo->ports[predicted->port].node].kind != TOPO_SWITCH ||
+	    !tiers_is_uplink(file->tiers, &topo->ports[predicted->port]))
 		return err_set(err, -EINVAL, "%s:%u: %s is no port of a switch of this topology to the tier above; " REMEDY,
 			       file->path, r->lines, port);
-	if (told->sender == TOPO_NONE || topo->nodes[told->sender].kind != TOPO_SWITCH)
+	if (predicted->sender == TOPO_NONE || topo->nodes[predicted->sender].kind != TOPO_SWITCH)
 		return err_set(err, -EINVAL, "%s:%u: %s is no switch of this topology; " REMEDY, file->path, r->lines,
 			       sender);
-	if (!number_parse(predicted, 0, MAX_BYTES, &told->bytes) || !number_parse(seen, 0, MAX_BYTES, &told->bytes))
-		return err_set(err, -EINVAL, "%s:%u: \"%s,%s\" are no counts of bytes", file->path, r->lines, predicted,
-			       seen);
+	if (!number_parse(predicted_text, 0, MAX_BYTES, &predicted->bytes) ||
+	    !number_parse(seen, 0, MAX_BYTES, &predicted->bytes))
+		return err_set(err, -EINVAL, "%s:%u: \"%s,%s\" are no counts of bytes", file->path, r->lines,
+			       predicted_text, seen);
 	if (!number_parse(round, 0, MAX_ROUND, &place->round))
 		return err_set(err, -EINVAL, "%s:%u: %s is no number of an iteration or run", file->path, r->lines, round);
 	place->line = r->lines;
@@ -173,11 +174,11 @@ sum_seen(const struct reading *r, uint32_t leaf, uint32_t sender, uint32_t *line
 
 	*line = r->lines;
 	for (uint32_t i = 0; i < r->count; i++) {
-		const struct volumes_told *told = &r->told[i];
+		const struct volumes_predicted *predicted = &r->predicted[i];
 
-		if (r->file->topo->ports[told->port].node != leaf || told->sender != sender)
+		if (r->file->topo->ports[predicted->port].node != leaf || predicted->sender != sender)
 			continue;
-		bytes += told->bytes;
+		bytes += predicted->bytes;
 		*line = r->places[i].line;
 	}
 	return bytes;
@@ -190,7 +191,7 @@ check_demand(const struct reading *r, uint32_t rounds, struct err *err)
 	const struct volumes_file *file = r->file;
 
 	for (uint32_t i = 0; i < file->ndemand; i++) {
-		const struct volumes_told *of = &file->demand[i];
+		const struct volumes_predicted *of = &file->demand[i];
 		double demand = 0, seen;
 		uint32_t line;
 
@@ -210,7 +211,8 @@ check_demand(const struct reading *r, uint32_t rounds, struct err *err)
 }
 
 int
-volumes_file_read(const struct volumes_file *file, FILE *from, struct volumes_told **told, uint32_t *count, struct err *err)
+volumes_file_read(const struct volumes_file *file, FILE *from, struct volumes_predicted **predicted, uint32_t *count,
+		  struct err *err)
 {
 	struct reading r = { .file = file };
 	uint32_t rounds = 0;
@@ -221,7 +223,7 @@ volumes_file_read(const struct volumes_file *file, FILE *from, struct volumes_to
 	if (ret == 0)
 		ret = check_demand(&r, rounds, err);
 	free(r.places);
-	*told = r.told;
+	*predicted = r.predicted;
 	*count = r.count;
 	return ret;
 }

@@ -14,7 +14,7 @@ struct volumes_file {
 	const struct topo *topo;
 	const struct tiers *tiers;
 	/* [ndemand] what the scenario's measured collectives send in an iteration: port is the receiving leaf (a node) here. */
-	const struct volumes_told *demand;
+	const struct volumes_predicted *demand;
 	uint32_t ndemand;
 	double tolerance; /* share by which a sender's volume may differ from the demand */
 };
@@ -24,5 +24,5 @@ struct volumes_file {
  * @param told  set to an array to be freed, also on errors; a row of the file each  @param count  of it
  * @return 0; -EINVAL with err (file, line, value, remedy); -ENOMEM
  */
-int volumes_file_read(const struct volumes_file *file, FILE *from, struct volumes_told **told, uint32_t *count,
+int volumes_file_read(const struct volumes_file *file, FILE *from, struct volumes_predicted **predicted, uint32_t *count,
 		      struct err *err);

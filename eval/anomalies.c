@@ -168,7 +168,7 @@ deadlock_affects(const struct truth *truth, const json_t *anomaly)
 	size_t i;
 
 	json_array_foreach(json_object_get(anomaly, "ports"), i,
-			   port) if (!truth_halted_at_end(truth, json_string_value(port))) return false;
+			   port) if (!truth_paused_at_end(truth, json_string_value(port))) return false;
 	return true;
 }
 
@@ -202,7 +202,7 @@ deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *f
 static bool
 loop_affects(const struct truth *truth, const json_t *anomaly)
 {
-	return truth_any_halted(truth, json_object_get(anomaly, "ports"));
+	return truth_any_paused(truth, json_object_get(anomaly, "ports"));
 }
 
 static bool

@@ -91,7 +91,7 @@ eval_args_run(const char *dir, int (*run)(void *options, struct err *err), void 
 }
 
 int
-eval_args_tell(json_t *root, const char *dir, const char *name, bool print, struct err *err)
+eval_args_report(json_t *root, const char *dir, const char *name, bool print, struct err *err)
 {
 	int ret = output_json(json_incref(root), dir, name, err);
 

@@ -37,7 +37,7 @@ int eval_args_run(const char *dir, int (*run)(void *options, struct err *err), v
  * @param root  taken over; NULL: out of memory
  * @return 0 or negative errno with err set
  */
-int eval_args_tell(json_t *root, const char *dir, const char *name, bool print, struct err *err);
+int eval_args_report(json_t *root, const char *dir, const char *name, bool print, struct err *err);
 
 /*
  * Says how runs ended.

@@ -8,7 +8,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/run_files.h"
 #include "eval/counterfactual.h"
 #include "eval/disturb.h"
@@ -43,19 +43,19 @@ add(struct sums *sums, const struct counterfactual_score *score)
 }
 
 /* Of one case: what its reruns and its verdict say. */
-struct told {
+struct case_outcome {
 	struct rerun_truth truth;
 	struct claims claims;
 	struct counterfactual_score score;
 };
 
 static int
-read_case(const struct counterfactual *study, size_t at, struct told *told, struct err *err)
+read_case(const struct counterfactual *study, size_t at, struct case_outcome *outcome, struct err *err)
 {
 	const struct rerun_case *c = &study->reruns[at];
 	char path[PATH_MAX];
 	json_t *verdict;
-	int ret = rerun_truth(study->store, c, &told->truth, err);
+	int ret = rerun_truth(study->store, c, &outcome->truth, err);
 
 	if (ret < 0)
 		return ret;
@@ -63,9 +63,9 @@ read_case(const struct counterfactual *study, size_t at, struct told *told, stru
 	verdict = json_load_file(path, 0, NULL);
 	if (verdict == NULL)
 		return err_set(err, -ENODATA, "%s cannot be read; the same command makes it", path);
-	claims_read(verdict, &c->suspects, c->job, &told->claims);
+	claims_read(verdict, &c->suspects, c->job, &outcome->claims);
 	json_decref(verdict);
-	counterfactual_score(c, &told->truth, &told->claims, &told->score);
+	counterfactual_score(c, &outcome->truth, &outcome->claims, &outcome->score);
 	return 0;
 }
 
@@ -77,13 +77,13 @@ sum_up(const struct counterfactual *study, const char *fabric, struct sums *sums
 
 	*sums = (struct sums){ 0 };
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
-		struct told told;
+		struct case_outcome outcome;
 
 		if (fabric != NULL && strcmp(study->made[i].fabric, fabric) != 0)
 			continue;
-		ret = read_case(study, i, &told, err);
+		ret = read_case(study, i, &outcome, err);
 		if (ret == 0)
-			add(sums, &told.score);
+			add(sums, &outcome.score);
 	}
 	return ret;
 }
@@ -125,10 +125,10 @@ print_wrong(const struct counterfactual *study, FILE *to, struct err *err)
 
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
 		const struct counterfactual_score *score;
-		struct told told;
+		struct case_outcome outcome;
 
-		ret = read_case(study, i, &told, err);
-		score = &told.score;
+		ret = read_case(study, i, &outcome, err);
+		score = &outcome.score;
 		if (ret == 0 && ((score->has_cost && !score->first) || score->named_innocents != 0))
 			fprintf(to, "%s: rocelab blame %s\n",
 				!score->has_cost || score->first ? "an innocent is named"
@@ -179,32 +179,32 @@ sums_json(const char *name, const struct sums *sums)
 
 /* What each suspect of a case cost, and what was claimed for it; times in ns. */
 static json_t *
-suspects_json(const struct suspects *suspects, const struct told *told)
+suspects_json(const struct suspects *suspects, const struct case_outcome *outcome)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < suspects->count; i++) {
-		const struct rerun_cost *cost = &told->truth.costs[i];
+		const struct rerun_cost *cost = &outcome->truth.costs[i];
 
 		json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:f, s:b, s:b}", "name", suspects->at[i].name,
-						      "claimed_ns", told->claims.ns[i], "shapley_ns", cost->shapley_ns,
+						      "claimed_ns", outcome->claims.ns[i], "shapley_ns", cost->shapley_ns,
 						      "regained_ns", cost->regained_ns, "has_effect", cost->has_effect,
-						      "named", told->claims.named[i]));
+						      "named", outcome->claims.named[i]));
 	}
 	return list;
 }
 
 static json_t *
-case_json(const struct counterfactual *study, size_t at, const struct told *told)
+case_json(const struct counterfactual *study, size_t at, const struct case_outcome *outcome)
 {
-	const struct counterfactual_score *score = &told->score;
+	const struct counterfactual_score *score = &outcome->score;
 
 	return json_pack("{s:s, s:f, s:f, s:b, s:b, s:b, s:f, s:f, s:f, s:i, s:i, s:o}", "scenario",
-			 study->made[at].scenario, "time_ns", told->truth.base_ns, "without_all_ns", told->truth.all_ns,
-			 "has_cost", score->has_cost, "first", score->first, "first_alone", score->first_alone, "tau",
-			 score->tau, "tau_alone", score->tau_alone, "share_error", score->error, "innocents",
-			 (int)score->innocents, "named_innocents", (int)score->named_innocents, "suspects",
-			 suspects_json(&study->reruns[at].suspects, told));
+			 study->made[at].scenario, "time_ns", outcome->truth.base_ns, "without_all_ns",
+			 outcome->truth.all_ns, "has_cost", score->has_cost, "first", score->first, "first_alone",
+			 score->first_alone, "tau", score->tau, "tau_alone", score->tau_alone, "share_error", score->error,
+			 "innocents", (int)score->innocents, "named_innocents", (int)score->named_innocents, "suspects",
+			 suspects_json(&study->reruns[at].suspects, outcome));
 }
 
 int
@@ -220,11 +220,11 @@ counterfactual_print_json(const struct counterfactual *study, FILE *to, struct e
 			json_array_append_new(fabrics, sums_json(fabric->name, &sums));
 	}
 	for (size_t i = 0; ret == 0 && i < study->nmade; i++) {
-		struct told told;
+		struct case_outcome outcome;
 
-		ret = read_case(study, i, &told, err);
+		ret = read_case(study, i, &outcome, err);
 		if (ret == 0)
-			json_array_append_new(cases, case_json(study, i, &told));
+			json_array_append_new(cases, case_json(study, i, &outcome));
 	}
 	if (ret == 0)
 		ret = sum_up(study, NULL, &sums, err);

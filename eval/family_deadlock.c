@@ -45,15 +45,15 @@ collective_crosses(const struct eval_case *c, const struct circle *circle)
 
 /* Adds a hop. @return the node that it leads to */
 static uint32_t
-step_to(const struct topo *topo, uint32_t node, uint32_t next, struct route_path *way)
+step_to(const struct topo *topo, uint32_t node, uint32_t next, struct route_path *path)
 {
-	way->ports[way->hops++] = place_port_to(topo, node, next);
+	path->ports[path->hops++] = place_port_to(topo, node, next);
 	return next;
 }
 
 /* Goes on from a node as any packet for dst might. */
 static void
-go_on(struct eval_case *c, uint32_t node, uint32_t dst, struct route_path *way)
+go_on(struct eval_case *c, uint32_t node, uint32_t dst, struct route_path *path)
 {
 	const struct topo *topo = c->routing.topo;
 
@@ -61,18 +61,18 @@ go_on(struct eval_case *c, uint32_t node, uint32_t dst, struct route_path *way)
 		const uint8_t *members;
 		uint32_t choices = route_next_hops(c->routing.table, node, dst, 0, &members);
 
-		node = step_to(topo, node, topo_port_of(topo, node, members[case_pick(c, 0, choices - 1)])->peer, way);
+		node = step_to(topo, node, topo_port_of(topo, node, members[case_pick(c, 0, choices - 1)])->peer, path);
 	}
 }
 
 /* From the circle's first-th switch some hops along it, then to dst. */
 static void
 go_round(struct eval_case *c, const struct circle *circle, uint32_t first, uint32_t hops, uint32_t dst,
-	 struct route_path *way)
+	 struct route_path *path)
 {
 	for (uint32_t i = 0; i < hops; i++)
-		way->ports[way->hops++] = circle->ports[(first + i) % CIRCLE];
-	go_on(c, circle->nodes[(first + hops) % CIRCLE], dst, way);
+		path->ports[path->hops++] = circle->ports[(first + i) % CIRCLE];
+	go_on(c, circle->nodes[(first + hops) % CIRCLE], dst, path);
 }
 
 /* Two flows at line rate, at any time, each three hops along the circle. */
@@ -84,10 +84,10 @@ begin_in_loop(struct eval_case *c, const struct circle *circle, const uint32_t p
 
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t src = topo->hosts[4 * pods[0] + 1 + 2 * i], dst = topo->hosts[4 * pods[1] + 1 + 2 * i];
-		struct route_path way = { .hops = 0 };
+		struct route_path path = { .hops = 0 };
 
-		go_round(c, circle, 2 * i, CIRCLE - 1, dst, &way);
-		case_add_pin(c, src, dst, way.ports, way.hops);
+		go_round(c, circle, 2 * i, CIRCLE - 1, dst, &path);
+		case_add_pin(c, src, dst, path.ports, path.hops);
 		case_add_flow(c, src, dst, 0, case_bytes(c, 300 * CASE_MB, 600 * CASE_MB), start_ns);
 	}
 }
@@ -133,7 +133,7 @@ find_round(struct eval_case *c, struct part *part)
 
 /* The circle has room for the parts' flows by it; what they send elsewhere meets nothing. */
 static bool
-find_ways(struct eval_case *c, const struct circle *circle, struct part parts[CIRCLE])
+find_paths(struct eval_case *c, const struct circle *circle, struct part parts[CIRCLE])
 {
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {
 		bool shared = false;
@@ -164,7 +164,7 @@ begin_out_of_loop(struct eval_case *c, const struct circle *circle, const uint32
 				      { .first = 2, .src = in[3], .dst = in[1] },
 				      { .first = 3, .src = from[3], .dst = to[3] } };
 
-	if (!find_ways(c, circle, parts))
+	if (!find_paths(c, circle, parts))
 		return -EAGAIN;
 	for (uint32_t p = 0; p < CIRCLE; p++) {
 		const struct part *part = &parts[p];

@@ -44,14 +44,14 @@ inject_storm(struct eval_case *c)
 {
 	const struct topo *topo = c->routing.topo;
 	uint32_t port = storm_port(c);
-	char root[64], halts[64];
+	char root[64], paused_port[64];
 
 	topo_port_name(topo, port, root);
 	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; duration = \"%lluns\"; }", root,
 		       (unsigned long long)case_time_ns(c, 0, START_MAX_NS),
 		       (unsigned long long)case_time_ns(c, 10 * CASE_MS, 100 * CASE_MS));
 	case_add_anomaly(c, json_pack("{s:s, s:s, s:s}", "kind", "pfc-storm", "root", root, "halts",
-				      topo_port_name(topo, peer_of(topo, port), halts)));
+				      topo_port_name(topo, peer_of(topo, port), paused_port)));
 	return 0;
 }
 
@@ -106,7 +106,7 @@ shared_ports(const struct topo *topo, const struct usage *usage)
  * chance brought flows together before.
  */
 static json_t *
-meeting_ports(const struct topo *topo, const struct usage *usage)
+contention_ports(const struct topo *topo, const struct usage *usage)
 {
 	json_t *list = json_array();
 	char name[64];
@@ -187,7 +187,7 @@ make_backpressure(struct eval_case *c)
 		shared = picked ? shared_ports(topo, &usage) : NULL;
 		if (json_array_size(shared) > 0) {
 			json_t *roots = (c->source->picks & CASE_PICKS_ROOTS) == 0
-						? meeting_ports(topo, &usage)
+						? contention_ports(topo, &usage)
 						: json_pack("[s]", topo_port_name(topo, root, name));
 
 			case_add_anomaly(

@@ -39,7 +39,7 @@ find_crossing(struct eval_case *c, uint32_t port, uint32_t *src, uint32_t *dst, 
 }
 
 static void
-say_culprits(struct eval_case *c, const char *kind, uint32_t first)
+list_culprits(struct eval_case *c, const char *kind, uint32_t first)
 {
 	json_t *flows = json_array();
 	char name[CASE_NAME];
@@ -63,7 +63,7 @@ inject_contention(struct eval_case *c, uint32_t flows, double latest_ns)
 		case_add_flow(c, src, dst, sport, case_bytes(c, 20 * CASE_MB, 1000 * CASE_MB),
 			      case_time_ns(c, 0, latest_ns));
 	}
-	say_culprits(c, "contention", first);
+	list_culprits(c, "contention", first);
 	return 0;
 }
 
@@ -83,7 +83,7 @@ inject_incast(struct eval_case *c, uint32_t flows, double latest_ns)
 			case_add_flow(c, src, target, place_any_sport(c), case_bytes(c, 20 * CASE_MB, 200 * CASE_MB),
 				      start_ns);
 	}
-	say_culprits(c, "incast", first);
+	list_culprits(c, "incast", first);
 	return 0;
 }
 

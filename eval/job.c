@@ -22,7 +22,7 @@
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/variant.h"
-#include "outside/replay.h"
+#include "plugin/replay.h"
 
 /* The program under way, for end_program(). */
 static volatile sig_atomic_t program_pid;
@@ -111,15 +111,15 @@ struct question {
 static int
 run_analyzer(const struct job_config *config, const struct question *question, struct err *err)
 {
-	char records[PATH_MAX], outside[PATH_MAX], cpu[PATH_MAX];
+	char records[PATH_MAX], plugin[PATH_MAX], cpu[PATH_MAX];
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", question->out }, .count = 5 };
 	const char *const more[] = { "--diagnoser", question->diagnoser, "--cpu", cpu, "--outside",
-				     outside,       "--allow-left-out" };
+				     plugin,        "--allow-left-out" };
 	size_t count = question->diagnoser == NULL ? 0 : question->program == NULL ? 4 : ARRAY_LEN(more);
 	int ret = 0;
 
 	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
-	snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, question->out);
+	snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, question->out);
 	snprintf(cpu, sizeof(cpu), "%s/" JOB_ANALYSIS, question->out);
 	for (size_t i = 0; ret == 0 && i < count; i++)
 		ret = child_add(&args, more[i], err);
@@ -145,11 +145,11 @@ cpu_s(void)
 static int
 ask_program(const struct job_config *config, const struct question *question, struct err *err)
 {
-	char records[PATH_MAX], outside[PATH_MAX];
+	char records[PATH_MAX], plugin[PATH_MAX];
 
 	snprintf(records, sizeof(records), "%s/" JOB_RECORDS, config->fabric);
-	snprintf(outside, sizeof(outside), "%s/" RUN_OUTSIDE, question->out);
-	return outside_replay(records, &question->program, 1, outside, interrupt_asked, err);
+	snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, question->out);
+	return plugin_replay(records, &question->program, 1, plugin, interrupt_asked, err);
 }
 
 /* Adds to what the analyzer wrote. @return 0 or negative errno with err */

@@ -5,18 +5,18 @@
 #include <string.h>
 
 static bool
-met_one_of(const struct truth *truth, const char *port, const char *flow, const json_t *others)
+contended_with_one_of(const struct truth *truth, const char *port, const char *flow, const json_t *others)
 {
 	const json_t *other;
 	size_t i;
 
-	json_array_foreach(others, i, other) if (truth_met(truth, port, flow, json_string_value(other))) return true;
+	json_array_foreach(others, i, other) if (truth_contended(truth, port, flow, json_string_value(other))) return true;
 	return false;
 }
 
 /* Every culprit stood in the root's queue, with one of these flows or (NULL) with any. */
 static bool
-culprits_met(const struct truth *truth, const json_t *finding, const json_t *others, struct err *why)
+culprits_contended(const struct truth *truth, const json_t *finding, const json_t *others, struct err *why)
 {
 	const char *root = truth_text(finding, "root");
 	const json_t *flow;
@@ -30,7 +30,8 @@ culprits_met(const struct truth *truth, const json_t *finding, const json_t *oth
 	{
 		const char *name = json_string_value(flow);
 
-		if (others != NULL ? !met_one_of(truth, root, name, others) : !truth_met(truth, root, name, NULL)) {
+		if (others != NULL ? !contended_with_one_of(truth, root, name, others)
+				   : !truth_contended(truth, root, name, NULL)) {
 			err_set(why, 0, "%s at %s: %s met nobody there", truth_text(finding, "type"), root, name);
 			return false;
 		}
@@ -46,7 +47,7 @@ incast_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	bool borne_out;
 
 	json_array_extend(all, json_object_get(finding, "flows"));
-	borne_out = culprits_met(truth, finding, all, why);
+	borne_out = culprits_contended(truth, finding, all, why);
 	json_decref(all);
 	return borne_out;
 }
@@ -54,21 +55,21 @@ incast_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 static bool
 queue_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
-	return culprits_met(truth, finding, json_object_get(finding, "victims"), why);
+	return culprits_contended(truth, finding, json_object_get(finding, "victims"), why);
 }
 
 static bool
 pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
 	const json_t *port;
-	bool halted = false;
+	bool paused = false;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "ports"), i, port) halted |=
-		truth_halted_ns(truth, json_string_value(port)) > 0;
-	if (!halted)
+	json_array_foreach(json_object_get(finding, "ports"), i, port) paused |=
+		truth_paused_ns(truth, json_string_value(port)) > 0;
+	if (!paused)
 		err_set(why, 0, "pfc-backpressure from %s: no port was halted", truth_text(finding, "root"));
-	return halted && culprits_met(truth, finding, NULL, why);
+	return paused && culprits_contended(truth, finding, NULL, why);
 }
 
 /* Every culprit, or where none is named somebody, sent frames ahead of data at the root. */

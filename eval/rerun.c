@@ -215,22 +215,22 @@ tidy(const struct rerun_case *c, uint64_t without, const char *dir)
 
 /* What the fabric's program said last of a run in dir, after ": "; "" if it said nothing. @param said  room for it */
 static const char *
-said_last(const char *dir, char said[LOG_LINE_MAX])
+last_line(const char *dir, char last[LOG_LINE_MAX])
 {
 	char path[PATH_MAX + 16], *line = NULL;
 	size_t room = 0;
 	FILE *file;
 
-	said[0] = '\0';
+	last[0] = '\0';
 	snprintf(path, sizeof(path), "%s/" LOG_FILE, dir);
 	file = fopen(path, "r");
 	while (file != NULL && getline(&line, &room, file) > 0)
 		if (strncmp(line, "dpswitch: ", 10) == 0)
-			snprintf(said, LOG_LINE_MAX, ": %.*s", (int)strcspn(line, "\n"), line);
+			snprintf(last, LOG_LINE_MAX, ": %.*s", (int)strcspn(line, "\n"), line);
 	free(line);
 	if (file != NULL)
 		fclose(file);
-	return said;
+	return last;
 }
 
 static int
@@ -240,7 +240,7 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	const struct rerun_case *c = &work->reruns->cases[work->slots[slot].of];
 	uint64_t without = work->slots[slot].without;
 	struct err why = { 0 };
-	char dir[PATH_MAX], folder[32], said[LOG_LINE_MAX];
+	char dir[PATH_MAX], folder[32], last[LOG_LINE_MAX];
 	int ret;
 
 	folder_of(c, without, dir);
@@ -257,7 +257,7 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	if (ret != -ENODATA)
 		return err_set(err, ret, "%s", why.text);
 	progress_line("%s", "");
-	log_warning("%s failed: %s; %s/" LOG_FILE " says more%s", dir, why.text, dir, said_last(dir, said));
+	log_warning("%s failed: %s; %s/" LOG_FILE " says more%s", dir, why.text, dir, last_line(dir, last));
 	if (++work->broken < MAX_BROKEN)
 		return 0;
 	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->broken);

@@ -14,7 +14,7 @@ struct store {
 	sqlite3 *db;
 };
 
-#define PATIENCE_MS 60000 /* with others who read or write the store */
+#define WAIT_LIMIT_MS 60000 /* with others who read or write the store */
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS evaluation (seed INTEGER NOT NULL, scale REAL NOT NULL, sets TEXT NOT NULL);"
@@ -127,7 +127,7 @@ store_open(const char *path, uint64_t seed, double scale, const char *sets, stru
 		err_set(err, -ENOMEM, "out of memory");
 		return NULL;
 	}
-	if (sqlite3_open(path, &store->db) != SQLITE_OK || sqlite3_busy_timeout(store->db, PATIENCE_MS) != SQLITE_OK) {
+	if (sqlite3_open(path, &store->db) != SQLITE_OK || sqlite3_busy_timeout(store->db, WAIT_LIMIT_MS) != SQLITE_OK) {
 		err_set(err, -EIO, "%s in %s", sqlite3_errmsg(store->db), path);
 	} else if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK) {
 		failed(store, err);

@@ -8,7 +8,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "eval/summary.h"
 
 static const char *const columns[] = { "FAMILY",    "POLICY", "CASES",      "TP",   "FP",  "FN",

@@ -90,9 +90,9 @@ truth_is_collective(const struct truth *truth, const char *flow)
 
 /* The other flow of a meeting; NULL: the flow has no part in it. */
 static const char *
-partner(const json_t *meeting, const char *flow)
+partner(const json_t *contention, const char *flow)
 {
-	const json_t *flows = json_object_get(meeting, "flows");
+	const json_t *flows = json_object_get(contention, "flows");
 	const char *a = json_string_value(json_array_get(flows, 0)), *b = json_string_value(json_array_get(flows, 1));
 
 	return strcmp(a, flow) == 0 ? b : strcmp(b, flow) == 0 ? a : NULL;
@@ -105,18 +105,18 @@ number(const json_t *object, const char *key)
 }
 
 bool
-truth_met(const struct truth *truth, const char *port, const char *flow, const char *other)
+truth_contended(const struct truth *truth, const char *port, const char *flow, const char *other)
 {
-	const json_t *meeting;
+	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting)
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, contention)
 	{
-		const char *with = partner(meeting, flow);
+		const char *with = partner(contention, flow);
 
 		if (with == NULL || (other != NULL && strcmp(with, other) != 0))
 			continue;
-		if (port == NULL || strcmp(json_string_value(json_object_get(meeting, "port")), port) == 0)
+		if (port == NULL || strcmp(json_string_value(json_object_get(contention, "port")), port) == 0)
 			return true;
 	}
 	return false;
@@ -125,15 +125,16 @@ truth_met(const struct truth *truth, const char *port, const char *flow, const c
 bool
 truth_collided(const struct truth *truth, const char *flow)
 {
-	const json_t *meeting;
+	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting)
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, contention)
 	{
-		const char *with = partner(meeting, flow);
+		const char *with = partner(contention, flow);
 
 		if (with != NULL && truth_is_collective(truth, with) &&
-		    number(meeting, "together_ns") >= truth->earnest_ns && number(meeting, "depth_mean") > TRUTH_MIN_DEPTH)
+		    number(contention, "together_ns") >= truth->earnest_ns &&
+		    number(contention, "depth_mean") > TRUTH_MIN_DEPTH)
 			return true;
 	}
 	return false;
@@ -142,11 +143,11 @@ truth_collided(const struct truth *truth, const char *flow)
 bool
 truth_any_shared(const struct truth *truth)
 {
-	const json_t *meeting;
+	const json_t *contention;
 	size_t i;
 
 	json_array_foreach(json_object_get(truth->fabric, "meetings"), i,
-			   meeting) if (number(meeting, "together_ns") > truth->earnest_ns) return true;
+			   contention) if (number(contention, "together_ns") > truth->earnest_ns) return true;
 	return false;
 }
 
@@ -185,7 +186,7 @@ pauses_of(const struct truth *truth, const char *port)
 }
 
 double
-truth_halted_ns(const struct truth *truth, const char *port)
+truth_paused_ns(const struct truth *truth, const char *port)
 {
 	return number(pauses_of(truth, port), "halted_ns");
 }
@@ -203,17 +204,17 @@ span_of(const json_t *entry)
 
 /* From when until when flows met at a port. */
 static struct span
-met_span(const struct truth *truth, const char *port)
+contention_span(const struct truth *truth, const char *port)
 {
 	struct span all = { INFINITY, 0 };
-	const json_t *meeting;
+	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, meeting)
+	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, contention)
 	{
-		struct span span = span_of(meeting);
+		struct span span = span_of(contention);
 
-		if (strcmp(truth_text(meeting, "port"), port) != 0)
+		if (strcmp(truth_text(contention, "port"), port) != 0)
 			continue;
 		all.first_ns = fmin(all.first_ns, span.first_ns);
 		all.last_ns = fmax(all.last_ns, span.last_ns);
@@ -247,7 +248,7 @@ truth_held_ns(const struct truth *truth, const char *port)
 }
 
 bool
-truth_halted_at_end(const struct truth *truth, const char *port)
+truth_paused_at_end(const struct truth *truth, const char *port)
 {
 	return json_is_true(json_object_get(pauses_of(truth, port), "at_end"));
 }
@@ -266,7 +267,7 @@ truth_pauses_lead(const struct truth *truth, const char *root, const json_t *por
 {
 	const json_t *pauses = json_object_get(truth->fabric, "pauses"), *pause, *other;
 	json_t *reached = json_array(); /* pauses that begin at the root */
-	struct span time = met_span(truth, root);
+	struct span time = contention_span(truth, root);
 	bool found = false, grown = true;
 	size_t i, k;
 
@@ -295,12 +296,12 @@ truth_pauses_lead(const struct truth *truth, const char *root, const json_t *por
 }
 
 bool
-truth_any_halted(const struct truth *truth, const json_t *ports)
+truth_any_paused(const struct truth *truth, const json_t *ports)
 {
 	const json_t *port;
 	size_t i;
 
 	json_array_foreach(ports, i,
-			   port) if (truth_halted_ns(truth, json_string_value(port)) >= truth->earnest_ns) return true;
+			   port) if (truth_paused_ns(truth, json_string_value(port)) >= truth->earnest_ns) return true;
 	return false;
 }

@@ -44,7 +44,7 @@ bool truth_is_collective(const struct truth *truth, const char *flow);
  * @param port  NULL: in any
  * @param other  NULL: any other flow
  */
-bool truth_met(const struct truth *truth, const char *port, const char *flow, const char *other);
+bool truth_contended(const struct truth *truth, const char *port, const char *flow, const char *other);
 /* Did a flow and one of the collective share a queue in earnest? Of a flow of the collective: with another of it. */
 bool truth_collided(const struct truth *truth, const char *flow);
 /* Did any two data flows share a queue in earnest? */
@@ -60,13 +60,13 @@ bool truth_overtook(const struct truth *truth, const char *port, const char *flo
 bool truth_is_whole(const struct truth *truth);
 
 /* How long a port was halted by its peer. */
-double truth_halted_ns(const struct truth *truth, const char *port);
+double truth_paused_ns(const struct truth *truth, const char *port);
 /* How long it held up a flow of the collective then, at most. */
 double truth_held_ns(const struct truth *truth, const char *port);
 /* Was it still when the run ended? */
-bool truth_halted_at_end(const struct truth *truth, const char *port);
+bool truth_paused_at_end(const struct truth *truth, const char *port);
 /* Was one of these ports (array of names) halted in earnest? */
-bool truth_any_halted(const struct truth *truth, const json_t *ports);
+bool truth_any_paused(const struct truth *truth, const json_t *ports);
 
 /* @return the object's string of that key; "" if it has none */
 const char *truth_text(const json_t *object, const char *key);

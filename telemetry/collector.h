@@ -59,7 +59,7 @@ struct telem_batch {
 };
 
 enum telem_pause {
-	TELEM_HALTED,        /* the peer halts the port in these classes, from now on */
+	TELEM_PAUSED,        /* the peer halts the port in these classes, from now on */
 	TELEM_RESUMED,       /* no more */
 	TELEM_XOFF_RECEIVED, /* the peer told the port to stop, whether it had before or not */
 	TELEM_XOFF_SENT,     /* this connector's ingress told its peer to stop */

@@ -30,14 +30,14 @@ on_drop(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
 }
 
 void
-port_drops_cut(struct port_drops *drops, uint64_t now_ps)
+port_drops_down(struct port_drops *drops, uint64_t now_ps)
 {
 	struct drop_count *count = &drops->of[REC_DROP_LINK_DOWN];
 
-	if (!drops->was_cut)
+	if (!drops->was_down)
 		count->first_ps = now_ps;
 	count->last_ps = now_ps;
-	drops->was_cut = true;
+	drops->was_down = true;
 }
 
 bool
@@ -66,7 +66,7 @@ report(void *state, const struct telem_query *query, struct recbuf *records)
 			.first_ps = count->first_ps,
 			.last_ps = count->last_ps,
 		};
-		bool cut = reason == REC_DROP_LINK_DOWN && drops->was_cut;
+		bool cut = reason == REC_DROP_LINK_DOWN && drops->was_down;
 
 		if ((count->packets == 0 && !cut) || reason == REC_DROP_BLACKHOLE)
 			continue;

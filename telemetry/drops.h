@@ -13,11 +13,11 @@ struct port_drops {
 	struct drop_count of[REC_DROP_REASONS];
 	const struct flow_table *flows;
 	uint16_t port;
-	bool was_cut; /* the port's link was down; of[REC_DROP_LINK_DOWN] says when */
+	bool was_down; /* the port's link was down; of[REC_DROP_LINK_DOWN] says when */
 };
 
 /* The link was cut, or mended: told also where nothing was dropped. */
-void port_drops_cut(struct port_drops *drops, uint64_t now_ps);
+void port_drops_down(struct port_drops *drops, uint64_t now_ps);
 
 bool port_drops_any(const struct port_drops *drops);
 

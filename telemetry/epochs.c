@@ -165,12 +165,12 @@ void
 epochs_count_pause(struct epochs *e, uint64_t now_ps)
 {
 	for (uint32_t c = 0; c < e->nclasses; c++) {
-		struct epochs_halt *halt = &e->halts[c];
+		struct epochs_pause *pause_state = &e->pauses[c];
 
-		if (halt->held != 0 && now_ps > halt->mark_ps) {
-			e->open->classes[c].pause_ps += now_ps - halt->mark_ps;
-			halt->last_paused = e->open->index + 1;
-			halt->mark_ps = now_ps;
+		if (pause_state->held != 0 && now_ps > pause_state->mark_ps) {
+			e->open->classes[c].pause_ps += now_ps - pause_state->mark_ps;
+			pause_state->last_paused = e->open->index + 1;
+			pause_state->mark_ps = now_ps;
 		}
 	}
 }
@@ -180,20 +180,20 @@ static void
 pause_class(struct epochs *e, uint32_t c, uint8_t classes, enum telem_pause what, uint64_t now_ps)
 {
 	struct epoch_class *class = &e->open->classes[c];
-	struct epochs_halt *halt = &e->halts[c];
+	struct epochs_pause *pause_state = &e->pauses[c];
 
 	switch (what) {
-	case TELEM_HALTED:
-		if (halt->held == 0)
-			halt->since_ps = halt->mark_ps = now_ps;
-		halt->held |= classes;
+	case TELEM_PAUSED:
+		if (pause_state->held == 0)
+			pause_state->since_ps = pause_state->mark_ps = now_ps;
+		pause_state->held |= classes;
 		break;
 	case TELEM_RESUMED:
-		halt->held &= (uint8_t)~classes;
+		pause_state->held &= (uint8_t)~classes;
 		break;
 	case TELEM_XOFF_RECEIVED:
 		class->pauses_received++;
-		halt->last_paused = e->open->index + 1;
+		pause_state->last_paused = e->open->index + 1;
 		break;
 	case TELEM_XOFF_SENT:
 		class->pauses_sent++;
@@ -208,7 +208,7 @@ epochs_pause(struct epochs *e, uint8_t classes, enum telem_pause what, uint64_t 
 
 	for (uint8_t prio = 0; prio < 8; prio++)
 		of[e->class_of[prio]] |= (uint8_t)(classes & 1u << prio);
-	if (what == TELEM_HALTED || what == TELEM_RESUMED)
+	if (what == TELEM_PAUSED || what == TELEM_RESUMED)
 		epochs_count_pause(e, now_ps);
 	for (uint32_t c = 0; c < e->nclasses; c++)
 		if (of[c] != 0)

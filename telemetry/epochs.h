@@ -41,7 +41,7 @@ struct epoch {
 };
 
 /* The pauses of a class. */
-struct epochs_halt {
+struct epochs_pause {
 	uint8_t held;         /* bit p: the peer halts class p; of a lossless class: its own bit alone */
 	uint64_t mark_ps;     /* paused time is counted up to here */
 	uint64_t since_ps;    /* if held */
@@ -58,7 +58,7 @@ struct epochs {
 	const struct port_flows *flows; /* of the port, which counts what waits */
 	struct epoch *ring;             /* [kept], by index % kept */
 	const struct telem_config *config;
-	struct epochs_halt halts[TELEM_MAX_CLASSES];
+	struct epochs_pause pauses[TELEM_MAX_CLASSES];
 	uint64_t *before;    /* [slots_cap] packets of the slot's flow in all epochs before the open one */
 	uint64_t *last_fed;  /* [telem_classes() * nports] the latest closed epoch that it fed + 1, 0: none */
 	uint64_t unreported; /* first epoch not yet reported closed */
@@ -171,9 +171,9 @@ void epochs_count_pause(struct epochs *e, uint64_t now_ps);
 static inline bool
 epochs_was_paused(const struct epochs *e, uint8_t prio)
 {
-	const struct epochs_halt *halt = &e->halts[e->class_of[prio]];
+	const struct epochs_pause *pause_state = &e->pauses[e->class_of[prio]];
 
-	return halt->held != 0 || halt->last_paused > epochs_oldest_kept(e);
+	return pause_state->held != 0 || pause_state->last_paused > epochs_oldest_kept(e);
 }
 
 /* Did anything of a class that came in at in_port leave here within the kept epochs? */

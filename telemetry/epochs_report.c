@@ -4,9 +4,9 @@
 #include "common/wire/record_rows.h"
 #include "telemetry/epochs.h"
 
-#define MANY_EPOCHS 8      /* beside so many the open one is little */
-#define OVERTAKES_TELL 128 /* of the data's bytes: what class 0 took is told from so small a part on, */
-#define OVERTAKES_NAME 64  /* and a flow named from so small a part of that */
+#define MANY_EPOCHS 8             /* beside so many the open one is little */
+#define OVERTAKES_LEAST_SHARE 128 /* of the data's bytes: what class 0 took is told from so small a part on, */
+#define OVERTAKES_NAME 64         /* and a flow named from so small a part of that */
 
 /* An event's report over one span of epochs. */
 struct epochs_span {
@@ -160,17 +160,17 @@ sum_overtakes(const struct epochs *e, const struct epochs_span *span, struct ove
 		data_bytes += epoch->bytes;
 	}
 	return sum->any && (e->config->host || sum->depth_max >= e->config->quiet_depth) &&
-	       overtakes_fold(sum, OVERTAKES_NAME) * OVERTAKES_TELL >= data_bytes;
+	       overtakes_fold(sum, OVERTAKES_NAME) * OVERTAKES_LEAST_SHARE >= data_bytes;
 }
 
 /* What the class is doing now. */
 static void
 add_present(const struct epochs *e, uint32_t class, const struct telem_present *present, struct rec_port_row *row)
 {
-	const struct epochs_halt *halt = &e->halts[class];
+	const struct epochs_pause *pause_state = &e->pauses[class];
 
-	row->paused = halt->held != 0;
-	row->paused_since_ps = halt->held != 0 ? halt->since_ps : 0;
+	row->paused = pause_state->held != 0;
+	row->paused_since_ps = pause_state->held != 0 ? pause_state->since_ps : 0;
 	row->queue_packets = present->queue_packets;
 	row->queue_bytes = present->queue_bytes;
 	/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
@@ -220,16 +220,16 @@ report_port_rows(const struct epochs *e, const struct epochs_span *span, const s
 		 struct recbuf *records)
 {
 	struct epoch_sums sums[TELEM_MAX_CLASSES] = { 0 };
-	bool told = false;
+	bool emitted = false;
 
 	for (uint64_t i = span->first; i <= span->last && !span->state_only; i++)
 		if (epoch_at(e, i) != NULL)
 			epochs_sum(e, epoch_at(e, i), sums);
 	for (uint32_t c = 0; c < e->nclasses; c++)
-		told |= report_port_row(e, span, c, &sums[c], &present[c], false, records);
-	if (!told && always)
-		told = report_port_row(e, span, 0, &sums[0], &present[0], true, records);
-	return told;
+		emitted |= report_port_row(e, span, c, &sums[c], &present[c], false, records);
+	if (!emitted && always)
+		emitted = report_port_row(e, span, 0, &sums[0], &present[0], true, records);
+	return emitted;
 }
 
 /* Did a flow come in the open epoch that the closed ones from first on do not have? */
@@ -254,8 +254,8 @@ has_new_flow(const struct epochs *e, uint64_t first)
 struct notice {
 	uint64_t packets;
 	bool deep;   /* a queue */
-	bool halted; /* a pause came, or lasted */
-	bool halts;  /* a pause went out */
+	bool paused; /* a pause came, or lasted */
+	bool pauses; /* a pause went out */
 	bool lasts;  /* one of them, since before the open epoch */
 };
 
@@ -270,8 +270,8 @@ take_note(const struct epochs *e, const struct epoch *epoch, struct notice *noti
 	for (uint32_t c = 0; c < e->nclasses; c++) {
 		notice->packets += sums[c].packets;
 		notice->deep |= sums[c].depth_max >= e->config->quiet_depth;
-		notice->halted |= sums[c].pause_ps != 0 || sums[c].pauses_received != 0;
-		notice->halts |= sums[c].pauses_sent != 0;
+		notice->paused |= sums[c].pause_ps != 0 || sums[c].pauses_received != 0;
+		notice->pauses |= sums[c].pauses_sent != 0;
 	}
 }
 
@@ -281,9 +281,9 @@ take_note_of_now(const struct epochs *e, const struct telem_present *present, st
 	uint64_t open_ps = e->open->index * e->config->epoch_ps;
 
 	for (uint32_t c = 0; c < e->nclasses; c++) {
-		notice->halted |= e->halts[c].held != 0;
-		notice->halts |= present[c].pausing;
-		notice->lasts |= (e->halts[c].held != 0 && e->halts[c].since_ps < open_ps) ||
+		notice->paused |= e->pauses[c].held != 0;
+		notice->pauses |= present[c].pausing;
+		notice->lasts |= (e->pauses[c].held != 0 && e->pauses[c].since_ps < open_ps) ||
 				 (present[c].pausing && present[c].pausing_since_ps < open_ps);
 	}
 }
@@ -305,9 +305,9 @@ open_adds(const struct epochs *e, uint64_t first, const struct telem_present *pr
 	for (uint64_t i = first; i < e->open->index; i++)
 		if (epoch_at(e, i) != NULL)
 			take_note(e, epoch_at(e, i), &closed);
-	if ((open.deep && !closed.deep) || (open.halted && !closed.halted) || (open.halts && !closed.halts))
+	if ((open.deep && !closed.deep) || (open.paused && !closed.paused) || (open.pauses && !closed.pauses))
 		return true;
-	if (!e->config->host && !closed.deep && !closed.halted && !closed.halts)
+	if (!e->config->host && !closed.deep && !closed.paused && !closed.pauses)
 		return false;
 	return e->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(e, first) || open.lasts;
 }
@@ -360,7 +360,7 @@ epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *
 		.event = query->event,
 		.now_ps = query->now_ps,
 	};
-	bool adds, told = false;
+	bool adds, emitted = false;
 
 	if (query->extent == TELEM_STATE) {
 		report_state(e, query, records);
@@ -371,11 +371,11 @@ epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *
 	adds = open_adds(e, span.first, query->present);
 	if (span.first < open) {
 		span.last = open - 1;
-		told = report_span(e, &span, query->present, records);
+		emitted = report_span(e, &span, query->present, records);
 		if (query->kept) /* else nobody has heard of them */
 			e->unreported = open;
 	}
-	if (told && !adds) { /* the open epoch is told once it is closed */
+	if (emitted && !adds) { /* the open epoch is told once it is closed */
 		report_state(e, query, records);
 		return;
 	}

@@ -22,7 +22,7 @@ struct search {
 	bool sideways;  /* a way that is as good is taken, too: from there a better one may be open to others */
 	uint32_t steps; /* so many are left */
 	const struct flow *flow;
-	struct route_path way, best; /* under way; so far */
+	struct route_path path, best; /* under way; so far */
 	double best_cost;
 };
 
@@ -76,18 +76,18 @@ search_from(struct search *s, uint32_t node, double cost)
 	uint32_t count = 0;
 
 	if (node == s->flow->dst_node) {
-		s->best = s->way;
+		s->best = s->path;
 		s->best_cost = cost;
 		return;
 	}
-	if (s->way.hops == 0) {
+	if (s->path.hops == 0) {
 		for (uint16_t i = 0; i < topo->nodes[node].nports; i++)
 			if (topo->nodes[node].bonded || i == s->flow->src_nic)
 				own[count++] = (uint8_t)i;
 	} else {
 		count = route_next_hops(s->routing->table, node, s->flow->dst_node, s->flow->dst_nic, &ports);
 	}
-	for (uint32_t i = 0; i < count && s->steps != 0 && s->way.hops < ROUTE_MAX_HOPS; i++) {
+	for (uint32_t i = 0; i < count && s->steps != 0 && s->path.hops < ROUTE_MAX_HOPS; i++) {
 		uint32_t port = topo->nodes[node].first_port + ports[(i + s->turn) % count];
 		double with = cost + cost_of(s, port);
 
@@ -96,9 +96,9 @@ search_from(struct search *s, uint32_t node, double cost)
 			continue;
 		if (with > s->best_cost - LESS)
 			continue;
-		s->way.ports[s->way.hops++] = port;
+		s->path.ports[s->path.hops++] = port;
 		search_from(s, topo->ports[port].peer, with);
-		s->way.hops--;
+		s->path.hops--;
 	}
 }
 
@@ -109,7 +109,7 @@ search_paths(struct search *s, uint32_t f)
 
 	s->steps = ADVISE_STEPS;
 	s->flow = &advice->flows[f];
-	s->way.hops = 0;
+	s->path.hops = 0;
 	begin_search(s, f);
 	search_from(s, s->flow->src_node, 0);
 	if (is_same(&s->best, &advice->paths[f]))
@@ -149,14 +149,14 @@ search_ports(struct search *s, uint32_t f)
 
 		flow.sport = (uint16_t)(ADVISE_FIRST_PORT + (first + i) % (LAST_PORT - ADVISE_FIRST_PORT + 1));
 		bond_place(s->routing, &flow);
-		memset(&s->way, 0, sizeof(s->way));
-		if (route_flow_path(s->routing, &flow, false, &s->way) != 0 || !is_usable(s, &s->way))
+		memset(&s->path, 0, sizeof(s->path));
+		if (route_flow_path(s->routing, &flow, false, &s->path) != 0 || !is_usable(s, &s->path))
 			continue;
-		cost = cost_of_path(s, &s->way);
+		cost = cost_of_path(s, &s->path);
 		if (cost > s->best_cost - LESS || is_taken(advice, f, flow.sport))
 			continue;
 		s->best_cost = cost;
-		s->best = s->way;
+		s->best = s->path;
 		best = flow;
 		found = true;
 	}

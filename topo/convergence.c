@@ -63,7 +63,7 @@ convergence_routes(const struct convergence *convergence)
 }
 
 static bool
-has_other_ways(const struct topo *topo, uint32_t link)
+has_other_paths(const struct topo *topo, uint32_t link)
 {
 	const struct topo_port *end = &topo->ports[topo->links[link].port[0]];
 
@@ -77,7 +77,7 @@ convergence_link_changed(struct convergence *convergence, uint32_t link, bool do
 {
 	struct cable *cable = &convergence->cables[link];
 
-	if (cable->down == down || !has_other_ways(convergence->topo, link))
+	if (cable->down == down || !has_other_paths(convergence->topo, link))
 		return;
 	convergence->unknown -= cable->down != cable->withdrawn;
 	cable->down = down;

@@ -7,7 +7,7 @@
 
 #include "common/array.h"
 #include "common/number.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/builder.h"

@@ -2,7 +2,7 @@
 #include "topo/spread.h"
 
 /* A way through the network: what every part of it asks for. */
-struct way {
+struct visit {
 	const struct topo *topo;
 	const struct route_table *routes;
 	const double *kept;
@@ -19,25 +19,25 @@ struct way {
  * @param again  the same if each link lost of them twice
  */
 static void
-walk(struct way *way, uint32_t node, double part, double again, uint32_t hops)
+walk(struct visit *visit, uint32_t node, double part, double again, uint32_t hops)
 {
 	const uint8_t *ports;
-	uint32_t count = route_next_hops(way->routes, node, way->dst, way->dst_nic, &ports);
+	uint32_t count = route_next_hops(visit->routes, node, visit->dst, visit->dst_nic, &ports);
 
 	for (uint32_t i = 0; i < count && hops < ROUTE_MAX_HOPS; i++) {
-		uint32_t id = way->topo->nodes[node].first_port + ports[i];
-		const struct topo_port *port = &way->topo->ports[id];
-		double kept = way->kept != NULL ? way->kept[id] : 1, comes = part / count * kept;
-		double comes_again = again / count * kept * kept;
+		uint32_t id = visit->topo->nodes[node].first_port + ports[i];
+		const struct topo_port *port = &visit->topo->ports[id];
+		double kept = visit->kept != NULL ? visit->kept[id] : 1, arriving = part / count * kept;
+		double returns = again / count * kept * kept;
 
-		if (port->peer == way->at) {
-			way->share[port->peer_index] += comes;
-			way->again[port->peer_index] += comes_again;
+		if (port->peer == visit->at) {
+			visit->share[port->peer_index] += arriving;
+			visit->again[port->peer_index] += returns;
 		}
-		if (way->topo->nodes[port->peer].kind == TOPO_SWITCH)
-			walk(way, port->peer, comes, comes_again, hops + 1);
+		if (visit->topo->nodes[port->peer].kind == TOPO_SWITCH)
+			walk(visit, port->peer, arriving, returns, hops + 1);
 		else
-			way->whole += comes;
+			visit->whole += arriving;
 	}
 }
 
@@ -45,14 +45,14 @@ void
 spread_add(const struct topo *topo, const struct route_table *routes, const double *kept, uint32_t from, uint32_t dst,
 	   uint16_t dst_nic, uint32_t at, double *share, double *again)
 {
-	struct way way = { .topo = topo, .routes = routes, .kept = kept, .dst = dst, .at = at, .dst_nic = dst_nic };
+	struct visit visit = { .topo = topo, .routes = routes, .kept = kept, .dst = dst, .at = at, .dst_nic = dst_nic };
 
 	if (from == at)
 		return;
-	walk(&way, from, 1, 1, 0);
-	for (uint32_t i = 0; i < topo->nodes[at].nports && way.whole > 0; i++) {
-		share[i] += way.share[i] / way.whole;
+	walk(&visit, from, 1, 1, 0);
+	for (uint32_t i = 0; i < topo->nodes[at].nports && visit.whole > 0; i++) {
+		share[i] += visit.share[i] / visit.whole;
 		if (again != NULL)
-			again[i] += way.again[i] / way.whole;
+			again[i] += visit.again[i] / visit.whole;
 	}
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/plain.h"
+#include "common/printable.h"
 
 /* Waits until a socket is ready for events, or a time. @return 0 or -ETIMEDOUT */
 static int
@@ -115,7 +115,7 @@ client_reply(struct client *client, uint32_t tag, enum swm_type type, const void
 		return err_set(err, -EPROTO, "its reply is to another request");
 	if (hdr->type == SWM_REFUSED && hdr->size == sizeof(*refused)) {
 		refused->text[sizeof(refused->text) - 1] = '\0';
-		return err_set(err, -EACCES, "%s", plain_text(refused->text, refused->text, sizeof(refused->text)));
+		return err_set(err, -EACCES, "%s", printable_text(refused->text, refused->text, sizeof(refused->text)));
 	}
 	if (hdr->type != type)
 		return err_set(err, -EPROTO, "its reply is of type %u; right would be %u", hdr->type, type);
@@ -150,7 +150,7 @@ client_open(struct client *client, const char *path, const char *name, struct er
 {
 	const void *body;
 	int ret = connect_to(client, path, err);
-	char said[SWM_NAME];
+	char device_name[SWM_NAME];
 
 	client->tag = 0;
 	if (ret == 0)
@@ -158,10 +158,11 @@ client_open(struct client *client, const char *path, const char *name, struct er
 	if (ret >= 0 && ret != (int)sizeof(struct swm_hello))
 		ret = err_set(err, -EPROTO, "its greeting has %d B; right would be %zu B", ret, sizeof(struct swm_hello));
 	if (ret >= 0) {
-		snprintf(said, sizeof(said), "%.*s", SWM_NAME - 1, ((const struct swm_hello *)body)->name);
-		ret = strcmp(said, name) == 0 ? 0
-					      : err_set(err, -EPROTO, "%s answers there, and not %s",
-							plain_text(said, said, sizeof(said)), name);
+		snprintf(device_name, sizeof(device_name), "%.*s", SWM_NAME - 1, ((const struct swm_hello *)body)->name);
+		ret = strcmp(device_name, name) == 0
+			      ? 0
+			      : err_set(err, -EPROTO, "%s answers there, and not %s",
+					printable_text(device_name, device_name, sizeof(device_name)), name);
 	}
 	if (ret < 0)
 		client_close(client);

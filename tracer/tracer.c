@@ -166,7 +166,7 @@ take(const struct worker *worker, struct tracer_result *result)
 
 /* What several processes found silent is said once. */
 static void
-say_once(struct tracer_result *result)
+log_once(struct tracer_result *result)
 {
 	uint32_t kept = 0;
 
@@ -200,7 +200,7 @@ tracer_run(const struct tracer_config *config, struct tracer_result *result, str
 		if (workers[i].fd >= 0)
 			close(workers[i].fd);
 	if (ret == 0)
-		say_once(result);
+		log_once(result);
 	else
 		tracer_result_fini(result);
 	result->wall_ns = clock_now_ns() - start_ns;

@@ -10,7 +10,7 @@
 
 #include "collectives/import/hpcc_parts.h"
 #include "common/log.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/show.h"

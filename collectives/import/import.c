@@ -10,7 +10,7 @@
 
 #include "common/array.h"
 #include "common/cfg/cfg.h"
-#include "common/plain.h"
+#include "common/printable.h"
 
 #define FORMAT(id, value, name, symbol) [id] = &import_##symbol,
 static const struct import_format *const formats[] = { IMPORT_KINDS(FORMAT) };

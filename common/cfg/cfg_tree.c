@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/plain.h"
+#include "common/printable.h"
 
 struct cfg_node *
 cfg_node_create(enum cfg_node_type type, const char *name, const char *file, int line)

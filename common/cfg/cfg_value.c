@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/cfg/cfg_tree.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 
 /* What would have been right, for messages. */

@@ -44,7 +44,7 @@ static void
 put_tuple(struct row *row, struct recframe_tuples *tuples, const struct rec_tuple *tuple)
 {
 	for (uint32_t i = 0; i < tuples->count; i++)
-		if (same_tuple(&tuples->told[i], tuple)) {
+		if (same_tuple(&tuples->known[i], tuple)) {
 			put(row, 1 + i);
 			return;
 		}
@@ -54,7 +54,7 @@ put_tuple(struct row *row, struct recframe_tuples *tuples, const struct rec_tupl
 	put(row, tuple->sport);
 	put(row, tuple->dport ^ (uint64_t)RECFRAME_ROCE_PORT);
 	put(row, tuple->reserved);
-	recframe_tell(tuples, tuple);
+	recframe_remember(tuples, tuple);
 }
 
 static void
@@ -121,7 +121,7 @@ bool
 recframe_put(struct recframe *frame, const struct rec_hdr *rec)
 {
 	struct row row = { .used_bytes = 0 };
-	uint32_t told = frame->tuples.count, src_ip = frame->tuples.src_ip;
+	uint32_t known = frame->tuples.count, src_ip = frame->tuples.src_ip;
 	struct recframe_three three;
 	bool headed;
 
@@ -140,7 +140,7 @@ recframe_put(struct recframe *frame, const struct rec_hdr *rec)
 	}
 	put_fields(&row, &frame->tuples, rec, frame->seen >> rec->type & 1 ? (const void *)frame->latest[rec->type] : none);
 	if (frame->used_bytes + row.used_bytes > sizeof(frame->bytes)) {
-		frame->tuples.count = told;
+		frame->tuples.count = known;
 		frame->tuples.src_ip = src_ip;
 		return false;
 	}

@@ -30,7 +30,7 @@
 #define RECFRAME_RECORD_BYTES 256 /* no report is larger */
 
 struct recframe_tuples {
-	struct rec_tuple told[RECFRAME_TUPLES];
+	struct rec_tuple known[RECFRAME_TUPLES];
 	uint32_t count;
 	uint32_t src_ip; /* of the latest told in full */
 };

@@ -68,9 +68,9 @@ recframe_expected_header(const struct rec_hdr *last)
 }
 
 static inline void
-recframe_tell(struct recframe_tuples *tuples, const struct rec_tuple *tuple)
+recframe_remember(struct recframe_tuples *tuples, const struct rec_tuple *tuple)
 {
 	tuples->src_ip = tuple->src_ip;
 	if (tuples->count < RECFRAME_TUPLES)
-		tuples->told[tuples->count++] = *tuple;
+		tuples->known[tuples->count++] = *tuple;
 }

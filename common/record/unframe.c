@@ -43,11 +43,11 @@ get(struct recframe_reader *reader, uint64_t *value)
 static bool
 get_change(struct recframe_reader *reader, uint64_t *value, uint64_t most)
 {
-	uint64_t told;
+	uint64_t coded;
 
-	if (!get(reader, &told))
+	if (!get(reader, &coded))
 		return false;
-	*value += told >> 1 ^ (told & 1 ? UINT64_MAX : 0);
+	*value += coded >> 1 ^ (coded & 1 ? UINT64_MAX : 0);
 	return *value <= most;
 }
 
@@ -60,7 +60,7 @@ get_tuple(struct recframe_reader *reader, struct rec_tuple *tuple)
 	if (!get(reader, &index) || index > tuples->count)
 		return false;
 	if (index != 0) {
-		*tuple = tuples->told[index - 1];
+		*tuple = tuples->known[index - 1];
 		return true;
 	}
 	if (!get(reader, &src) || !get(reader, &dst) || !get(reader, &sport) || !get(reader, &dport) ||
@@ -72,21 +72,21 @@ get_tuple(struct recframe_reader *reader, struct rec_tuple *tuple)
 	tuple->sport = (uint16_t)sport;
 	tuple->dport = (uint16_t)(dport ^ RECFRAME_ROCE_PORT);
 	tuple->reserved = (uint32_t)reserved;
-	recframe_tell(tuples, tuple);
+	recframe_remember(tuples, tuple);
 	return true;
 }
 
 static bool
-get_field(struct recframe_reader *reader, const struct record_field *field, bool told, uint8_t *rec, const uint8_t *before)
+get_field(struct recframe_reader *reader, const struct record_field *field, bool coded, uint8_t *rec, const uint8_t *before)
 {
 	uint64_t value, most = field->size >= 8 ? UINT64_MAX : (1ULL << 8 * field->size) - 1;
 
 	if (recframe_is_tuple(field)) {
 		memcpy(rec + field->at, before + field->at, field->size);
-		return !told || get_tuple(reader, (struct rec_tuple *)(void *)(rec + field->at));
+		return !coded || get_tuple(reader, (struct rec_tuple *)(void *)(rec + field->at));
 	}
 	value = recframe_expected(field, rec, before);
-	if (told && !(field->rule == RECORD_COUNT ? get(reader, &value) : get_change(reader, &value, most)))
+	if (coded && !(field->rule == RECORD_COUNT ? get(reader, &value) : get_change(reader, &value, most)))
 		return false;
 	if (value > most)
 		return false;

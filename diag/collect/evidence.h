@@ -141,7 +141,7 @@ struct evidence {
 	struct ev_vec known_faults;
 	struct ev_vec volumes, volume_alarms, volume_flaws, monitored;
 	struct ev_vec pingmeshes; /* one at most */
-	struct ev_vec probes, probe_hops, rnics, uploads, connections, heard;
+	struct ev_vec probes, probe_hops, rnics, uploads, connections, received;
 	struct ev_vec tracers; /* one at most */
 	struct ev_vec traced, traced_hops, trace_rounds;
 	struct ev_vec lateness; /* of the machine, in real time */

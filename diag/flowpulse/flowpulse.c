@@ -22,21 +22,22 @@
 #define BY_CHANCE 1e-5   /* faults that chance alone may make in a run */
 #define RECURS 3         /* iterations with alarms of packets that lean, which one cause may have in two */
 
-enum { SAYS_LESS, SAYS_PAIR, SAYS_ONCE, SAYS_WAY };
+enum { CLAUSE_LESS, CLAUSE_PAIR, CLAUSE_ONCE, CLAUSE_PATH };
 static const char *const clauses[] = {
-	[SAYS_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
-		      "other sender "
-		      "or port tells the link from those beside it",
-	[SAYS_PAIR] =
+	[CLAUSE_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
+			"other sender "
+			"or port tells the link from those beside it",
+	[CLAUSE_PAIR] =
 		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}, and compares no "
 		"further sender there: the two links cannot be told apart",
-	[SAYS_ONCE] =
+	[CLAUSE_ONCE] =
 		"{node} saw {percent} % less than predicted arrive by {port}, of one sender alone, first in "
 		"iteration {count}: a fault of the link to {node} that lasts only while that sender has its turn would "
 		"look the same",
-	[SAYS_WAY] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; the switch "
-		     "above "
-		     "it did not compare what came that way, which would tell the links of the way apart",
+	[CLAUSE_PATH] =
+		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; the switch "
+		"above "
+		"it did not compare what came that way, which would tell the links of the way apart",
 };
 
 static const struct finding_type silent_fault = {
@@ -93,8 +94,8 @@ static uint32_t
 clause_of(const struct flowpulse *own, const struct flowpulse_fault *fault)
 {
 	if (fault->nlinks == 1)
-		return fault->links[0].is_way ? SAYS_WAY : SAYS_LESS;
-	return flowpulse_is_fleeting(own, fault) ? SAYS_ONCE : SAYS_PAIR;
+		return fault->links[0].is_path ? CLAUSE_PATH : CLAUSE_LESS;
+	return flowpulse_is_fleeting(own, fault) ? CLAUSE_ONCE : CLAUSE_PAIR;
 }
 
 static int
@@ -325,22 +326,22 @@ static int
 judge(struct flowpulse *own, const struct evidence *ev, const struct run *run, uint32_t *fault_of, struct err *err)
 {
 	struct resent resent = { 0 };
-	struct ways ways;
-	int rc = ways_init(&ways, own, run, err);
+	struct paths paths;
+	int rc = paths_init(&paths, own, run, err);
 
 	own->held = run_alloc(own->nalarms, sizeof(*own->held), err);
 	own->resent = run_alloc(own->nalarms, sizeof(*own->resent), err);
 	own->is_cleared = run_alloc(own->nalarms, sizeof(*own->is_cleared), err);
 	if (rc == 0)
 		rc = own->held != NULL && own->resent != NULL && own->is_cleared != NULL
-			     ? resent_init(&resent, &ways, ev, err)
+			     ? resent_init(&resent, &paths, ev, err)
 			     : -ENOMEM;
 	if (rc == 0) {
-		flowpulse_judge(own, &ways, &resent);
-		rc = flowpulse_join(own, &ways, fault_of, err);
+		flowpulse_judge(own, &paths, &resent);
+		rc = flowpulse_join(own, &paths, fault_of, err);
 	}
 	resent_fini(&resent);
-	ways_fini(&ways);
+	paths_fini(&paths);
 	return rc;
 }
 

@@ -52,16 +52,16 @@ flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_f
 
 /* Does a switch send what an alarm misses? @param node  of a monitor */
 static bool
-is_sender(const struct ways *ways, const struct rec_volume_alarm *alarm, uint32_t node)
+is_sender(const struct paths *paths, const struct rec_volume_alarm *alarm, uint32_t node)
 {
 	if (alarm->sender == REC_NONE)
 		return node != alarm->hdr.node;
 	return node == alarm->sender ||
-	       (ways_is_of_pods(ways, alarm->hdr.node) && ways->pod[node] == ways->pod[alarm->sender]);
+	       (paths_is_of_pods(paths, alarm->hdr.node) && paths->pod[node] == paths->pod[alarm->sender]);
 }
 
 static uint64_t
-others_of(const struct flowpulse *own, const struct ways *ways, const struct rec_volume_alarm *alarm)
+others_of(const struct flowpulse *own, const struct paths *paths, const struct rec_volume_alarm *alarm)
 {
 	uint64_t bytes = 0;
 
@@ -70,7 +70,7 @@ others_of(const struct flowpulse *own, const struct ways *ways, const struct rec
 		bool is_meanwhile = flaw->iteration == REC_NONE || (flaw->iteration <= alarm->iteration &&
 								    alarm->iteration - flaw->iteration < alarm->pooled);
 
-		if (flaw->flaw == REC_FLAW_SHARED && is_meanwhile && is_sender(ways, alarm, flaw->hdr.node))
+		if (flaw->flaw == REC_FLAW_SHARED && is_meanwhile && is_sender(paths, alarm, flaw->hdr.node))
 			bytes += flaw->seen;
 	}
 	return bytes;
@@ -87,11 +87,11 @@ ports_of(const struct flowpulse *own, uint32_t node)
 }
 
 void
-flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct resent *resent)
+flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct resent *resent)
 {
 	for (uint32_t i = 0; i < own->nalarms; i++) {
 		const struct rec_volume_alarm *alarm = &own->alarms[i];
-		struct flowpulse_facts facts = { resent_of(resent, alarm), others_of(own, ways, alarm) };
+		struct flowpulse_facts facts = { resent_of(resent, alarm), others_of(own, paths, alarm) };
 
 		/* Perhaps in vain: then only that nothing was sent again shows something. */
 		if (own->config.in_order && facts.resent != 0)

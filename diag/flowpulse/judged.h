@@ -20,4 +20,4 @@ struct flowpulse_facts {
 enum flowpulse_hold flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_facts *facts);
 
 /* Sets own->held, own->resent and own->is_cleared, which have room. */
-void flowpulse_judge(struct flowpulse *own, const struct ways *ways, const struct resent *resent);
+void flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct resent *resent);

@@ -26,7 +26,7 @@ struct joining {
 	const struct run *run;
 	struct suspect *suspects;
 	uint32_t nsuspects;
-	const struct ways *ways;
+	const struct paths *paths;
 	uint32_t *above;   /* [nalarms] the alarm that accounts for this one; RUN_NONE: none */
 	uint32_t (*of)[2]; /* [nalarms] suspects of each alarm; the second of pairs alone, else RUN_NONE */
 };
@@ -110,8 +110,8 @@ collect(struct joining *j)
 		if (j->own->held[i] != FLOWPULSE_JUDGED)
 			continue;
 		j->of[i][0] = find_suspect(j, alarm->place == REC_LOSS_LOCAL ? local_link(j->run, alarm)
-									     : ways_remote(j->ways, alarm));
-		j->above[i] = ways_above(j->ways, alarm);
+									     : paths_remote(j->paths, alarm));
+		j->above[i] = paths_above(j->paths, alarm);
 		if (j->above[i] == RUN_NONE && alarm->place != REC_LOSS_PAIR)
 			name_alone(j, &j->suspects[j->of[i][0]], i);
 	}
@@ -243,9 +243,9 @@ count_alarms(struct flowpulse *own, const uint32_t *fault_of, struct ranked *ran
 }
 
 int
-flowpulse_join(struct flowpulse *own, const struct ways *ways, uint32_t *fault_of, struct err *err)
+flowpulse_join(struct flowpulse *own, const struct paths *paths, uint32_t *fault_of, struct err *err)
 {
-	struct joining j = { .own = own, .run = ways->run, .ways = ways };
+	struct joining j = { .own = own, .run = paths->run, .paths = paths };
 	uint32_t(*keys)[2] = run_alloc(own->nalarms, sizeof(*keys), err);
 	struct ranked *ranked = run_alloc(own->nalarms, sizeof(*ranked), err);
 	bool whole;

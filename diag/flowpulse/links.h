@@ -3,12 +3,12 @@
 #pragma once
 
 #include "common/err.h"
+#include "diag/flowpulse/paths.h"
 #include "diag/flowpulse/section.h"
-#include "diag/flowpulse/ways.h"
 
 /*
  * Sets own->faults, of alarms that are judged.
  * @param fault_of  [own->nalarms] set to the fault that each alarm is part of, RUN_NONE: of none
  * @return 0 or -ENOMEM with err
  */
-int flowpulse_join(struct flowpulse *own, const struct ways *ways, uint32_t *fault_of, struct err *err);
+int flowpulse_join(struct flowpulse *own, const struct paths *paths, uint32_t *fault_of, struct err *err);

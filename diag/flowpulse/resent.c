@@ -51,9 +51,9 @@ merge(struct resent *resent)
 }
 
 int
-resent_init(struct resent *resent, const struct ways *ways, const struct evidence *ev, struct err *err)
+resent_init(struct resent *resent, const struct paths *paths, const struct evidence *ev, struct err *err)
 {
-	*resent = (struct resent){ .ways = ways, .rows = run_alloc(ev->nsteps, sizeof(*resent->rows), err) };
+	*resent = (struct resent){ .paths = paths, .rows = run_alloc(ev->nsteps, sizeof(*resent->rows), err) };
 	if (resent->rows == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < ev->nsteps; i++) {
@@ -91,14 +91,14 @@ resent_fini(struct resent *resent)
 static bool
 is_below(const struct resent *resent, uint32_t host, uint32_t node, bool is_pod)
 {
-	const struct run *run = resent->ways->run;
+	const struct run *run = resent->paths->run;
 
 	if (host >= run->nnodes || node >= run->nnodes)
 		return false;
 	for (uint32_t i = 0; i < run->nodes[host].nports; i++) {
 		uint32_t leaf = run->ports[run->nodes[host].first_port + i].peer_node;
 
-		if (leaf == node || (is_pod && leaf != RUN_NONE && resent->ways->pod[leaf] == resent->ways->pod[node]))
+		if (leaf == node || (is_pod && leaf != RUN_NONE && resent->paths->pod[leaf] == resent->paths->pod[node]))
 			return true;
 	}
 	return false;
@@ -107,7 +107,7 @@ is_below(const struct resent *resent, uint32_t host, uint32_t node, bool is_pod)
 static bool
 is_concerned(const struct resent *resent, const struct resent_row *row, const struct rec_volume_alarm *alarm)
 {
-	bool is_pod = ways_is_of_pods(resent->ways, alarm->hdr.node);
+	bool is_pod = paths_is_of_pods(resent->paths, alarm->hdr.node);
 
 	return is_below(resent, row->dst, alarm->hdr.node, is_pod) &&
 	       (alarm->sender == REC_NONE || is_below(resent, row->src, alarm->sender, is_pod));
@@ -176,7 +176,7 @@ resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm,
 {
 	double bytes = 0, packet_bytes = alarm->packets != 0 ? (double)alarm->got / (double)alarm->packets : 0;
 
-	if (alarm->place != REC_LOSS_REMOTE || ways_is_of_pods(resent->ways, alarm->hdr.node))
+	if (alarm->place != REC_LOSS_REMOTE || paths_is_of_pods(resent->paths, alarm->hdr.node))
 		return false;
 	for (uint32_t first = 0, end; first < resent->nrows; first = end) {
 		uint32_t iteration = 0;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "diag/flowpulse/ways.h"
+#include "diag/flowpulse/paths.h"
 
 struct evidence;
 
@@ -28,13 +28,13 @@ struct resent_row {
 };
 
 struct resent {
-	const struct ways *ways;
+	const struct paths *paths;
 	struct resent_row *rows; /* [nrows] by collective and iteration */
 	uint32_t nrows;
 };
 
 /* @param ways  must outlive it @return 0 or -ENOMEM with err */
-int resent_init(struct resent *resent, const struct ways *ways, const struct evidence *evidence, struct err *err);
+int resent_init(struct resent *resent, const struct paths *paths, const struct evidence *evidence, struct err *err);
 /* Also of one that is zero. */
 void resent_fini(struct resent *resent);
 

@@ -30,7 +30,7 @@ extern const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOL
 struct flowpulse_link {
 	uint32_t from, to; /* nodes; RUN_NONE: not known */
 	uint32_t port;     /* index into run.ports, of from; RUN_NONE: several links lead there, or none */
-	bool is_way;       /* none: one of those between the two */
+	bool is_path;      /* none: one of those between the two */
 };
 
 /* Packets that one link lost: alarms of all switches and iterations that point to it. The same index as its finding. */

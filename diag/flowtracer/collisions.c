@@ -114,15 +114,15 @@ list_spells(const struct flowtracer *own, const struct run *run, uint32_t port, 
 	return count;
 }
 
-struct met {
+struct contender {
 	uint32_t flow;
 	double ps;
 };
 
 static int
-cmp_met(const void *pa, const void *pb)
+cmp_contender(const void *pa, const void *pb)
 {
-	const struct met *a = pa, *b = pb;
+	const struct contender *a = pa, *b = pb;
 
 	if (a->ps != b->ps)
 		return a->ps > b->ps ? -1 : 1;
@@ -131,9 +131,9 @@ cmp_met(const void *pa, const void *pb)
 
 /* Room that collisions share. */
 struct scratch {
-	bool *stepped;        /* [nflows] */
-	struct spell *spells; /* [nsteps + npaths] */
-	struct met *met;      /* [nflows] */
+	bool *stepped;                /* [nflows] */
+	struct spell *spells;         /* [nsteps + npaths] */
+	struct contender *contenders; /* [nflows] */
 };
 
 /* Which flows shared the link with steps that lost there, themselves included. */
@@ -144,7 +144,7 @@ name_flows(const struct flowtracer *own, const struct run *run, struct flowtrace
 	uint32_t nspells = list_spells(own, run, c->port, scratch->stepped, scratch->spells), count = 0;
 
 	for (uint32_t f = 0; f < run->nflows; f++)
-		scratch->met[f] = (struct met){ .flow = f };
+		scratch->contenders[f] = (struct contender){ .flow = f };
 	for (uint32_t i = 0; i < nspells; i++) {
 		const struct spell *spell = &scratch->spells[i];
 
@@ -153,15 +153,15 @@ name_flows(const struct flowtracer *own, const struct run *run, struct flowtrace
 			uint64_t from_ps = max_u64(spell->start_ps, step->start_ps);
 			uint64_t to_ps = min_u64(spell->end_ps, step->end_ps);
 
-			scratch->met[spell->flow].ps += to_ps > from_ps ? (double)(to_ps - from_ps) : 0;
+			scratch->contenders[spell->flow].ps += to_ps > from_ps ? (double)(to_ps - from_ps) : 0;
 		}
 	}
-	qsort(scratch->met, run->nflows, sizeof(*scratch->met), cmp_met);
-	while (count < run->nflows && scratch->met[count].ps > 0)
+	qsort(scratch->contenders, run->nflows, sizeof(*scratch->contenders), cmp_contender);
+	while (count < run->nflows && scratch->contenders[count].ps > 0)
 		count++;
 	c->flows = run_alloc(count, sizeof(*c->flows), err);
 	for (uint32_t i = 0; c->flows != NULL && i < count; i++)
-		c->flows[c->nflows++] = scratch->met[i].flow;
+		c->flows[c->nflows++] = scratch->contenders[i].flow;
 	return c->flows != NULL ? 0 : -ENOMEM;
 }
 
@@ -204,8 +204,8 @@ join(struct flowtracer *own, const struct run *run, const struct flowtracer_judg
 {
 	struct scratch scratch = { .stepped = run_alloc(run->nflows, sizeof(*scratch.stepped), err),
 				   .spells = run_alloc((size_t)run->nsteps + own->npaths, sizeof(*scratch.spells), err),
-				   .met = run_alloc(run->nflows, sizeof(*scratch.met), err) };
-	int rc = scratch.stepped != NULL && scratch.spells != NULL && scratch.met != NULL ? 0 : -ENOMEM;
+				   .contenders = run_alloc(run->nflows, sizeof(*scratch.contenders), err) };
+	int rc = scratch.stepped != NULL && scratch.spells != NULL && scratch.contenders != NULL ? 0 : -ENOMEM;
 	uint32_t links = 0;
 
 	for (uint32_t i = 0; i < count; i++)
@@ -225,7 +225,7 @@ join(struct flowtracer *own, const struct run *run, const struct flowtracer_judg
 	}
 	free(scratch.stepped);
 	free(scratch.spells);
-	free(scratch.met);
+	free(scratch.contenders);
 	return rc;
 }
 

@@ -16,12 +16,12 @@
 #include "diag/flowtracer/paths.h"
 #include "diag/run/fill.h"
 
-enum { SAYS_ALONE, SAYS_TOGETHER };
+enum { CLAUSE_ALONE, CLAUSE_TOGETHER };
 static const char *const clauses[] = {
-	[SAYS_ALONE] =
+	[CLAUSE_ALONE] =
 		"{count} flows left by {port} at once while {depth} left by {other}, of equal cost; if they had shared "
 		"evenly, jobs would have taken about {ms} ms less of {of ms} ms. Among its flows are {flows}",
-	[SAYS_TOGETHER] =
+	[CLAUSE_TOGETHER] =
 		"{count} flows left by {port} at once while {depth} left by {other}, of equal cost, and others met "
 		"on further links; if all had shared evenly, jobs would have taken about {ms} ms less of {of ms} "
 		"ms. Among its flows are {flows}",
@@ -118,7 +118,7 @@ make_finding(const struct flowtracer *own, const struct run *run, const struct f
 			      .depth_packets = c->least,
 			      .flow = c->nflows != 0 ? c->flows[0] : RUN_NONE,
 			      .flows = c->nflows,
-			      .ps = clause == SAYS_ALONE ? c->cost_ps : own->cost_ps,
+			      .ps = clause == CLAUSE_ALONE ? c->cost_ps : own->cost_ps,
 			      .of_ps = jobs_ps(run) },
 	};
 	finding->borne_out = finding->confidence;
@@ -170,7 +170,7 @@ find(const struct flowtracer *own, const struct run *run, struct section *sectio
 
 		if (!alone && (i != 0 || !together))
 			break;
-		rc = make_finding(own, run, &own->collisions[i], alone ? SAYS_ALONE : SAYS_TOGETHER,
+		rc = make_finding(own, run, &own->collisions[i], alone ? CLAUSE_ALONE : CLAUSE_TOGETHER,
 				  &section->findings[section->nfindings++], err);
 	}
 	return rc;

@@ -16,7 +16,7 @@
 #define PLACES (AT_NIC + 1u)
 
 /* A flow under way, among those of its NIC. */
-struct under_way {
+struct active_flow {
 	const struct flowtracer_path *path; /* NULL: it is not */
 	uint32_t steps;                     /* so many of its steps */
 	uint32_t next, before;              /* of the same NIC; RUN_NONE: none */
@@ -40,7 +40,7 @@ struct sweep {
 	struct flowtracer_judged *judged;
 	struct spell_event *events;
 	uint32_t nevents;
-	struct under_way *flows;       /* [run->nflows] */
+	struct active_flow *flows;     /* [run->nflows] */
 	uint32_t *first, *of_nic, *on; /* [run->nports] of a NIC: first flow, how many; of a link: how many */
 	double *load_bps;              /* [run->nports] behind the first hop */
 	double (*cost_ps)[PLACES];     /* [judged] by hop, and at the NIC */
@@ -78,7 +78,7 @@ count_on(struct sweep *s, const struct flowtracer_path *path, uint32_t by)
 static void
 begin_flow(struct sweep *s, uint32_t flow, uint64_t now_ps)
 {
-	struct under_way *f = &s->flows[flow];
+	struct active_flow *f = &s->flows[flow];
 	uint32_t nic;
 
 	if (f->steps++ != 0)
@@ -103,7 +103,7 @@ begin_flow(struct sweep *s, uint32_t flow, uint64_t now_ps)
 static void
 end_flow(struct sweep *s, uint32_t flow)
 {
-	struct under_way *f = &s->flows[flow];
+	struct active_flow *f = &s->flows[flow];
 	uint32_t nic;
 
 	if (--f->steps != 0 || f->path == NULL)

@@ -8,15 +8,15 @@
 #include "diag/run/fill.h"
 
 /* A record of a hop, and whose it is. */
-struct told {
+struct path_report {
 	uint32_t flow, round, hop;
 	const struct rec_traced_hop *rec;
 };
 
 static int
-cmp_told(const void *pa, const void *pb)
+cmp_path_report(const void *pa, const void *pb)
 {
-	const struct told *a = pa, *b = pb;
+	const struct path_report *a = pa, *b = pb;
 
 	if (a->flow != b->flow)
 		return a->flow < b->flow ? -1 : 1;
@@ -93,16 +93,16 @@ port_of(const struct run *run, uint32_t node, uint16_t port)
 
 static void
 put_hops(struct flowtracer *own, const struct run *run, struct flowtracer_path *path, const struct rec_traced *traced,
-	 const struct told **told, const struct told *end)
+	 const struct path_report **reports, const struct path_report *end)
 {
 	path->first = own->nhops;
 	own->hops[own->nhops++] = (struct flowtracer_hop){ .node = traced->hdr.node,
 							   .port = port_of(run, traced->hdr.node, traced->nic),
 							   .set = { { traced->set_low, traced->set_high } } };
-	while (*told < end && (*told)->flow == path->flow && (*told)->round < path->round)
-		(*told)++;
-	for (; *told < end && (*told)->flow == path->flow && (*told)->round == path->round; (*told)++) {
-		const struct rec_traced_hop *rec = (*told)->rec;
+	while (*reports < end && (*reports)->flow == path->flow && (*reports)->round < path->round)
+		(*reports)++;
+	for (; *reports < end && (*reports)->flow == path->flow && (*reports)->round == path->round; (*reports)++) {
+		const struct rec_traced_hop *rec = (*reports)->rec;
 
 		own->hops[own->nhops++] = (struct flowtracer_hop){ .node = rec->hdr.node,
 								   .port = port_of(run, rec->hdr.node, rec->out_port),
@@ -113,10 +113,10 @@ put_hops(struct flowtracer *own, const struct run *run, struct flowtracer_path *
 
 /* Records of flows come in the order of time: sorted by flow and round first, each takes the hops that are told of it. */
 static int
-join(struct flowtracer *own, const struct evidence *ev, const struct run *run, struct told *told, struct err *err)
+join(struct flowtracer *own, const struct evidence *ev, const struct run *run, struct path_report *reports, struct err *err)
 {
 	uint32_t nhops = ev->traced_hops.count;
-	const struct told *next = told;
+	const struct path_report *next = reports;
 	struct rec_traced **by = run_alloc(ev->traced.count, sizeof(struct rec_traced *), err);
 
 	if (by == NULL)
@@ -133,12 +133,12 @@ join(struct flowtracer *own, const struct evidence *ev, const struct run *run, s
 		by[i] = (struct rec_traced *)ev->traced.data + i;
 	}
 	qsort(own->paths, ev->traced.count, sizeof(*own->paths), cmp_path);
-	qsort(told, nhops, sizeof(*told), cmp_told);
+	qsort(reports, nhops, sizeof(*reports), cmp_path_report);
 	own->npaths = ev->traced.count;
 	for (uint32_t i = 0; i < own->npaths; i++) {
-		while (next < told + nhops && next->flow < own->paths[i].flow)
+		while (next < reports + nhops && next->flow < own->paths[i].flow)
 			next++;
-		put_hops(own, run, &own->paths[i], by[own->paths[i].first], &next, told + nhops);
+		put_hops(own, run, &own->paths[i], by[own->paths[i].first], &next, reports + nhops);
 	}
 	free(by);
 	return 0;
@@ -148,8 +148,8 @@ int
 flowtracer_paths(struct flowtracer *own, const struct evidence *ev, const struct run *run, struct err *err)
 {
 	uint32_t nhops = ev->traced_hops.count;
-	struct told *told = run_alloc(nhops, sizeof(*told), err);
-	int rc = told != NULL ? sum_rounds(own, ev, err) : -ENOMEM;
+	struct path_report *reports = run_alloc(nhops, sizeof(*reports), err);
+	int rc = reports != NULL ? sum_rounds(own, ev, err) : -ENOMEM;
 
 	own->paths = run_alloc(ev->traced.count, sizeof(*own->paths), err);
 	own->hops = run_alloc((size_t)nhops + ev->traced.count, sizeof(*own->hops), err);
@@ -158,15 +158,15 @@ flowtracer_paths(struct flowtracer *own, const struct evidence *ev, const struct
 	for (uint32_t i = 0; rc == 0 && i < nhops; i++) {
 		const struct rec_traced_hop *rec = EV_AT(ev->traced_hops, struct rec_traced_hop, i);
 
-		told[i] = (struct told){
+		reports[i] = (struct path_report){
 			.flow = evidence_flow(ev, &rec->tuple), .round = rec->round, .hop = rec->hop, .rec = rec
 		};
 	}
 	if (rc == 0)
-		rc = join(own, ev, run, told, err);
+		rc = join(own, ev, run, reports, err);
 	if (rc == 0)
 		choose_round(own);
-	free(told);
+	free(reports);
 	return rc;
 }
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Algorithm 1 of R-Pingmesh (4.3.3) as it is printed: each bad probe votes for all links of its way and of its ACKs' way, and the most
- * suspicious are the links with most votes. A baseline beside likely.c: good probes say nothing, a link's directions are one, and
+ * suspicious are the links with most votes. A baseline beside em_links.c: good probes say nothing, a link's directions are one, and
  * of several faults in a period it finds one.
  */
 #include <string.h>
 
-#include "diag/pingmesh/tally.h"
+#include "diag/pingmesh/ballot.h"
 
 static void
 name_link(const struct run *run, uint32_t link, struct pingmesh_problem *seen)
 {
 	if (seen->nports < PINGMESH_PLACES) {
-		bool of_host = tally_is_host_link(run, link);
+		bool of_host = ballot_is_host_link(run, link);
 
 		seen->ports[seen->nports++] =
 			of_host && !run->nodes[run->ports[link].node].host ? run->ports[link].peer_port : link;
@@ -30,17 +30,17 @@ algorithm1(const struct ballot *b, struct pingmesh_problem *seen)
 	*seen = (struct pingmesh_problem){ .node = RUN_NONE,
 					   .or_node = RUN_NONE,
 					   .both = true,
-					   .ways = 1u << PINGMESH_BY_VOTES,
+					   .bases = 1u << PINGMESH_BY_VOTES,
 					   .networks = 1u << b->network };
-	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
+	if (ballot_count(b) < JUDGE_LEAST_TIMEOUTS)
 		return false;
 	for (uint32_t i = 0; i < v->run->nports; i++)
 		most = v->links[i].bad > most ? v->links[i].bad : most;
 	for (uint32_t i = 0; i < v->run->nports && most != 0; i++) {
-		if (tally_link(v->run, i) != i || v->links[i].bad != most)
+		if (ballot_link(v->run, i) != i || v->links[i].bad != most)
 			continue;
 		name_link(v->run, i, seen);
-		all_hosts &= tally_is_host_link(v->run, i);
+		all_hosts &= ballot_is_host_link(v->run, i);
 		seen->probes = v->links[i].all;
 		seen->bad = v->links[i].bad;
 	}

@@ -131,7 +131,7 @@ struct suspicion {
 	bool several, slow, refuted;
 	uint64_t
 		late_ps; /* that its agent was for a timer of its own, by its own word, if that is long enough for any answer to be too late */
-	uint64_t told_ps; /* when it said so */
+	uint64_t reported_ps; /* when it said so */
 	bool causes_timeouts;
 	bool lingers;      /* slow by what the period before has left, */
 	uint64_t until_ps; /* for probes sent until then; else UINT64_MAX */
@@ -177,7 +177,7 @@ ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 		    upload->hdr.time_ps - min_u64(late_ps, upload->hdr.time_ps) >= period->end_ps)
 			continue;
 		s->late_ps = late_ps;
-		s->told_ps = upload->hdr.time_ps;
+		s->reported_ps = upload->hdr.time_ps;
 	}
 }
 
@@ -273,8 +273,8 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 		seen->end_ps = probe->sent_ps;
 	}
 	if (seen->start_ps == UINT64_MAX) { /* no probe dates it: what its agent said does, or else the period */
-		seen->start_ps = max_u64(period->start_ps, s->told_ps - min_u64(s->late_ps, s->told_ps));
-		seen->end_ps = min_u64(period->end_ps, s->late_ps != 0 ? s->told_ps : j->run->end_ps);
+		seen->start_ps = max_u64(period->start_ps, s->reported_ps - min_u64(s->late_ps, s->reported_ps));
+		seen->end_ps = min_u64(period->end_ps, s->late_ps != 0 ? s->reported_ps : j->run->end_ps);
 	}
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
 		if (j->net.rnics[i].host == host && (s->several || s->causes_timeouts) &&
@@ -291,7 +291,7 @@ machine_share(const struct judging *j, uint32_t host)
 {
 	double of_ps = 0, machine_ps = 0;
 
-	for (uint32_t i = j->first; i < j->end && run_is_timed_outside(j->run, host); i++) {
+	for (uint32_t i = j->first; i < j->end && run_is_kernel_timed(j->run, host); i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 		bool to = j->net.rnics[probe->dst].host == host, ok = probe->result == REC_PROBE_OK;
 		uint64_t claim_ps = !ok ? j->net.config.timeout_ps : to ? probe->responder_ps : probe->prober_ps;
@@ -329,8 +329,8 @@ judge_host(struct judging *j, uint32_t host, const struct host_delays *delays)
 	if (!overloaded)
 		return 0;
 	attribute(j, host, &s, &seen);
-	seen.ways = (s.several ? 1u << PINGMESH_BY_SEVERAL : 0) | (s.slow ? 1u << PINGMESH_BY_DELAY : 0) |
-		    (s.late_ps != 0 ? 1u << PINGMESH_BY_AGENT : 0);
+	seen.bases = (s.several ? 1u << PINGMESH_BY_SEVERAL : 0) | (s.slow ? 1u << PINGMESH_BY_DELAY : 0) |
+		     (s.late_ps != 0 ? 1u << PINGMESH_BY_AGENT : 0);
 	seen.probes = s.probes;
 	seen.bad = s.bad;
 	seen.base_ps = j->usual_delay_ps;

@@ -31,7 +31,7 @@ overlaps(const struct run *run, const struct run_iteration *iteration, const str
 
 /* Does a job iterate while a problem lasts? */
 static bool
-is_under_way(const struct run *run, const struct run_job *job, const struct pingmesh_problem *problem)
+is_active(const struct run *run, const struct run_job *job, const struct pingmesh_problem *problem)
 {
 	for (uint32_t i = job->first_iteration; i < job->first_iteration + job->niterations; i++)
 		if (overlaps(run, &run->iterations[i], problem))
@@ -45,7 +45,7 @@ is_of(const struct judging *j, const struct pingmesh_problem *problem, struct pi
 {
 	bool is_seen = impact->service < PINGMESH_SEEN_SERVICES && (problem->services & 1ull << impact->service) != 0;
 
-	if (!is_seen && !is_under_way(j->run, job_of(j, impact->service), problem))
+	if (!is_seen && !is_active(j->run, job_of(j, impact->service), problem))
 		return false;
 	for (uint32_t i = 0; i < j->nflows; i++) {
 		if (j->flows[i].service != impact->service || !service_crosses(j, &j->flows[i], problem))

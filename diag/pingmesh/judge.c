@@ -25,9 +25,10 @@ links_of(const struct pingmesh_problem *problem)
 static bool
 is_same(const struct run *run, const struct pingmesh_problem *a, const struct pingmesh_problem *b)
 {
-	bool doubt = a->or_node != RUN_NONE && b->or_node != RUN_NONE && a->or_node != b->or_node;
+	bool is_significant = a->or_node != RUN_NONE && b->or_node != RUN_NONE && a->or_node != b->or_node;
 
-	if (doubt || a->kind != b->kind || a->node != b->node || links_of(a) != links_of(b) || a->nports != b->nports)
+	if (is_significant || a->kind != b->kind || a->node != b->node || links_of(a) != links_of(b) ||
+	    a->nports != b->nports)
 		return false;
 	for (uint32_t i = 0; i < a->nports; i++)
 		if (a->ports[i] != b->ports[i] && run->ports[a->ports[i]].peer_port != b->ports[i])
@@ -43,7 +44,7 @@ merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32
 
 	into->alike += into->or_node == RUN_NONE && seen->or_node != RUN_NONE;
 	into->or_node = into->or_node == RUN_NONE ? seen->or_node : into->or_node;
-	into->ways |= seen->ways;
+	into->bases |= seen->bases;
 	into->networks |= seen->networks;
 	into->services |= seen->services;
 	into->periods += into->last_period != period;
@@ -167,7 +168,7 @@ find_silent(struct judging *j)
 		struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_HOST,
 						 .node = host,
 						 .or_node = RUN_NONE,
-						 .ways = 1u << PINGMESH_BY_UPLOADS,
+						 .bases = 1u << PINGMESH_BY_UPLOADS,
 						 .networks = 1u << PINGMESH_CLUSTER,
 						 .confidence = 1 };
 		uint64_t from_ps, to_ps;
@@ -218,7 +219,7 @@ name_rnic(struct judging *j, uint32_t rnic)
 					 .nports = 1,
 					 .alike = 1,
 					 .both = true,
-					 .ways = 1u << PINGMESH_BY_MESH,
+					 .bases = 1u << PINGMESH_BY_MESH,
 					 .networks = 1u << PINGMESH_CLUSTER,
 					 .start_ps = UINT64_MAX };
 

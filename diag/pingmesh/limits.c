@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
+#include "diag/pingmesh/ballot.h"
 #include "diag/pingmesh/net_inside.h"
-#include "diag/pingmesh/tally.h"
 #include "diag/run/fill.h"
 
 /* ---- lost, or late? ---- */
@@ -114,17 +114,17 @@ room_of(const struct judging *j, uint32_t host)
 {
 	const struct pingmesh_period *period = &j->own->periods[j->period];
 	struct room room = { 0 };
-	bool heard = false, before = false;
+	bool received = false, before = false;
 
 	for (uint32_t i = net_first_upload(&j->net, host, 0);
-	     !heard && i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
+	     !received && i < j->net.nuploads && j->net.uploads[i].hdr.node == host; i++) {
 		const struct rec_upload *upload = &j->net.uploads[i];
 
 		before |= upload->dropped != 0;
 		room.dropped += upload->hdr.time_ps > period->start_ps ? upload->dropped : 0;
-		heard = upload->hdr.time_ps > period->end_ps + j->net.config.timeout_ps;
+		received = upload->hdr.time_ps > period->end_ps + j->net.config.timeout_ps;
 	}
-	room.unknown = before && !heard;
+	room.unknown = before && !received;
 	return room;
 }
 
@@ -212,9 +212,9 @@ count_links(struct judging *j, uint8_t *crossed)
 
 	for (uint32_t t = 0; t < j->net.ntraces; t++)
 		for (uint32_t l = 0; l < j->net.traces[t].count; l++)
-			crossed[tally_link(run, j->net.links[j->net.traces[t].first + l])] = 1;
+			crossed[ballot_link(run, j->net.links[j->net.traces[t].first + l])] = 1;
 	for (uint32_t i = 0; i < run->nports; i++) {
-		if (run->ports[i].peer_port == RUN_NONE || tally_link(run, i) != i || tally_is_host_link(run, i))
+		if (run->ports[i].peer_port == RUN_NONE || ballot_link(run, i) != i || ballot_is_host_link(run, i))
 			continue;
 		j->own->limits[PINGMESH_LIMIT_SPRAYED] += sprayed;
 		j->own->limits[PINGMESH_LIMIT_LINKS] += !sprayed && crossed[i] == 0;

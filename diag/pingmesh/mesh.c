@@ -226,7 +226,7 @@ mesh_review(struct judging *j)
 {
 	for (uint32_t i = 0; i < j->net.nrnics; i++) {
 		struct mesh_rnic others = { 0 };
-		bool is_heard = true; /* of all of its witnesses */
+		bool is_received = true; /* of all of its witnesses */
 
 		if (!j->mesh[i].anomalous)
 			continue;
@@ -237,13 +237,13 @@ mesh_review(struct judging *j)
 			if (probe->dst != i || probe->kind != REC_PROBE_TOR_MESH ||
 			    (!probe->open && probe->result != REC_PROBE_OK && !j->overloaded[host]))
 				continue;
-			is_heard &= !j->overloaded[host];
+			is_received &= !j->overloaded[host];
 			if (j->overloaded[host])
 				continue;
 			others.to++;
 			others.to_bad += probe->open;
 		}
-		if (!is_heard && !is_over_threshold(&others))
+		if (!is_received && !is_over_threshold(&others))
 			j->mesh[i].anomalous = j->mesh[i].alike = false;
 	}
 }

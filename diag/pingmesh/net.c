@@ -153,7 +153,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 				   .rtt_ps = good ? rec->rtt_ps : 0,
 				   .prober_ps = good && !one_way ? rec->prober_ps : 0,
 				   .responder_ps = good && !one_way ? rec->responder_ps : 0,
-				   .way_ps = good && one_way ? (int64_t)rec->responder_ps - (int64_t)rec->prober_ps : 0,
+				   .one_way_ps = good && one_way ? (int64_t)rec->responder_ps - (int64_t)rec->prober_ps : 0,
 				   .src = net_find_rnic(net, rec->tuple.src_ip),
 				   .dst = net_find_rnic(net, rec->tuple.dst_ip),
 				   .tuple = net_find_tuple(net, &rec->tuple),
@@ -162,7 +162,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 				   .kind = (uint8_t)rec->kind,
 				   .result = (uint8_t)rec->result,
 				   .lost = one_way && !good ? NET_LOST_FORTH : NET_LOST_SOMEWHERE,
-				   .ways = { RUN_NONE, RUN_NONE },
+				   .paths = { RUN_NONE, RUN_NONE },
 				   .open = !good };
 
 	if (probe.src == RUN_NONE || probe.dst == RUN_NONE || rec->sent_ps / net->config.period_ps >= NET_MAX_PERIODS)
@@ -343,7 +343,7 @@ net_init(struct net *net, const struct evidence *ev, const struct run *run, stru
 		rc = net_level_rails(net, err);
 	if (rc == 0)
 		rc = net_list_traces(net, &ev->probe_hops, err);
-	return rc == 0 ? net_mark_lost(net, &ev->heard, err) : rc;
+	return rc == 0 ? net_mark_lost(net, &ev->received, err) : rc;
 }
 
 void
@@ -354,7 +354,7 @@ net_fini(struct net *net)
 	free(net->tuples);
 	free(net->traces);
 	free(net->links);
-	free(net->ways);
+	free(net->paths);
 	free(net->registered);
 	free(net->uploads);
 }

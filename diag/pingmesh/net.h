@@ -15,14 +15,14 @@ enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
 /* A probe as it is judged. */
 struct net_probe {
 	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a probe of one way what that took */
-	int64_t way_ps;                                    /* of such a one, by the clocks of both its ends */
+	int64_t one_way_ps;                                /* of such a one, by the clocks of both its ends */
 	uint32_t src, dst;                                 /* indices into rnics */
 	uint32_t tuple;                                    /* index into tuples */
 	uint32_t qpn, seq;
 	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
 	uint8_t cause;        /* enum pingmesh_cause */
 	uint8_t lost;         /* enum net_lost */
-	uint32_t ways[2];     /* there and back, where drawn_ways() gave it some: indices into traces; else RUN_NONE */
+	uint32_t paths[2];    /* there and back, where em_sprayed() gave it some: indices into traces; else RUN_NONE */
 	bool open;            /* a timeout that nothing explains yet */
 	bool high;            /* its RTT is */
 };
@@ -37,7 +37,7 @@ struct net_trace {
 	uint32_t tuple;
 	bool back, whole;
 	uint64_t sent_ps;
-	uint64_t told_ps;      /* with which upload */
+	uint64_t reported_ps;  /* with which upload */
 	uint32_t packets;      /* of INT: that came this way since the upload before; else 0 */
 	uint32_t alike;        /* of INT: the tuple's first whole trace with the same links, an index into traces */
 	uint32_t first, count; /* in links: egress ports in order */
@@ -45,9 +45,9 @@ struct net_trace {
 
 struct net_tuple {
 	struct rec_tuple tuple;
-	uint32_t service;                    /* index into pingmesh.services, RUN_NONE: of none */
-	uint32_t first[2], count[2];         /* in traces: there and back, by time */
-	uint32_t first_way[2], count_way[2]; /* in ways */
+	uint32_t service;                      /* index into pingmesh.services, RUN_NONE: of none */
+	uint32_t first[2], count[2];           /* in traces: there and back, by time */
+	uint32_t first_path[2], count_path[2]; /* in ways */
 };
 
 struct net {
@@ -65,8 +65,8 @@ struct net {
 	uint32_t ntraces, walked, torn; /* walked: whole ones by several switches; torn: whose packets went several ways */
 	bool inband;                    /* ways are those of the packets themselves (INT), and not of traceroutes */
 	uint32_t *links;
-	uint32_t *ways; /* of INT: of each tuple one whole trace of each way, there and back: indices into traces */
-	uint32_t nways;
+	uint32_t *paths; /* of INT: of each tuple one whole trace of each way, there and back: indices into traces */
+	uint32_t npaths;
 	struct rec_rnic *registered; /* by (ip, time) */
 	uint32_t nregistered;
 	struct rec_upload *uploads; /* by (host, time) */
@@ -110,17 +110,17 @@ net_is_sprayed(const struct net *net)
 
 /* Is that so, and the ways of all packets that came are known? */
 static inline bool
-net_is_drawn(const struct net *net)
+net_is_em_sprayed(const struct net *net)
 {
 	return net->inband && net_is_sprayed(net);
 }
 
-#define NET_WAYS 4
+#define NET_PATHS 4
 /*
  * Ways that it may have taken: the one above first, then others by the next whole trace after it was sent, or by one of the last period.
  * @param ways  set to indices into traces @return how many, 0: none is known
  */
-uint32_t net_ways_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t ways[NET_WAYS]);
+uint32_t net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t paths[NET_PATHS]);
 
 enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT }; /* silent: not yet for as long as makes it down, when the stream ends */
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between net.c, net_traces.c, net_heard.c and one_way.c. */
+/* Between net.c, net_traces.c, responder_counts.c and one_way.c. */
 #pragma once
 
 #include "diag/pingmesh/net.h"

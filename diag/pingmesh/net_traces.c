@@ -6,7 +6,7 @@
 #include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
 
-#define MOST_WAYS 64 /* of a tuple, in one direction */
+#define MOST_PATHS 64 /* of a tuple, in one direction */
 
 static int
 cmp_hop(const void *pa, const void *pb)
@@ -44,7 +44,7 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 				   .whole = last->last && hops[0].hop == 1,
 				   .sent_ps = hops[0].sent_ps,
 				   .packets = hops[0].count,
-				   .told_ps = hops[0].hdr.time_ps,
+				   .reported_ps = hops[0].hdr.time_ps,
 				   .first = *nlinks };
 	const struct net_trace *before = net->ntraces != 0 ? &net->traces[net->ntraces - 1] : NULL;
 	bool is_torn = false; /* a packet came from elsewhere than where the one before it ended */
@@ -61,7 +61,7 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 		net->links[(*nlinks)++] = net->run->ports[net->rnics[end].port].peer_port;
 	net->inband |= trace.packets != 0;
 	is_torn |= trace.packets != 0 && before != NULL && before->tuple == tuple && before->back == trace.back &&
-		   before->told_ps == trace.told_ps;
+		   before->reported_ps == trace.reported_ps;
 	net->walked += trace.whole && count > 1;
 	net->torn += trace.whole && is_torn;
 	trace.count = *nlinks - trace.first;
@@ -96,7 +96,7 @@ put_known(struct net *net, uint32_t tuple, uint32_t *nlinks)
 }
 
 static bool
-is_same_way(const struct net *net, const struct net_trace *a, const struct net_trace *b)
+is_same_path(const struct net *net, const struct net_trace *a, const struct net_trace *b)
 {
 	return a->count == b->count &&
 	       memcmp(&net->links[a->first], &net->links[b->first], a->count * sizeof(*net->links)) == 0;
@@ -104,9 +104,9 @@ is_same_way(const struct net *net, const struct net_trace *a, const struct net_t
 
 /* Which whole traces of a tuple are the same way? Of more ways than there is room for the rest is as the last. */
 static void
-list_ways(struct net *net, struct net_tuple *of, bool back)
+list_paths(struct net *net, struct net_tuple *of, bool back)
 {
-	uint32_t *ways = &net->ways[net->nways], count = 0;
+	uint32_t *paths = &net->paths[net->npaths], count = 0;
 
 	for (uint32_t t = of->first[back]; t < of->first[back] + of->count[back]; t++) {
 		struct net_trace *trace = &net->traces[t];
@@ -114,15 +114,15 @@ list_ways(struct net *net, struct net_tuple *of, bool back)
 
 		if (!trace->whole || trace->count == 0)
 			continue;
-		while (k < count && k < MOST_WAYS && !is_same_way(net, &net->traces[ways[k]], trace))
+		while (k < count && k < MOST_PATHS && !is_same_path(net, &net->traces[paths[k]], trace))
 			k++;
-		if (k == count && count < MOST_WAYS)
-			ways[count++] = t;
-		trace->alike = ways[k < count ? k : count - 1];
+		if (k == count && count < MOST_PATHS)
+			paths[count++] = t;
+		trace->alike = paths[k < count ? k : count - 1];
 	}
-	of->first_way[back] = net->nways;
-	of->count_way[back] = count;
-	net->nways += count;
+	of->first_path[back] = net->npaths;
+	of->count_path[back] = count;
+	net->npaths += count;
 }
 
 int
@@ -145,12 +145,12 @@ net_list_traces(struct net *net, const struct ev_vec *records, struct err *err)
 	for (uint32_t i = 0; hops != NULL && net->traces != NULL && net->links != NULL && i < net->ntuples; i++)
 		put_known(net, i, &nlinks);
 	if (net->inband)
-		net->ways = run_alloc(net->ntraces, sizeof(*net->ways), err);
-	for (uint32_t i = 0; net->ways != NULL && i < 2 * net->ntuples; i++)
-		list_ways(net, &net->tuples[i / 2], i % 2 != 0);
+		net->paths = run_alloc(net->ntraces, sizeof(*net->paths), err);
+	for (uint32_t i = 0; net->paths != NULL && i < 2 * net->ntuples; i++)
+		list_paths(net, &net->tuples[i / 2], i % 2 != 0);
 	free(hops);
-	return hops != NULL && net->traces != NULL && net->links != NULL && (!net->inband || net->ways != NULL) ? 0
-														: -ENOMEM;
+	return hops != NULL && net->traces != NULL && net->links != NULL && (!net->inband || net->paths != NULL) ? 0
+														 : -ENOMEM;
 }
 
 uint32_t
@@ -172,24 +172,24 @@ net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps)
 }
 
 uint32_t
-net_ways_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t ways[NET_WAYS])
+net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t paths[NET_PATHS])
 {
 	const struct net_tuple *of = &net->tuples[tuple];
 	uint32_t count = 1;
 
-	ways[0] = net_trace_at(net, tuple, back, time_ps);
-	if (ways[0] == RUN_NONE)
+	paths[0] = net_trace_at(net, tuple, back, time_ps);
+	if (paths[0] == RUN_NONE)
 		return 0;
 	if (net_is_sprayed(net))
 		return 1; /* any of them, and the traced one is drawn as its own was */
-	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back] && count < NET_WAYS; i++) {
+	for (uint32_t i = of->first[back]; i < of->first[back] + of->count[back] && count < NET_PATHS; i++) {
 		const struct net_trace *trace = &net->traces[i];
 		bool is_known = !trace->whole || trace->sent_ps + net->config.period_ps < time_ps;
 
 		for (uint32_t k = 0; k < count && !is_known; k++)
-			is_known = is_same_way(net, trace, &net->traces[ways[k]]);
+			is_known = is_same_path(net, trace, &net->traces[paths[k]]);
 		if (!is_known)
-			ways[count++] = i;
+			paths[count++] = i;
 		if (trace->whole && trace->sent_ps > time_ps)
 			break;
 	}

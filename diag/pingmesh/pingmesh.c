@@ -20,27 +20,27 @@
 /* ---- types of findings ---- */
 
 enum {
-	SAYS_MESH,
-	SAYS_VOTES,
-	SAYS_NOWHERE,
-	SAYS_SILENT,
-	SAYS_SEVERAL,
-	SAYS_DELAY,
-	SAYS_SEVERAL_DELAY,
-	SAYS_LATE,
-	SAYS_RTT
+	CLAUSE_MESH,
+	CLAUSE_VOTES,
+	CLAUSE_NOWHERE,
+	CLAUSE_SILENT,
+	CLAUSE_SEVERAL,
+	CLAUSE_DELAY,
+	CLAUSE_SEVERAL_DELAY,
+	CLAUSE_LATE,
+	CLAUSE_RTT
 };
 static const char *const clauses[] = {
-	[SAYS_MESH] = "{percent} % of {count} ToR-mesh probes to and from it had no ACKs",
-	[SAYS_VOTES] = "{percent} % of {count} probes over it had no ACKs, more than over any other place",
-	[SAYS_NOWHERE] = "{count} probes had no ACKs, and nobody had traced their way",
-	[SAYS_SILENT] = "its agent uploaded nothing for {ms} ms; {count} probes to it had no ACKs",
-	[SAYS_SEVERAL] = "several of its RNICs lost probes at once, {count} in all",
-	[SAYS_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; {count} probes had no ACKs",
-	[SAYS_SEVERAL_DELAY] =
+	[CLAUSE_MESH] = "{percent} % of {count} ToR-mesh probes to and from it had no ACKs",
+	[CLAUSE_VOTES] = "{percent} % of {count} probes over it had no ACKs, more than over any other place",
+	[CLAUSE_NOWHERE] = "{count} probes had no ACKs, and nobody had traced their way",
+	[CLAUSE_SILENT] = "its agent uploaded nothing for {ms} ms; {count} probes to it had no ACKs",
+	[CLAUSE_SEVERAL] = "several of its RNICs lost probes at once, {count} in all",
+	[CLAUSE_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; {count} probes had no ACKs",
+	[CLAUSE_SEVERAL_DELAY] =
 		"processing (P99) took {ms} ms where {of ms} ms is usual; several RNICs lost {count} probes at once",
-	[SAYS_LATE] = "its agent was {ms} ms late for its own timers; {count} probes had no ACKs",
-	[SAYS_RTT] = "{percent} % of {count} probes over it had an RTT of about {ms} ms where {of ms} ms is usual",
+	[CLAUSE_LATE] = "its agent was {ms} ms late for its own timers; {count} probes had no ACKs",
+	[CLAUSE_RTT] = "{percent} % of {count} probes over it had an RTT of about {ms} ms where {of ms} ms is usual",
 };
 
 #define TYPE(ID, VALUE, KEY, TITLE, BADGE, TRAITS)                                                                         \
@@ -88,21 +88,21 @@ pingmesh_algorithm(void *options, const char *value, struct err *err)
 static uint32_t
 clause_of(const struct pingmesh_problem *p)
 {
-	bool several = (p->ways & 1u << PINGMESH_BY_SEVERAL) != 0, slow = (p->ways & 1u << PINGMESH_BY_DELAY) != 0;
+	bool several = (p->bases & 1u << PINGMESH_BY_SEVERAL) != 0, slow = (p->bases & 1u << PINGMESH_BY_DELAY) != 0;
 
 	switch (p->kind) {
 	case PINGMESH_PROBLEM_HOST:
-		return SAYS_SILENT;
+		return CLAUSE_SILENT;
 	case PINGMESH_PROBLEM_CPU:
-		if (!slow && (p->ways & 1u << PINGMESH_BY_AGENT) != 0)
-			return SAYS_LATE;
-		return several && slow ? SAYS_SEVERAL_DELAY : several ? SAYS_SEVERAL : SAYS_DELAY;
+		if (!slow && (p->bases & 1u << PINGMESH_BY_AGENT) != 0)
+			return CLAUSE_LATE;
+		return several && slow ? CLAUSE_SEVERAL_DELAY : several ? CLAUSE_SEVERAL : CLAUSE_DELAY;
 	case PINGMESH_PROBLEM_RTT:
-		return SAYS_RTT;
+		return CLAUSE_RTT;
 	default:
 		if (p->node == RUN_NONE && p->nports == 0)
-			return SAYS_NOWHERE;
-		return (p->ways & 1u << PINGMESH_BY_MESH) != 0 ? SAYS_MESH : SAYS_VOTES;
+			return CLAUSE_NOWHERE;
+		return (p->bases & 1u << PINGMESH_BY_MESH) != 0 ? CLAUSE_MESH : CLAUSE_VOTES;
 	}
 }
 
@@ -110,8 +110,8 @@ static struct finding_evidence
 evidence_of(const struct pingmesh_problem *p)
 {
 	uint32_t clause = clause_of(p);
-	bool of_all = clause == SAYS_MESH || clause == SAYS_VOTES || clause == SAYS_RTT;
-	double ps = clause == SAYS_SILENT ? (double)(p->end_ps - p->start_ps) : p->high_ps;
+	bool of_all = clause == CLAUSE_MESH || clause == CLAUSE_VOTES || clause == CLAUSE_RTT;
+	double ps = clause == CLAUSE_SILENT ? (double)(p->end_ps - p->start_ps) : p->high_ps;
 
 	return (struct finding_evidence){ .clauses = { clause },
 					  .nclauses = 1,

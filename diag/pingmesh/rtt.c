@@ -63,7 +63,7 @@ cmp_double(const void *pa, const void *pb)
 
 /* What is known of the ways of a tuple. */
 static void
-add_ways(const struct judging *j, uint32_t tuple, bool one_way, struct usual *usual)
+add_paths(const struct judging *j, uint32_t tuple, bool one_way, struct usual *usual)
 {
 	const struct net *net = &j->net;
 
@@ -101,7 +101,7 @@ find_medians(struct marking *m)
 			;
 		if (end - first >= LEAST_SAMPLES)
 			usual->median_ps = (double)m->samples[first + (end - first - 1) / 2].rtt_ps;
-		add_ways(m->j, m->samples[first].tuple, net_is_one_way(&m->j->net.probes[m->samples[first].probe]), usual);
+		add_paths(m->j, m->samples[first].tuple, net_is_one_way(&m->j->net.probes[m->samples[first].probe]), usual);
 	}
 }
 

@@ -32,7 +32,7 @@ enum pingmesh_problem_kind { PINGMESH_PROBLEMS(ENUM_VALUE) };
 #define PINGMESH_NPROBLEM_KINDS ENUM_COUNT(PINGMESH_PROBLEMS)
 
 /* How a problem was found; bits. Value: name. */
-#define PINGMESH_WAYS(ROW)                                                                                                 \
+#define PINGMESH_BASES(ROW)                                                                                                \
 	ROW(PINGMESH_BY_UPLOADS, 0, "silence")       /* no uploads for longer than a period */                             \
 	ROW(PINGMESH_BY_MESH, 1, "tor-mesh")         /* more than 10 % of ToR-mesh probes */                               \
 	ROW(PINGMESH_BY_VOTES, 2, "votes")           /* Algorithm 1 */                                                     \
@@ -40,8 +40,8 @@ enum pingmesh_problem_kind { PINGMESH_PROBLEMS(ENUM_VALUE) };
 	ROW(PINGMESH_BY_DELAY, 4, "delay")           /* of processing */                                                   \
 	ROW(PINGMESH_BY_AGENT, 5, "agent")           /* which was late for its own timers */
 
-enum pingmesh_way { PINGMESH_WAYS(ENUM_VALUE) };
-#define PINGMESH_NWAYS ENUM_COUNT(PINGMESH_WAYS)
+enum pingmesh_basis { PINGMESH_BASES(ENUM_VALUE) };
+#define PINGMESH_NBASES ENUM_COUNT(PINGMESH_BASES)
 
 /* What no test could judge, and why; how many of them are counted. Value, name, "cannot tell N ...". */
 #define PINGMESH_LIMITS(ROW)                                                                                               \
@@ -83,7 +83,7 @@ struct pingmesh_problem {
 		or_rnics; /* of a whole switch: it has so many RNICs, and what it loses they may, each of them; 0: they may not */
 	bool both;        /* directions of the link */
 	bool unsure;       /* of a whole switch: which of its links it is chance does not let tell */
-	uint32_t ways;     /* bits of enum pingmesh_way */
+	uint32_t bases;    /* bits of enum pingmesh_basis */
 	uint32_t networks; /* bits of enum pingmesh_network: whose probes show it */
 	uint32_t first_period, last_period, periods;
 	uint64_t start_ps, end_ps; /* the first and the last of its probes */
@@ -139,7 +139,7 @@ struct pingmesh_server {
 };
 
 /* The two ways to tell an overloaded CPU from RNICs that drop (6), by hosts and periods. */
-struct pingmesh_cpu_ways {
+struct pingmesh_cpu_checks {
 	uint32_t several, delay, both;
 	uint32_t agent;           /* by its agent's word: not the paper's */
 	uint32_t several_refuted; /* several RNICs at once, but processing was as fast as ever */
@@ -182,7 +182,7 @@ struct pingmesh {
 	struct pingmesh_impact *impacts;
 	uint32_t nimpacts;
 	uint64_t limits[PINGMESH_NLIMITS]; /* what was not judged */
-	struct pingmesh_cpu_ways cpu;
+	struct pingmesh_cpu_checks cpu;
 	struct pingmesh_metric metric; /* of all services */
 	bool innocent;                 /* services are degraded, and the network is innocent for each of these */
 	uint64_t dropped;              /* results that agents had no room for */

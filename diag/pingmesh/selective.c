@@ -9,13 +9,13 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
-#include "diag/pingmesh/fate.h"
+#include "diag/pingmesh/tuple_loss.h"
 
 /* A way through a switch. */
 struct crossing {
-	uint32_t node, way; /* way: 2 * tuple + back */
-	uint32_t src, dst;  /* RNICs */
-	uint64_t at_ps;     /* since when it is lost; when it was last well */
+	uint32_t node, direction; /* way: 2 * tuple + back */
+	uint32_t src, dst;        /* RNICs */
+	uint64_t at_ps;           /* since when it is lost; when it was last well */
 	bool lost;
 	bool dark; /* lost as well, but by its links that might be theirs */
 	bool few;  /* what it lost last is too little to be told from chance: it says nothing by itself */
@@ -25,11 +25,11 @@ enum unit { UNIT_DST, UNIT_SRC, UNIT_PAIR, NUNITS };
 
 struct selecting {
 	const struct ballot *b;
-	struct fate *fates;   /* [2 * ntuples] */
-	uint64_t *clean_ps;   /* [nports] the last good probe of ways by which nothing is lost */
-	uint8_t *lost;        /* [2 * ntuples] ways that only a loss by addresses explains */
-	struct crossing *all; /* [count] by switch */
-	uint32_t count, nways, nlost, ndark;
+	struct tuple_loss *tuple_losses; /* [2 * ntuples] */
+	uint64_t *clean_ps;              /* [nports] the last good probe of ways by which nothing is lost */
+	uint8_t *lost;                   /* [2 * ntuples] ways that only a loss by addresses explains */
+	struct crossing *all;            /* [count] by switch */
+	uint32_t count, ndirections, nlost, ndark;
 	uint64_t since_ps; /* when the first of all that are lost was */
 };
 
@@ -41,29 +41,29 @@ struct culprit {
 
 /* @return the traced way of 2 * tuple + back, NULL: it is not known as a whole */
 static const struct net_trace *
-trace_of(const struct selecting *s, uint32_t way)
+trace_of(const struct selecting *s, uint32_t direction)
 {
 	const struct judging *j = s->b->j;
-	uint32_t trace = net_trace_at(&j->net, way / 2, way % 2 != 0, j->net.probes[j->end - 1].sent_ps);
+	uint32_t trace = net_trace_at(&j->net, direction / 2, direction % 2 != 0, j->net.probes[j->end - 1].sent_ps);
 
 	return trace != RUN_NONE && j->net.traces[trace].whole ? &j->net.traces[trace] : NULL;
 }
 
 /* Each switch on a way once. */
 static void
-add_crossings(struct selecting *s, uint32_t way, const struct net_trace *trace)
+add_crossings(struct selecting *s, uint32_t direction, const struct net_trace *trace)
 {
 	const struct net *net = &s->b->j->net;
-	const struct rec_tuple *tuple = &net->tuples[way / 2].tuple;
+	const struct rec_tuple *tuple = &net->tuples[direction / 2].tuple;
 	uint32_t ends[2] = { net_find_rnic(net, tuple->src_ip), net_find_rnic(net, tuple->dst_ip) };
-	const struct fate *fate = &s->fates[way];
-	struct crossing crossing = { .way = way,
-				     .src = ends[way % 2],
-				     .dst = ends[1 - way % 2],
-				     .at_ps = fate_is_lost(fate) ? fate->since_ps : fate->well_ps,
-				     .lost = s->lost[way] != 0,
-				     .dark = s->lost[way] == 0 && fate_is_lost(fate),
-				     .few = fate_is_few(fate) };
+	const struct tuple_loss *loss = &s->tuple_losses[direction];
+	struct crossing crossing = { .direction = direction,
+				     .src = ends[direction % 2],
+				     .dst = ends[1 - direction % 2],
+				     .at_ps = tuple_loss_is_lost(loss) ? loss->since_ps : loss->well_ps,
+				     .lost = s->lost[direction] != 0,
+				     .dark = s->lost[direction] == 0 && tuple_loss_is_lost(loss),
+				     .few = tuple_loss_is_few(loss) };
 
 	for (uint32_t i = 0; i < trace->count; i++) {
 		crossing.node = net->run->ports[net->links[trace->first + i]].node;
@@ -79,40 +79,42 @@ list_crossings(struct selecting *s)
 	const struct net *net = &s->b->j->net;
 	size_t cap = 1;
 
-	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
-		const struct net_trace *trace = fate_is_clean(&s->fates[way]) ? trace_of(s, way) : NULL;
+	for (uint32_t direction = 0; direction < 2 * net->ntuples; direction++) {
+		const struct net_trace *trace =
+			tuple_loss_is_clean(&s->tuple_losses[direction]) ? trace_of(s, direction) : NULL;
 
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
 			s->clean_ps[net->links[trace->first + i]] =
-				max_u64(s->clean_ps[net->links[trace->first + i]], s->fates[way].well_ps);
+				max_u64(s->clean_ps[net->links[trace->first + i]], s->tuple_losses[direction].well_ps);
 	}
-	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
-		const struct fate *fate = &s->fates[way];
-		bool lost = fate_is_lost(fate);
-		const struct net_trace *trace = fate_says_something(fate) ? trace_of(s, way) : NULL;
+	for (uint32_t direction = 0; direction < 2 * net->ntuples; direction++) {
+		const struct tuple_loss *loss = &s->tuple_losses[direction];
+		bool lost = tuple_loss_is_lost(loss);
+		const struct net_trace *trace = tuple_loss_is_decided(loss) ? trace_of(s, direction) : NULL;
 
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
-			lost &= s->clean_ps[net->links[trace->first + i]] > fate->lost_ps;
+			lost &= s->clean_ps[net->links[trace->first + i]] > loss->lost_ps;
 		if (trace == NULL)
 			continue;
 		cap += trace->count;
-		if (fate_is_few(fate))
+		if (tuple_loss_is_few(loss))
 			continue;
-		s->lost[way] = lost;
+		s->lost[direction] = lost;
 		s->nlost += lost;
-		s->ndark += !lost && fate_is_lost(fate);
-		s->nways++;
-		if (fate_is_lost(fate))
-			s->since_ps = min_u64(s->since_ps, fate->since_ps);
+		s->ndark += !lost && tuple_loss_is_lost(loss);
+		s->ndirections++;
+		if (tuple_loss_is_lost(loss))
+			s->since_ps = min_u64(s->since_ps, loss->since_ps);
 	}
 	s->all = calloc(cap, sizeof(*s->all));
 	if (s->all == NULL)
 		return -ENOMEM;
-	for (uint32_t way = 0; s->nlost != 0 && way < 2 * net->ntuples; way++) {
-		const struct net_trace *trace = fate_says_something(&s->fates[way]) ? trace_of(s, way) : NULL;
+	for (uint32_t direction = 0; s->nlost != 0 && direction < 2 * net->ntuples; direction++) {
+		const struct net_trace *trace =
+			tuple_loss_is_decided(&s->tuple_losses[direction]) ? trace_of(s, direction) : NULL;
 
 		if (trace != NULL)
-			add_crossings(s, way, trace);
+			add_crossings(s, direction, trace);
 	}
 	return 0;
 }
@@ -136,13 +138,13 @@ cmp(uint32_t a, uint32_t b)
 static int
 by_dst(const void *pa, const void *pb)
 {
-	BY(dst, src, way)
+	BY(dst, src, direction)
 }
 
 static int
 by_src(const void *pa, const void *pb)
 {
-	BY(src, dst, way)
+	BY(src, dst, direction)
 }
 
 static bool
@@ -204,7 +206,7 @@ score(const struct selecting *s, const struct crossing *of, uint32_t count, enum
 	part = lost / (lost + well);
 	sum = lost * log(part) + (well != 0 ? well * log(1 - part) : 0);
 	/* each of the others a matter of its own */
-	return sum - (s->nlost + s->ndark - covered - dark) * log((double)s->nways + 1);
+	return sum - (s->nlost + s->ndark - covered - dark) * log((double)s->ndirections + 1);
 }
 
 /* @return the likeliest; second: the next likeliest switch */
@@ -239,7 +241,7 @@ choose(struct selecting *s, struct culprit *second)
  * little to say so.
  */
 static void
-find_explained(struct selecting *s, const struct culprit *by, uint8_t *ways)
+find_explained(struct selecting *s, const struct culprit *by, uint8_t *directions)
 {
 	qsort(s->all, s->count, sizeof(*s->all), by_src);
 	for (uint32_t first = 0, end; first < s->count; first = end) {
@@ -249,7 +251,7 @@ find_explained(struct selecting *s, const struct culprit *by, uint8_t *ways)
 			;
 		fared = fare(s, &s->all[first], end - first);
 		for (uint32_t i = first; s->all[first].node == by->node && fared.well == 0 && i < end; i++)
-			ways[s->all[i].way] = s->all[i].lost || s->all[i].dark || s->all[i].few;
+			directions[s->all[i].direction] = s->all[i].lost || s->all[i].dark || s->all[i].few;
 	}
 }
 
@@ -270,23 +272,23 @@ goes_well(const struct selecting *s, uint32_t node, uint32_t src, uint32_t dst)
  * might lose of them is its own, too.
  */
 static void
-explain_silent(const struct selecting *s, const struct culprit *by, uint8_t *ways)
+explain_silent(const struct selecting *s, const struct culprit *by, uint8_t *directions)
 {
 	const struct net *net = &s->b->j->net;
 
-	for (uint32_t way = 0; way < 2 * net->ntuples; way++) {
-		const struct fate *fate = &s->fates[way - way % 2];
-		const struct rec_tuple *tuple = &net->tuples[way / 2].tuple;
+	for (uint32_t direction = 0; direction < 2 * net->ntuples; direction++) {
+		const struct tuple_loss *loss = &s->tuple_losses[direction - direction % 2];
+		const struct rec_tuple *tuple = &net->tuples[direction / 2].tuple;
 		uint32_t ends[2] = { net_find_rnic(net, tuple->src_ip), net_find_rnic(net, tuple->dst_ip) };
 		const struct net_trace *trace;
 
-		if (!fate[0].silent)
+		if (!loss[0].silent)
 			continue;
-		trace = trace_of(s, way);
+		trace = trace_of(s, direction);
 		for (uint32_t i = 0; trace != NULL && i < trace->count; i++)
 			if (net->run->ports[net->links[trace->first + i]].node == by->node &&
-			    !goes_well(s, by->node, ends[way % 2], ends[1 - way % 2]))
-				ways[way] = 1;
+			    !goes_well(s, by->node, ends[direction % 2], ends[1 - direction % 2]))
+				directions[direction] = 1;
 	}
 }
 
@@ -304,12 +306,12 @@ was_named(const struct ballot *b, uint32_t node)
 
 /* What the culprit explains is told of, or waits. */
 static int
-tell(const struct selecting *s, const struct culprit *by, bool sure, const uint8_t *ways)
+report_culprit(const struct selecting *s, const struct culprit *by, bool sure, const uint8_t *directions)
 {
 	const struct ballot *b = s->b;
 	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_SWITCH,
 					 .node = by->node,
-					 .ways = 1u << PINGMESH_BY_VOTES,
+					 .bases = 1u << PINGMESH_BY_VOTES,
 					 .or_node = RUN_NONE,
 					 .networks = 1u << b->network,
 					 .start_ps = UINT64_MAX,
@@ -319,7 +321,8 @@ tell(const struct selecting *s, const struct culprit *by, bool sure, const uint8
 	for (uint32_t i = b->first; i < b->j->end; i++) {
 		struct net_probe *probe = &b->j->net.probes[i];
 
-		if (!ballot_takes_part(b, i) || (!ways[2 * (size_t)probe->tuple] && !ways[2 * (size_t)probe->tuple + 1]))
+		if (!ballot_takes_part(b, i) ||
+		    (!directions[2 * (size_t)probe->tuple] && !directions[2 * (size_t)probe->tuple + 1]))
 			continue;
 		seen.probes++;
 		if (!probe->open)
@@ -342,33 +345,34 @@ int
 selective_once(const struct ballot *b)
 {
 	const struct net *net = &b->j->net;
-	size_t nways = 2 * (size_t)net->ntuples + 1;
+	size_t ndirections = 2 * (size_t)net->ntuples + 1;
 	struct selecting s = { .b = b,
-			       .fates = calloc(nways, sizeof(*s.fates)),
+			       .tuple_losses = calloc(ndirections, sizeof(*s.tuple_losses)),
 			       .clean_ps = calloc(net->run->nports + 1u, sizeof(*s.clean_ps)),
-			       .lost = calloc(nways, 1),
+			       .lost = calloc(ndirections, 1),
 			       .since_ps = UINT64_MAX };
-	uint8_t *ways = calloc(nways, 1);
-	int rc = s.fates != NULL && s.clean_ps != NULL && s.lost != NULL && ways != NULL ? 0 : -ENOMEM;
+	uint8_t *directions = calloc(ndirections, 1);
+	int rc = s.tuple_losses != NULL && s.clean_ps != NULL && s.lost != NULL && directions != NULL ? 0 : -ENOMEM;
 
 	if (rc == 0) {
-		fates_count(b, s.fates);
+		tuple_losses_count(b, s.tuple_losses);
 		rc = list_crossings(&s);
 	}
 	if (rc == 0 && s.nlost != 0) {
 		struct culprit second, best = choose(&s, &second);
 
 		if (best.node != RUN_NONE) {
-			find_explained(&s, &best, ways);
-			explain_silent(&s, &best, ways);
-			rc = tell(&s, &best, best.score - second.score >= JUDGE_SURELY || was_named(b, best.node), ways);
+			find_explained(&s, &best, directions);
+			explain_silent(&s, &best, directions);
+			rc = report_culprit(&s, &best, best.score - second.score >= JUDGE_SURELY || was_named(b, best.node),
+					    directions);
 			rc = rc == 0 ? 1 : rc;
 		}
 	}
-	free(s.fates);
+	free(s.tuple_losses);
 	free(s.clean_ps);
 	free(s.lost);
 	free(s.all);
-	free(ways);
+	free(directions);
 	return rc;
 }

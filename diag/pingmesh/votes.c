@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "diag/pingmesh/ballot.h"
 #include "diag/pingmesh/service.h"
-#include "diag/pingmesh/tally.h"
 
 #define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not told of */
 #define AS_BAD 0.9      /* of another link's share of bad probes: nearly as bad */
@@ -25,7 +25,7 @@ most_votes(const struct votes *v)
 }
 
 bool
-tally_is_host_link(const struct run *run, uint32_t port)
+ballot_is_host_link(const struct run *run, uint32_t port)
 {
 	uint32_t peer = run->ports[port].peer_node;
 
@@ -33,21 +33,21 @@ tally_is_host_link(const struct run *run, uint32_t port)
 }
 
 bool
-tally_is_alike(const struct votes *v, uint32_t port, uint32_t other)
+ballot_is_alike(const struct votes *v, uint32_t port, uint32_t other)
 {
 	return v->ports[port].which == v->ports[other].which && v->ports[port].all == v->ports[other].all;
 }
 
-/* Of ports that the same probes cross, likely_port() has charged one. */
+/* Of ports that the same probes cross, em_links_port() has charged one. */
 static double
 likely_at(const struct votes *v, uint32_t port)
 {
-	double likely = v->likely[port];
+	double loss_rate = v->loss_rate[port];
 
-	for (uint32_t i = 0; i < v->run->nports && likely == 0 && v->ports[port].bad != 0; i++)
-		if (tally_is_alike(v, i, port))
-			likely = v->likely[i];
-	return likely;
+	for (uint32_t i = 0; i < v->run->nports && loss_rate == 0 && v->ports[port].bad != 0; i++)
+		if (ballot_is_alike(v, i, port))
+			loss_rate = v->loss_rate[i];
+	return loss_rate;
 }
 
 /* @return which of a link's directions is worse by far, -1: none, or the same probes cross both */
@@ -56,7 +56,7 @@ direction(const struct votes *v, uint32_t link)
 {
 	uint32_t peer = v->run->ports[link].peer_port;
 
-	if (peer == RUN_NONE || tally_is_alike(v, link, peer))
+	if (peer == RUN_NONE || ballot_is_alike(v, link, peer))
 		return -1;
 	if (likely_at(v, link) > DIRECTED * likely_at(v, peer))
 		return 0;
@@ -73,7 +73,7 @@ ballot_name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem 
 	seen->alike++;
 	if (seen->nports == PINGMESH_PLACES)
 		return;
-	if (!b->high && tally_is_host_link(run, link))
+	if (!b->high && ballot_is_host_link(run, link))
 		port = run->nodes[run->ports[link].node].host ? link : peer;
 	else if (worse == 1)
 		port = peer;
@@ -107,10 +107,10 @@ static uint32_t
 lonely_tor(const struct votes *v, uint32_t port)
 {
 	const uint32_t ends[2] = { v->run->ports[port].node, v->run->ports[port].peer_node };
-	const struct tally *link = &v->links[tally_link(v->run, port)];
+	const struct vote_count *link = &v->links[ballot_link(v->run, port)];
 
 	for (uint32_t e = 0; e < 2; e++) {
-		uint32_t only = tally_only_link(v, ends[e]);
+		uint32_t only = ballot_only_link(v, ends[e]);
 
 		if (only != RUN_NONE &&
 		    (double)v->links[only].bad * link->all >= AS_BAD * (double)link->bad * v->links[only].all)
@@ -141,10 +141,10 @@ static void
 name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh_problem *seen)
 {
 	const struct votes *v = b->j->votes;
-	const struct tally *t = node != RUN_NONE ? &v->switches[node] : &v->links[tally_link(v->run, port)];
+	const struct vote_count *t = node != RUN_NONE ? &v->switches[node] : &v->links[ballot_link(v->run, port)];
 	bool all_hosts = node == RUN_NONE;
 	uint32_t tor = node != RUN_NONE ? node : lonely_tor(v, port);
-	uint32_t only = has_mesh(b, tor) ? RUN_NONE : tally_only_link(v, tor);
+	uint32_t only = has_mesh(b, tor) ? RUN_NONE : ballot_only_link(v, tor);
 
 	if (only != RUN_NONE) {
 		seen->or_node = tor;
@@ -159,11 +159,11 @@ name_place(const struct ballot *b, uint32_t port, uint32_t node, struct pingmesh
 	seen->unsure = node != RUN_NONE && ballot_is_unsure(b, port);
 	seen->or_rnics = node != RUN_NONE && !b->high ? all_rnics(b, seen) : 0;
 	for (uint32_t i = 0; node == RUN_NONE && seen->or_node == RUN_NONE && i < v->run->nports; i++) {
-		if (!tally_is_alike(v, i, port) ||
-		    (tally_link(v->run, i) != i && tally_is_alike(v, tally_link(v->run, i), port)))
+		if (!ballot_is_alike(v, i, port) ||
+		    (ballot_link(v->run, i) != i && ballot_is_alike(v, ballot_link(v->run, i), port)))
 			continue;
-		ballot_name_link(b, tally_link(v->run, i), seen);
-		all_hosts &= tally_is_host_link(v->run, i);
+		ballot_name_link(b, ballot_link(v->run, i), seen);
+		all_hosts &= ballot_is_host_link(v->run, i);
 	}
 	seen->kind = b->high ? PINGMESH_PROBLEM_RTT : all_hosts ? PINGMESH_PROBLEM_RNIC : PINGMESH_PROBLEM_SWITCH;
 	seen->probes = t->all;
@@ -176,7 +176,7 @@ count_vote(const struct ballot *b, uint32_t port, const struct pingmesh_problem 
 	const struct votes *v = b->j->votes;
 
 	b->j->own->votes++;
-	b->j->own->strongest_elsewhere += v->links[tally_link(v->run, port)].bad < most_votes(v) && seen->node == RUN_NONE;
+	b->j->own->strongest_elsewhere += v->links[ballot_link(v->run, port)].bad < most_votes(v) && seen->node == RUN_NONE;
 }
 
 /* ---- what is explained ---- */
@@ -187,13 +187,13 @@ ballot_is_over(const struct ballot *b, const struct net_probe *probe, const stru
 {
 	const struct net *net = &b->j->net;
 	const struct run *run = net->run;
-	uint32_t traces[BALLOT_WAYS], ways = ballot_ways(b, probe, traces);
+	uint32_t traces[BALLOT_PATHS], paths = ballot_paths(b, probe, traces);
 
 	for (uint32_t k = 0; k < at->nports; k++)
-		if (tally_link(run, net->rnics[probe->src].port) == tally_link(run, at->ports[k]) ||
-		    tally_link(run, net->rnics[probe->dst].port) == tally_link(run, at->ports[k]))
+		if (ballot_link(run, net->rnics[probe->src].port) == ballot_link(run, at->ports[k]) ||
+		    ballot_link(run, net->rnics[probe->dst].port) == ballot_link(run, at->ports[k]))
 			return true;
-	for (uint32_t w = 0; w < ways; w++) {
+	for (uint32_t w = 0; w < paths; w++) {
 		for (uint32_t i = 0; i < net->traces[traces[w]].count; i++) {
 			uint32_t port = net->links[net->traces[traces[w]].first + i];
 
@@ -201,7 +201,7 @@ ballot_is_over(const struct ballot *b, const struct net_probe *probe, const stru
 			    (run->ports[port].node == at->node || run->ports[port].peer_node == at->node))
 				return true;
 			for (uint32_t k = 0; k < at->nports; k++)
-				if (tally_link(run, port) == tally_link(run, at->ports[k]))
+				if (ballot_link(run, port) == ballot_link(run, at->ports[k]))
 					return true;
 		}
 	}
@@ -285,7 +285,7 @@ take_known(const struct ballot *b, double *rtts)
 		struct pingmesh_problem seen = own->problems[i];
 
 		seen.services = 0;
-		if ((seen.ways & 1u << PINGMESH_BY_VOTES) == 0 || seen.last_period != b->j->period ||
+		if ((seen.bases & 1u << PINGMESH_BY_VOTES) == 0 || seen.last_period != b->j->period ||
 		    (seen.kind == PINGMESH_PROBLEM_RTT) != b->high || (seen.nports == 0 && seen.node == RUN_NONE) ||
 		    explain(b, &seen, rtts) == 0)
 			continue;
@@ -300,37 +300,37 @@ take_known(const struct ballot *b, double *rtts)
 
 /* @return 1: the likeliest place; 0: there is none; -ENOMEM */
 static int
-find_place(const struct ballot *b, struct likely_place *place, struct pingmesh_problem *seen)
+find_place(const struct ballot *b, struct em_place *place, struct pingmesh_problem *seen)
 {
 	struct votes *v = b->j->votes;
 	uint32_t link;
 	int rc;
 
 	*seen = (struct pingmesh_problem){
-		.node = RUN_NONE, .or_node = RUN_NONE, .ways = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network
+		.node = RUN_NONE, .or_node = RUN_NONE, .bases = 1u << PINGMESH_BY_VOTES, .networks = 1u << b->network
 	};
-	if (tally_all(b) < JUDGE_LEAST_TIMEOUTS)
+	if (ballot_count(b) < JUDGE_LEAST_TIMEOUTS)
 		return 0;
-	rc = likely_port(b, place);
+	rc = em_links_port(b, place);
 	if (rc < 0 || place->port == RUN_NONE)
 		return rc;
-	link = tally_link(v->run, place->port);
-	if (b->high && tally_surely(&v->links[link]) < LEAST_HIGH)
+	link = ballot_link(v->run, place->port);
+	if (b->high && ballot_lower_bound(&v->links[link]) < LEAST_HIGH)
 		return 0;
-	name_place(b, place->port, whole_switch(b, link, place->log_likelihood), seen);
+	name_place(b, place->port, switch_blame(b, link, place->log_likelihood), seen);
 	return 1;
 }
 
 /* A place that is sure by the ways that were traced before alone, without those to which routes changed since. @return as find_place() */
 static int
-find_plain(const struct ballot *b, struct likely_place *place, struct pingmesh_problem *seen)
+find_plain(const struct ballot *b, struct em_place *place, struct pingmesh_problem *seen)
 {
 	struct ballot plain = *b;
 	int rc;
 
 	plain.plain = true;
 	rc = find_place(&plain, place, seen);
-	return rc == 1 ? doubt_is_none(&plain, place, seen) : rc;
+	return rc == 1 ? significance_is_sure(&plain, place, seen) : rc;
 }
 
 /* @return 1: a place was named, or what has none waits; 0: there is nothing left; -ENOMEM */
@@ -338,7 +338,7 @@ static int
 vote_once(const struct ballot *b, double *rtts)
 {
 	struct pingmesh_problem seen;
-	struct likely_place place;
+	struct em_place place;
 	int rc = b->high ? 0 : find_plain(b, &place, &seen);
 	bool sure = rc == 1;
 
@@ -348,11 +348,11 @@ vote_once(const struct ballot *b, double *rtts)
 		return rc;
 	count_vote(b, place.port, &seen);
 	if (!b->high && !sure) {
-		rc = doubt_place(b, &place, &seen);
+		rc = significance_place(b, &place, &seen);
 		if (rc < 0)
 			return rc;
-		if (rc == DOUBT_WAITS) {
-			doubt_hold(b, &seen);
+		if (rc == SIGNIFICANCE_WAITS) {
+			significance_hold(b, &seen);
 			return 1;
 		}
 	}
@@ -387,10 +387,10 @@ leave_rest(const struct ballot *b)
 	struct pingmesh_problem seen = { .kind = PINGMESH_PROBLEM_SWITCH,
 					 .node = RUN_NONE,
 					 .or_node = RUN_NONE,
-					 .ways = 1u << PINGMESH_BY_VOTES,
+					 .bases = 1u << PINGMESH_BY_VOTES,
 					 .networks = 1u << b->network,
 					 .start_ps = UINT64_MAX };
-	uint32_t traces[BALLOT_WAYS];
+	uint32_t traces[BALLOT_PATHS];
 
 	for (uint32_t i = b->first; i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
@@ -399,7 +399,7 @@ leave_rest(const struct ballot *b)
 			continue;
 		probe->cause = PINGMESH_SWITCH;
 		probe->open = !b->paper && ballot_can_wait(j, probe);
-		if (ballot_ways(b, probe, traces) != 0)
+		if (ballot_paths(b, probe, traces) != 0)
 			continue;
 		probe->open = false;
 		j->own->untraced++;
@@ -432,7 +432,7 @@ vote_by_likelihood(const struct ballot *b, double *rtts)
 {
 	int rc = 1;
 
-	if (net_is_drawn(&b->j->net) && drawn_ways(b) != 0)
+	if (net_is_em_sprayed(&b->j->net) && em_sprayed(b) != 0)
 		rc = -ENOMEM;
 	if (rc == 1 && take_known(b, rtts) != 0)
 		rc = -ENOMEM;

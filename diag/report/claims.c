@@ -14,7 +14,7 @@ things(const struct verdict *v)
 }
 
 static void
-say_fault(const struct verdict *v, const struct claim *claim, char *buf)
+print_fault(const struct verdict *v, const struct claim *claim, char *buf)
 {
 	const struct finding *network = facts_root(v);
 	char evidence[FACTS_EVIDENCE];
@@ -27,7 +27,7 @@ say_fault(const struct verdict *v, const struct claim *claim, char *buf)
 
 /* Findings there are, but more is missing than they can bear. */
 static void
-say_doubt(const struct verdict *v, const struct claim *claim, char *buf)
+print_uncertain(const struct verdict *v, const struct claim *claim, char *buf)
 {
 	const struct finding *network = facts_root(v);
 	char evidence[FACTS_EVIDENCE];
@@ -40,7 +40,7 @@ say_doubt(const struct verdict *v, const struct claim *claim, char *buf)
 }
 
 static void
-say_hosts(const struct verdict *v, char *buf)
+print_hosts(const struct verdict *v, char *buf)
 {
 	char evidence[FACTS_EVIDENCE];
 	uint32_t named = 0;
@@ -55,7 +55,7 @@ say_hosts(const struct verdict *v, char *buf)
 }
 
 static void
-say_slow(const struct verdict *v, const struct claim *claim, char *buf)
+print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 {
 	const struct finding *host = facts_host(v);
 	const char *late = host != NULL ? "; late was host " : "", *name = host != NULL ? host->root : "";
@@ -91,16 +91,16 @@ facts_reason(const struct verdict *v, char *buf)
 	if (claim == NULL)
 		fmt_append(buf, FACTS_REASON, "Nobody was asked.");
 	else if (claim->kind == CLAIM_FAULT)
-		say_fault(v, claim, buf);
+		print_fault(v, claim, buf);
 	else if (claim->kind == CLAIM_NO_EFFECT)
 		fmt_append(buf, FACTS_REASON,
 			   "%u of %u %s were slow; leaving out any one of the findings would regain nothing, and too "
 			   "much is left that none of them explains.",
 			   claim->slow, v->run.nsteps, things(v));
-	else if (claim->kind == CLAIM_DOUBTED)
-		say_doubt(v, claim, buf);
+	else if (claim->kind == CLAIM_UNCERTAIN)
+		print_uncertain(v, claim, buf);
 	else if (claim->kind == CLAIM_HOSTS_LATE)
-		say_hosts(v, buf);
+		print_hosts(v, buf);
 	else if (claim->kind == CLAIM_NOTHING_DONE)
 		fmt_append(buf, FACTS_REASON, "No step was reported as finished: nothing can be said.");
 	else if (claim->kind == CLAIM_IN_SUM)
@@ -111,12 +111,12 @@ facts_reason(const struct verdict *v, char *buf)
 			   flows_alone(v) ? "flow" : "step", run_finished(&v->run) ? "" : " before the run ended",
 			   flows_alone(v) ? RUN_SLOW_FLOW_PERCENT : RUN_SLOW_PERCENT);
 	else
-		say_slow(v, claim, buf);
+		print_slow(v, claim, buf);
 	return buf;
 }
 
 static void
-say_lost(const struct run *run, char *buf)
+print_lost(const struct run *run, char *buf)
 {
 	const struct run_missing *missing = &run->missing;
 	const char *node = missing->left_out_node < run->nnodes ? run->nodes[missing->left_out_node].name : NULL;
@@ -140,21 +140,21 @@ say_lost(const struct run *run, char *buf)
 
 /* Did any port of this node tell of itself? */
 static bool
-is_heard(const struct run *run, uint32_t node)
+is_received(const struct run *run, uint32_t node)
 {
-	bool heard = run->nodes[node].host;
+	bool received = run->nodes[node].host;
 
-	for (uint32_t p = 0; p < run->nodes[node].nports && !heard; p++)
-		heard = run->ports[run->nodes[node].first_port + p].reported;
-	return heard;
+	for (uint32_t p = 0; p < run->nodes[node].nports && !received; p++)
+		received = run->ports[run->nodes[node].first_port + p].reported;
+	return received;
 }
 
 uint32_t
-facts_unheard(const struct verdict *v, uint32_t *nodes)
+facts_unreported(const struct verdict *v, uint32_t *nodes)
 {
 	const struct run *run = &v->run;
 	bool *asked = calloc((size_t)run->nflows + 1, sizeof(*asked)),
-	     *on_way = calloc((size_t)run->nnodes + 1, sizeof(*on_way));
+	     *on_path = calloc((size_t)run->nnodes + 1, sizeof(*on_path));
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < run->nsteps && asked != NULL; i++) {
@@ -163,16 +163,16 @@ facts_unheard(const struct verdict *v, uint32_t *nodes)
 		if (!run_is_local(step) && (step->slow || !step->reported))
 			asked[step->flow] = true;
 	}
-	for (uint32_t h = 0; h < run->nhops && asked != NULL && on_way != NULL; h++) {
+	for (uint32_t h = 0; h < run->nhops && asked != NULL && on_path != NULL; h++) {
 		if (asked[run->hops[h].flow] && !run->hops[h].reverse)
-			on_way[run->ports[run->hops[h].port].node] = true;
+			on_path[run->ports[run->hops[h].port].node] = true;
 	}
-	for (uint32_t n = 0; n < run->nnodes && on_way != NULL; n++) {
-		if (on_way[n] && !is_heard(run, n))
+	for (uint32_t n = 0; n < run->nnodes && on_path != NULL; n++) {
+		if (on_path[n] && !is_received(run, n))
 			nodes[count++] = n;
 	}
 	free(asked);
-	free(on_way);
+	free(on_path);
 	return count;
 }
 
@@ -180,12 +180,12 @@ facts_unheard(const struct verdict *v, uint32_t *nodes)
 
 /* Where reports were lost: whose. */
 static void
-say_unheard(const struct verdict *v, char *buf)
+print_unreported_hosts(const struct verdict *v, char *buf)
 {
 	uint32_t *nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*nodes)), count = 0;
 
 	if (nodes != NULL)
-		count = facts_unheard(v, nodes);
+		count = facts_unreported(v, nodes);
 	for (uint32_t i = 0; i < count && i < UNHEARD_SHOWN; i++)
 		fmt_append(buf, FACTS_INCOMPLETE, "%s%s", i == 0 ? "Nothing came from " : ", ",
 			   v->run.nodes[nodes[i]].name);
@@ -198,7 +198,7 @@ say_unheard(const struct verdict *v, char *buf)
 
 /* What steps lost that were not reported is bounded by the run's time alone. */
 static void
-say_unreported(const struct run *run, char *buf)
+print_unreported(const struct run *run, char *buf)
 {
 	uint64_t most_ps = 0;
 
@@ -223,7 +223,7 @@ facts_incomplete(const struct verdict *v, char *buf)
 	size_t len;
 
 	buf[0] = '\0';
-	say_lost(run, buf);
+	print_lost(run, buf);
 	if (run->overhead.dropped != 0)
 		fmt_append(buf, FACTS_INCOMPLETE,
 			   "The exporter's budget dropped %llu records and held %llu back: %.1f %% of what was reported "
@@ -231,9 +231,9 @@ facts_incomplete(const struct verdict *v, char *buf)
 			   (unsigned long long)run->overhead.dropped, (unsigned long long)run->overhead.deferred,
 			   100 * run->overhead.completeness);
 	if (run->overhead.dropped != 0 || run->overhead.astray != 0)
-		say_unheard(v, buf);
+		print_unreported_hosts(v, buf);
 	if (run->missing.steps != 0)
-		say_unreported(run, buf);
+		print_unreported(run, buf);
 	if (run->missing.unscheduled != 0)
 		fmt_append(buf, FACTS_INCOMPLETE, "%u step records match no scheduled step. ", run->missing.unscheduled);
 	for (uint32_t i = 0; i < v->nsections; i++) {

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "common/plain.h"
+#include "common/printable.h"
 
 #define ESCAPE_CAP 2048
 
@@ -16,7 +16,7 @@ escape_dotf(FILE *to, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	plain_text(text, safe, sizeof(safe));
+	printable_text(text, safe, sizeof(safe));
 	fputc('"', to);
 	for (const char *p = safe; *p != '\0'; p++) {
 		if (*p == '\n') {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Names come from a stream that may be damaged or hostile: nothing of it reaches a graph unescaped, and none of it that is
- * not plain (common/plain.h).
+ * not plain (common/printable.h).
  */
 #pragma once
 

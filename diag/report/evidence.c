@@ -6,7 +6,7 @@
 #include "common/wire/ending.h"
 #include "diag/report/facts.h"
 
-typedef void tell_fn(const struct run *run, const struct finding_evidence *seen, char *buf);
+typedef void render_fn(const struct run *run, const struct finding_evidence *seen, char *buf);
 
 static void
 put_ms(char *buf, double ps)
@@ -28,7 +28,7 @@ put_flow(const struct run *run, uint32_t flow, char *buf)
 
 /* "17->18/10000>10000 step 2 took 70.134 ms instead of 30.757 ms" */
 static void
-tell_step(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_step(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	const struct run_step *step = &run->steps[seen->step];
 	double exec_ms = (double)(step->end_ps - step->start_ps) / 1e9, expect_ms = (double)step->expect_ps / 1e9;
@@ -41,20 +41,20 @@ tell_step(const struct run *run, const struct finding_evidence *seen, char *buf)
 }
 
 static void
-tell_number(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_number(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%u", run->steps[seen->step].step);
 }
 
 static void
-tell_expected(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_expected(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	put_ms(buf, (double)run->steps[seen->step].expect_ps);
 }
 
 /* What is known of packets that the step sent again; at a QP error that its retries are spent. */
 static void
-tell_again(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_again(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	const struct run_step *step = &run->steps[seen->step];
 	bool spent = step->open && !run->truncated && run->end_reason == REC_END_QP_ERROR && run->end_node == step->host;
@@ -66,32 +66,32 @@ tell_again(const struct run *run, const struct finding_evidence *seen, char *buf
 }
 
 static void
-tell_port(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_port(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	put_port(run, seen->port, buf);
 }
 
 static void
-tell_other(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_other(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	put_port(run, seen->other_port, buf);
 }
 
 static void
-tell_node(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_node(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%s", seen->node < run->nnodes ? run->nodes[seen->node].name : "?");
 }
 
 static void
-tell_flow(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_flow(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	put_flow(run, seen->flow, buf);
 }
 
 /* "13->19/10001>10001 and 2 others" */
 static void
-tell_flows(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_flows(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	if (seen->flows == 0) {
 		fmt_append(buf, FACTS_EVIDENCE, "flows that were not reported");
@@ -103,61 +103,61 @@ tell_flows(const struct run *run, const struct finding_evidence *seen, char *buf
 }
 
 static void
-tell_count(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_count(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%llu", (unsigned long long)seen->count);
 }
 
 static void
-tell_depth(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_depth(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%u", seen->depth_packets);
 }
 
 static void
-tell_held(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_held(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%llu", (unsigned long long)seen->held_bytes);
 }
 
 static void
-tell_threshold(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_threshold(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%llu", (unsigned long long)seen->threshold_bytes);
 }
 
 static void
-tell_packets(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_packets(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->packets);
 }
 
 static void
-tell_waits(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_waits(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->waits);
 }
 
 static void
-tell_each(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_each(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%.2f", seen->waits / seen->packets);
 }
 
 static void
-tell_ms(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_ms(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	put_ms(buf, seen->ps);
 }
 
 static void
-tell_of_ms(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_of_ms(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	put_ms(buf, seen->of_ps);
 }
 
 static void
-tell_percent(const struct run *run, const struct finding_evidence *seen, char *buf)
+render_percent(const struct run *run, const struct finding_evidence *seen, char *buf)
 {
 	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->percent);
 }
@@ -165,43 +165,43 @@ tell_percent(const struct run *run, const struct finding_evidence *seen, char *b
 /* What {NAME} in a clause stands for. */
 static const struct {
 	const char *name;
-	tell_fn *tell;
+	render_fn *render;
 } facts[] = {
-	{ "step", tell_step },           { "number", tell_number },   { "expected", tell_expected },
-	{ "again", tell_again },         { "port", tell_port },       { "other", tell_other },
-	{ "node", tell_node },           { "flow", tell_flow },       { "flows", tell_flows },
-	{ "count", tell_count },         { "depth", tell_depth },     { "held", tell_held },
-	{ "threshold", tell_threshold }, { "packets", tell_packets }, { "waits", tell_waits },
-	{ "each", tell_each },           { "ms", tell_ms },           { "of ms", tell_of_ms },
-	{ "percent", tell_percent },
+	{ "step", render_step },           { "number", render_number },   { "expected", render_expected },
+	{ "again", render_again },         { "port", render_port },       { "other", render_other },
+	{ "node", render_node },           { "flow", render_flow },       { "flows", render_flows },
+	{ "count", render_count },         { "depth", render_depth },     { "held", render_held },
+	{ "threshold", render_threshold }, { "packets", render_packets }, { "waits", render_waits },
+	{ "each", render_each },           { "ms", render_ms },           { "of ms", render_of_ms },
+	{ "percent", render_percent },
 };
 
 /* @param name  of len characters  @return NULL: nothing stands for it */
-static tell_fn *
+static render_fn *
 find_fact(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
 		if (strncmp(facts[i].name, name, len) == 0 && facts[i].name[len] == '\0')
-			return facts[i].tell;
+			return facts[i].render;
 	}
 	return NULL;
 }
 
 static void
-tell_clause(const struct run *run, const struct finding_evidence *seen, const char *clause, char *buf)
+render_clause(const struct run *run, const struct finding_evidence *seen, const char *clause, char *buf)
 {
 	while (*clause != '\0') {
 		size_t plain = strcspn(clause, "{"), name;
-		tell_fn *tell;
+		render_fn *render;
 
 		fmt_append(buf, FACTS_EVIDENCE, "%.*s", (int)plain, clause);
 		clause += plain;
 		if (*clause == '\0')
 			return;
 		name = strcspn(clause + 1, "}");
-		tell = find_fact(clause + 1, name);
-		if (tell != NULL)
-			tell(run, seen, buf);
+		render = find_fact(clause + 1, name);
+		if (render != NULL)
+			render(run, seen, buf);
 		else
 			fmt_append(buf, FACTS_EVIDENCE, "%.*s}", (int)name + 1, clause);
 		clause += name + 1 + (clause[name + 1] == '}');
@@ -232,7 +232,7 @@ facts_evidence(const struct verdict *v, const struct finding *finding, char *buf
 
 	buf[0] = '\0';
 	for (uint32_t i = 0; i < seen->nclauses; i++)
-		tell_clause(&v->run, seen, finding->type->clauses[seen->clauses[i]], buf);
+		render_clause(&v->run, seen, finding->type->clauses[seen->clauses[i]], buf);
 	if (finding->known != 0)
 		fmt_append(buf, FACTS_EVIDENCE, "; known before the run: %s",
 			   facts_known(&v->run, &v->run.known[finding->known - 1], known, sizeof(known)));

@@ -60,7 +60,7 @@ char *facts_reason(const struct verdict *v, char *buf);
  * Switches on the way of steps that were slow or not reported of which no port told of itself.
  * @param nodes  [run.nnodes] set to them  @return how many
  */
-uint32_t facts_unheard(const struct verdict *v, uint32_t *nodes);
+uint32_t facts_unreported(const struct verdict *v, uint32_t *nodes);
 /* What evidence is missing; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */
 char *facts_incomplete(const struct verdict *v, char *buf);
 /* That the recording knows less than this verdict does. @return NULL where it does not */

@@ -118,9 +118,9 @@ faults_json(const struct verdict *v, const struct flowpulse *own, uint32_t begin
 		array = value_add(
 			array,
 			json_pack("{s:s, s:o, s:o, s:[o, o], s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "place",
-				  f->nlinks == 2       ? "pair"
-				  : f->links[0].is_way ? "way"
-						       : "link",
+				  f->nlinks == 2        ? "pair"
+				  : f->links[0].is_path ? "way"
+							: "link",
 				  "links", links_json(v, f), "drop_rate", value_real(f->drop), "drop_rate_95",
 				  value_real(f->low), value_real(f->high), "first_iteration",
 				  (json_int_t)f->first_iteration, "last_iteration", (json_int_t)f->last_iteration,
@@ -226,29 +226,29 @@ write_volumes(const struct verdict *v, FILE *to)
 
 /* "from l1 to s1 (l1:4)" */
 static void
-say_link(const struct verdict *v, const struct flowpulse_link *link, char *buf, size_t cap)
+print_link(const struct verdict *v, const struct flowpulse_link *link, char *buf, size_t cap)
 {
-	fmt_append(buf, cap, "%s %s to %s", link->is_way ? "on the way from" : "from", node_name(v, link->from),
+	fmt_append(buf, cap, "%s %s to %s", link->is_path ? "on the way from" : "from", node_name(v, link->from),
 		   node_name(v, link->to));
 	if (link->port != RUN_NONE)
 		fmt_append(buf, cap, " (%s)", v->run.ports[link->port].name);
 }
 
 static void
-say_fault(const struct text *text, const struct flowpulse *own, const struct flowpulse_fault *fault)
+print_fault(const struct text *text, const struct flowpulse *own, const struct flowpulse_fault *fault)
 {
 	const struct verdict *v = text->facts.v;
 	const struct rec_volume_alarm *first = &own->alarms[fault->first];
 	char line[FACTS_TEXT] = "";
 
 	fmt_append(line, sizeof(line), "The link ");
-	say_link(v, &fault->links[0], line, sizeof(line));
-	if (fault->nlinks == 1 && fault->links[0].is_way)
+	print_link(v, &fault->links[0], line, sizeof(line));
+	if (fault->nlinks == 1 && fault->links[0].is_path)
 		fmt_append(line, sizeof(line), ": %s did not compare what came so, which would tell which. It",
 			   node_name(v, fault->links[0].to));
 	if (fault->nlinks == 2) {
 		fmt_append(line, sizeof(line), ", or the one ");
-		say_link(v, &fault->links[1], line, sizeof(line));
+		print_link(v, &fault->links[1], line, sizeof(line));
 		fmt_append(
 			line, sizeof(line),
 			flowpulse_is_fleeting(own, fault)
@@ -307,7 +307,7 @@ show_ports(const struct text *text, const struct flowpulse *own, const struct re
 }
 
 static void
-say_monitors(const struct text *text, const struct flowpulse *own)
+print_monitors(const struct text *text, const struct flowpulse *own)
 {
 	uint32_t ports = 0, compared = 0, learned = 0, bytes = 0;
 	char line[FACTS_TEXT] = "";
@@ -337,7 +337,7 @@ say_monitors(const struct text *text, const struct flowpulse *own)
 
 /* Alarms that are no finding. */
 static void
-say_doubtful(const struct text *text, const struct flowpulse *own)
+print_uncertain(const struct text *text, const struct flowpulse *own)
 {
 	const struct verdict *v = text->facts.v;
 
@@ -350,7 +350,7 @@ say_doubtful(const struct text *text, const struct flowpulse *own)
 			   "No finding: %u alarm%s of %s, first in iteration %u at %s, of what may be lost ", fault->alarms,
 			   fault->alarms == 1 ? "" : "s", node_name(v, first->hdr.node), first->iteration,
 			   port_name(v, first->hdr.node, first->port));
-		say_link(v, &fault->links[0], line, sizeof(line));
+		print_link(v, &fault->links[0], line, sizeof(line));
 		fmt_append(line, sizeof(line), ": %.2f %%, which %s as well (%.2f to %.2f at 95 %%).", 100 * fault->drop,
 			   fault->is_scattered && fault->low > 0 ? "packets that depend on each other make"
 								 : "chance makes",
@@ -369,13 +369,13 @@ flowpulse_text(const struct text *text, const struct section *section)
 	int rc = 0;
 
 	text_title(text, "Silent faults, by volumes of measured collectives (FlowPulse)");
-	say_monitors(text, own);
+	print_monitors(text, own);
 	for (uint32_t i = 0; i < own->nfaults && rc == 0; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
-		say_fault(text, own, &own->faults[i]);
+		print_fault(text, own, &own->faults[i]);
 		rc = show_ports(text, own, &own->alarms[own->faults[i].first]);
 	}
-	say_doubtful(text, own);
+	print_uncertain(text, own);
 	flowpulse_unjudged_text(text, own);
 	return rc;
 }

@@ -82,7 +82,7 @@ percent_text(double percent, char buf[24])
 }
 
 static void
-say_metric(const struct flowtracer *own, char line[FACTS_TEXT])
+print_metric(const struct flowtracer *own, char line[FACTS_TEXT])
 {
 	char expected[24], expected_all[24];
 
@@ -94,7 +94,7 @@ say_metric(const struct flowtracer *own, char line[FACTS_TEXT])
 }
 
 static void
-say_round(const struct text *text, const struct flowtracer *own)
+print_round(const struct text *text, const struct flowtracer *own)
 {
 	const struct flowtracer_round *r = own->shown < own->nrounds ? &own->rounds[own->shown] : NULL;
 	char line[FACTS_TEXT] = "";
@@ -116,7 +116,7 @@ say_round(const struct text *text, const struct flowtracer *own)
 			fmt_append(line, sizeof(line), " This was round %u of %u.", own->shown + 1, own->nrounds);
 	}
 	if (own->nlinks != 0)
-		say_metric(own, line);
+		print_metric(own, line);
 	if (own->sprayed != 0)
 		fmt_append(
 			line, sizeof(line),
@@ -156,7 +156,7 @@ show_layers(const struct text *text, const struct flowtracer *own)
 }
 
 static void
-say_collision(const struct text *text, const struct flowtracer_collision *c)
+print_collision(const struct text *text, const struct flowtracer_collision *c)
 {
 	const struct verdict *v = text->facts.v;
 	char line[FACTS_TEXT] = "";
@@ -180,7 +180,7 @@ say_collision(const struct text *text, const struct flowtracer_collision *c)
 }
 
 static void
-say_cost(const struct text *text, const struct flowtracer *own)
+print_cost(const struct text *text, const struct flowtracer *own)
 {
 	char line[FACTS_TEXT] = "";
 
@@ -241,15 +241,15 @@ flowtracer_text(const struct text *text, const struct section *section)
 	int rc;
 
 	text_title(text, "Ways of flows (FlowTracer)");
-	say_round(text, own);
+	print_round(text, own);
 	rc = show_layers(text, own);
 	if (rc == 0)
 		rc = show_pairs(text, own);
 	if (rc == 0 && own->ncollisions != 0)
-		say_cost(text, own);
+		print_cost(text, own);
 	for (uint32_t i = 0; i < own->ncollisions && i < COLLISIONS_SHOWN && rc == 0; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
-		say_collision(text, &own->collisions[i]);
+		print_collision(text, &own->collisions[i]);
 	}
 	if (own->ncollisions > COLLISIONS_SHOWN)
 		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->ncollisions - COLLISIONS_SHOWN);

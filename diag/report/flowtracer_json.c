@@ -101,7 +101,7 @@ pairs_json(const struct verdict *v, const struct flowtracer *own)
 }
 
 static json_t *
-way_json(const struct verdict *v, const struct flowtracer *own, const struct flowtracer_path *path)
+path_json(const struct verdict *v, const struct flowtracer *own, const struct flowtracer_path *path)
 {
 	json_t *array = json_array();
 
@@ -121,7 +121,7 @@ paths_json(const struct verdict *v, const struct flowtracer *own)
 
 		if (p->round == own->shown)
 			array = value_add(array, json_pack("{s:o, s:o, s:s}", "flow", value_flow(v, p->flow), "ports",
-							   way_json(v, own, p), "result", results[p->result]));
+							   path_json(v, own, p), "result", results[p->result]));
 	}
 	return array;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "diag/report/table.h"
 #include "diag/report/value.h"
 
@@ -183,7 +183,7 @@ cmp_share(const void *pa, const void *pb)
 
 /* "computation 61 %, grads 30 %, 2 more 9 %". The parts are put in order of their shares. */
 static void
-tell_shares(const struct run *run, struct job_facts *facts, char *buf, size_t cap)
+print_shares(const struct run *run, struct job_facts *facts, char *buf, size_t cap)
 {
 	uint64_t others_ps = 0;
 	uint32_t others = 0;
@@ -218,17 +218,17 @@ job_row(struct libscols_table *table, const struct facts *facts, uint32_t job)
 	uint64_t end_ps = job_of.unfinished != 0 ? run->end_ps : job_of.end_ps;
 
 	if (rc == 0) {
-		tell_shares(run, &job_of, shares, sizeof(shares));
+		print_shares(run, &job_of, shares, sizeof(shares));
 		if (job_of.unfinished != 0)
 			snprintf(iterations, sizeof(iterations), "%u of %u", job_of.iterations - job_of.unfinished,
 				 job_of.iterations);
 		else
 			snprintf(iterations, sizeof(iterations), "%u", job_of.iterations);
-		rc = table_row(table, plain_text(run->jobs[job].name, name, sizeof(name)), iterations,
+		rc = table_row(table, printable_text(run->jobs[job].name, name, sizeof(name)), iterations,
 			       fmt_time_bare(facts->unit, job_of.start_ps).text,
 			       fmt_time_bare(facts->unit, end_ps - job_of.start_ps).text,
-			       fmt_time_bare(facts->unit, job_of.lost_ps).text, plain_text(shares, plain, sizeof(plain)),
-			       NULL);
+			       fmt_time_bare(facts->unit, job_of.lost_ps).text,
+			       printable_text(shares, plain, sizeof(plain)), NULL);
 	}
 	job_facts_fini(&job_of);
 	return rc;

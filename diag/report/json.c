@@ -192,10 +192,11 @@ iterations(const struct verdict *v, const struct finding *finding)
 static void
 add_origin(const struct verdict *v, const struct finding *finding, json_t *to)
 {
-	bool outside = finding->origin_port != RUN_NONE;
+	bool has_origin = finding->origin_port != RUN_NONE;
 
-	json_object_set_new(to, "origin", json_string(outside ? "out of loop" : "in loop"));
-	json_object_set_new(to, "origin_port", outside ? value_text(v->run.ports[finding->origin_port].name) : json_null());
+	json_object_set_new(to, "origin", json_string(has_origin ? "out of loop" : "in loop"));
+	json_object_set_new(to, "origin_port",
+			    has_origin ? value_text(v->run.ports[finding->origin_port].name) : json_null());
 }
 
 /* When it could first have been said. */
@@ -273,13 +274,13 @@ overhead(const struct verdict *v)
 
 /* Names of switches that told nothing; NULL: out of memory. */
 static json_t *
-unheard(const struct verdict *v)
+unreported(const struct verdict *v)
 {
 	uint32_t *nodes = calloc((size_t)v->run.nnodes + 1, sizeof(*nodes)), count = 0;
 	json_t *array = nodes != NULL ? json_array() : NULL;
 
 	if (nodes != NULL)
-		count = facts_unheard(v, nodes);
+		count = facts_unreported(v, nodes);
 	for (uint32_t i = 0; i < count; i++)
 		array = value_add(array, value_text(v->run.nodes[nodes[i]].name));
 	free(nodes);
@@ -292,10 +293,10 @@ evidence(const struct verdict *v)
 	char missing[FACTS_INCOMPLETE];
 
 	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:b, s:s, s:i, s:s}", "policy",
-			 facts_policy_name(v->run.config.policy), "unheard", unheard(v), "steps", (json_int_t)v->run.nsteps,
-			 "steps_reported", (json_int_t)(v->run.nsteps - v->run.missing.steps), "missing",
-			 value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps), "clock_error_ns",
-			 value_ns(v->run.clock_error_ps), "truncated", v->run.truncated, "ending", facts_ending_key(v),
-			 "recording_lost", (int)v->run.recording_errno, "contention",
+			 facts_policy_name(v->run.config.policy), "unheard", unreported(v), "steps",
+			 (json_int_t)v->run.nsteps, "steps_reported", (json_int_t)(v->run.nsteps - v->run.missing.steps),
+			 "missing", value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps),
+			 "clock_error_ns", value_ns(v->run.clock_error_ps), "truncated", v->run.truncated, "ending",
+			 facts_ending_key(v), "recording_lost", (int)v->run.recording_errno, "contention",
 			 v->run.config.exact_contention ? "exact" : "replay");
 }

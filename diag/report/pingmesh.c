@@ -91,7 +91,7 @@ pingmesh_finding(const struct verdict *v, const struct pingmesh *own, uint32_t i
 
 /* "47.8 us" */
 static void
-say_us(double ps, char *buf, size_t cap)
+print_us(double ps, char *buf, size_t cap)
 {
 	snprintf(buf, cap, ps >= (double)PS_PER_MS ? "%.1f ms" : "%.1f us",
 		 ps / (double)(ps >= (double)PS_PER_MS ? PS_PER_MS : PS_PER_US));
@@ -108,7 +108,7 @@ time_text(uint64_t time_ps, char text[32])
 }
 
 static void
-say_problem(const struct text *text, const struct section *section, uint32_t i)
+print_problem(const struct text *text, const struct section *section, uint32_t i)
 {
 	const struct verdict *v = text->facts.v;
 	const struct pingmesh *own = section->own;
@@ -134,13 +134,13 @@ say_problem(const struct text *text, const struct section *section, uint32_t i)
 }
 
 static void
-say_problems(const struct text *text, const struct section *section)
+print_problems(const struct text *text, const struct section *section)
 {
 	const struct pingmesh *own = section->own;
 
 	for (uint32_t i = 0; i < own->nproblems && i < PROBLEMS_SHOWN; i++) {
 		fprintf(text->to, "  %u. ", i + 1);
-		say_problem(text, section, i);
+		print_problem(text, section, i);
 	}
 	if (own->nproblems > PROBLEMS_SHOWN)
 		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->nproblems - PROBLEMS_SHOWN);
@@ -154,7 +154,7 @@ add_row(struct libscols_table *table, const char *name, const struct pingmesh_sl
 
 	for (uint32_t i = 0; i < ARRAY_LEN(values); i++) {
 		if (sla->rtt.count != 0)
-			say_us(values[i], cells[i], sizeof(cells[i]));
+			print_us(values[i], cells[i], sizeof(cells[i]));
 		else
 			snprintf(cells[i], sizeof(cells[i]), "-");
 	}
@@ -190,7 +190,7 @@ show_networks(const struct text *text, const struct verdict *v, const struct pin
 }
 
 static void
-say_services(const struct text *text, const struct section *section)
+print_services(const struct text *text, const struct section *section)
 {
 	const struct pingmesh *own = section->own;
 	char line[FACTS_TEXT];
@@ -206,7 +206,7 @@ say_services(const struct text *text, const struct section *section)
 
 /* What no test could judge, once each. */
 static void
-say_limits(const struct text *text, const struct pingmesh *own)
+print_limits(const struct text *text, const struct pingmesh *own)
 {
 	char line[FACTS_TEXT];
 
@@ -221,7 +221,7 @@ say_limits(const struct text *text, const struct pingmesh *own)
 
 /* What no problem was made of. */
 static void
-say_rest(const struct text *text, const struct pingmesh *own)
+print_rest(const struct text *text, const struct pingmesh *own)
 {
 	uint64_t reset = 0, undecided = 0;
 	char line[FACTS_TEXT] = "";
@@ -250,12 +250,12 @@ say_rest(const struct text *text, const struct pingmesh *own)
 
 /* Of probes of one way, whose two clocks are apart by a constant that has been taken off. */
 static void
-say_one_way(const struct text *text, const struct pingmesh_spread *spread)
+print_one_way(const struct text *text, const struct pingmesh_spread *spread)
 {
 	char us[3][32];
 
 	for (uint32_t i = 0; i < ARRAY_LEN(us); i++)
-		say_us(spread->ps[i], us[i], sizeof(us[i]));
+		print_us(spread->ps[i], us[i], sizeof(us[i]));
 	fprintf(text->to, "  One way, between RNICs of a host: P50 %s, P90 %s, P99 %s of %s probes.\n", us[0], us[1], us[2],
 		fmt_count(spread->count).text);
 }
@@ -267,13 +267,13 @@ pingmesh_text(const struct text *text, const struct section *section)
 	int rc;
 
 	text_title(text, "Problems, by probes between RNICs (R-Pingmesh)");
-	say_problems(text, section);
-	say_services(text, section);
-	say_rest(text, own);
-	say_limits(text, own);
+	print_problems(text, section);
+	print_services(text, section);
+	print_rest(text, own);
+	print_limits(text, own);
 	rc = own->nperiods != 0 ? show_networks(text, text->facts.v, own) : 0;
 	if (rc == 0 && own->networks[PINGMESH_CLUSTER].one_way.count != 0)
-		say_one_way(text, &own->networks[PINGMESH_CLUSTER].one_way);
+		print_one_way(text, &own->networks[PINGMESH_CLUSTER].one_way);
 	if (rc == 0 && own->config.software_times)
 		fprintf(text->to, "  Kernels took the times of RTTs, when they had their turn: none is called high.\n");
 	if (rc == 0 && own->sprayed)

@@ -11,7 +11,7 @@
 static const char *const causes[] = { PINGMESH_CAUSES(ENUM_NAME) };
 static const char *const algorithms[] = { REC_PINGMESH_ALGORITHMS(ENUM_NAME) };
 static const char *const limits[] = { PINGMESH_LIMITS(ENUM_NAME) };
-static const char *const ways[] = { PINGMESH_WAYS(ENUM_NAME) };
+static const char *const bases[] = { PINGMESH_BASES(ENUM_NAME) };
 static const char *const problems[] = { PINGMESH_PROBLEMS(ENUM_NAME) };
 static const char *const networks[PINGMESH_NNETWORKS] = { "cluster", "service" };
 static const char *const quantiles[PINGMESH_QUANTILES] = { "p50", "p90", "p99", "p999" };
@@ -139,7 +139,7 @@ problem_json(const struct verdict *v, const struct pingmesh *own, uint32_t index
 			 "or_switch", p->or_node != RUN_NONE ? value_text(node_name(v, p->or_node)) : json_null(),
 			 "or_rnics", (json_int_t)p->or_rnics, "alike", (json_int_t)p->alike, "both_directions", p->both,
 			 "seen_by", bits_json(p->networks, networks, PINGMESH_NNETWORKS), "by",
-			 bits_json(p->ways, ways, PINGMESH_NWAYS), "in_service_network", p->in_service, "degradation",
+			 bits_json(p->bases, bases, PINGMESH_NBASES), "in_service_network", p->in_service, "degradation",
 			 value_real(p->degradation), "services", impacts_json(v, own, p), "first_period",
 			 (json_int_t)p->first_period, "last_period", (json_int_t)p->last_period, "periods",
 			 (json_int_t)p->periods, "start_ns", value_ns(p->start_ps), "end_ns", value_ns(p->end_ps),

@@ -29,7 +29,7 @@ append_flows(const struct verdict *v, const uint32_t *flows, uint32_t count, uin
 }
 
 static void
-append_halted(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
+append_paused(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
 	uint32_t named = 0, others = 0;
 
@@ -100,7 +100,7 @@ append_steps(const struct verdict *v, const struct finding *finding, char *buf, 
 static void
 append_pauses(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
-	append_halted(v, finding, buf, cap);
+	append_paused(v, finding, buf, cap);
 	if ((finding->type->traits & FINDING_OF_CIRCLE) != 0)
 		append_origin(v, finding, buf, cap);
 	if (finding->nflows > 0 && (finding->type->traits & FINDING_FILLED) != 0) {
@@ -193,8 +193,8 @@ facts_step_causes(const struct verdict *v, uint32_t step, char *buf, size_t cap)
 }
 
 static void
-say_unfinished(const struct verdict *v, const struct run_collective *collective, struct fmt_unit unit, char *buf,
-	       size_t cap)
+print_unfinished(const struct verdict *v, const struct run_collective *collective, struct fmt_unit unit, char *buf,
+		 size_t cap)
 {
 	uint32_t done = facts_done(v, collective);
 
@@ -233,7 +233,7 @@ say_unfinished(const struct verdict *v, const struct run_collective *collective,
 
 /* Ranks that do not start together make a collective longer, and no step of it. */
 static void
-say_late_start(const struct facts *facts, char *buf, size_t cap)
+print_late_start(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct verdict *v = facts->v;
 	const struct run_collective *collective = &v->run.collectives[facts->worst];
@@ -297,14 +297,14 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 		fmt_append(buf, cap, " (%s, iteration %u: the slowest of %u)", collective->name, collective->iteration,
 			   v->run.ncollectives);
 	if (!collective->complete)
-		say_unfinished(v, collective, facts->unit, buf, cap);
+		print_unfinished(v, collective, facts->unit, buf, cap);
 	else if (100 * excess > RUN_SLOW_PERCENT)
 		fmt_append(buf, cap, " took %s, %.1f %% longer than the %s expected.", fmt_time(facts->unit, took_ps).text,
 			   100 * excess, fmt_time(facts->unit, collective->expect_ps).text);
 	else
 		fmt_append(buf, cap, " took %s, as expected (%s).", fmt_time(facts->unit, took_ps).text,
 			   fmt_time(facts->unit, collective->expect_ps).text);
-	say_late_start(facts, buf, cap);
+	print_late_start(facts, buf, cap);
 	return buf;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/plain.h"
+#include "common/printable.h"
 #include "diag/report/flows.h"
 #include "diag/report/text_table.h"
 
@@ -29,7 +29,7 @@ text_wrap(const struct text *text, const char *raw, int indent)
 {
 	char plain[2048];
 	int column = indent;
-	const char *p = plain_text(raw, plain, sizeof(plain));
+	const char *p = printable_text(raw, plain, sizeof(plain));
 
 	while (*p != '\0') {
 		int len = (int)strcspn(p, " \n");

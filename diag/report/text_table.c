@@ -9,7 +9,7 @@
 
 #include "collectives/schedule.h"
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 #include "diag/report/flows.h"
 #include "diag/report/table.h"
@@ -36,7 +36,7 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	else
 		fprintf(to, " %13s", "unfinished");
 	if (v->run.ncollectives > 1)
-		fprintf(to, "  %9u  %s", c->iteration, plain_text(c->name, plain, sizeof(plain)));
+		fprintf(to, "  %9u  %s", c->iteration, printable_text(c->name, plain, sizeof(plain)));
 	fputc('\n', to);
 }
 
@@ -118,13 +118,13 @@ path_row(struct libscols_table *table, const struct facts *facts, uint32_t index
 		snprintf(causes, sizeof(causes), "not explained");
 	if (v->run.iterations[v->run.collectives[step->collective].in].ncollectives > 1)
 		snprintf(doer, sizeof(doer), "%s: %s",
-			 plain_text(v->run.collectives[step->collective].name, name, sizeof(name)),
+			 printable_text(v->run.collectives[step->collective].name, name, sizeof(name)),
 			 facts_doer(v, step, flow, sizeof(flow)));
 	else
 		facts_doer(v, step, doer, sizeof(doer));
 	return table_row(table, number.text, doer, fmt_time_bare(facts->unit, step->start_ps).text,
 			 fmt_time_bare(facts->unit, exec_ps).text, fmt_time_bare(facts->unit, step->expect_ps).text,
-			 longer ? change.text : "", plain_text(causes, plain, sizeof(plain)), NULL);
+			 longer ? change.text : "", printable_text(causes, plain, sizeof(plain)), NULL);
 }
 
 int

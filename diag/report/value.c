@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 
 json_t *
@@ -38,7 +38,7 @@ value_text(const char *raw)
 {
 	char safe[1024];
 
-	return json_string(plain_text(raw, safe, sizeof(safe)));
+	return json_string(printable_text(raw, safe, sizeof(safe)));
 }
 
 json_t *

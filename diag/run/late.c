@@ -2,7 +2,7 @@
 #include "diag/run/late.h"
 
 #include "common/minmax.h"
-#include "diag/run/before.h"
+#include "diag/run/predecessors.h"
 
 static void fill_collective(struct run *run, uint32_t index);
 
@@ -11,19 +11,19 @@ static void fill_collective(struct run *run, uint32_t index);
  * when it ended.
  */
 struct ready {
-	uint64_t told_ps, latest_ps;
+	uint64_t reported_ps, latest_ps;
 };
 
 /* The same of a rank and a collective, its pause left aside; and the earliest, of which the pause is the longest. */
 struct begin {
-	uint64_t told_ps, earliest_ps;
+	uint64_t reported_ps, earliest_ps;
 };
 
 static const struct begin unknown_begin = { RUN_UNKNOWN, RUN_UNKNOWN };
 
 /* A pause that all ranks make: as it is told, and at most. */
 struct gap {
-	uint64_t told_ps, most_ps;
+	uint64_t reported_ps, most_ps;
 };
 
 /* What is beyond doubt counts, however little: over many steps it sums up. */
@@ -32,11 +32,11 @@ note_late(struct run_step *step, uint64_t jitter_ps, struct ready ready)
 {
 	uint64_t tolerance_ps = step->expect_ps / 100 * RUN_SLOW_PERCENT + step->base_rtt_ps + jitter_ps;
 
-	if (ready.told_ps == RUN_UNKNOWN)
+	if (ready.reported_ps == RUN_UNKNOWN)
 		return;
 	/* A pause that all make may be as long as its longest estimate. */
-	if (step->start_ps > max_u64(ready.told_ps + tolerance_ps, ready.latest_ps + jitter_ps)) {
-		step->late_ps = step->start_ps - ready.told_ps;
+	if (step->start_ps > max_u64(ready.reported_ps + tolerance_ps, ready.latest_ps + jitter_ps)) {
+		step->late_ps = step->start_ps - ready.reported_ps;
 	} else if (step->start_ps > ready.latest_ps + jitter_ps) {
 		step->late_ps = step->start_ps - ready.latest_ps;
 		step->late_little = true;
@@ -54,7 +54,7 @@ awaited_ps(const struct run *run, const struct run_step *step)
 
 /* Since when all that a step depends on is met. */
 static uint64_t
-met_ps(const struct run *run, const struct run_step *step)
+dependencies_ps(const struct run *run, const struct run_step *step)
 {
 	uint64_t ready_ps = run->collectives[step->collective].start_ps;
 
@@ -69,9 +69,9 @@ met_ps(const struct run *run, const struct run_step *step)
 }
 
 static const struct run_collective *
-before_at(const struct run *run, const struct befores *befores, uint32_t i)
+before_at(const struct run *run, const struct predecessors *predecessors, uint32_t i)
 {
-	return &run->collectives[run_before(befores, i)];
+	return &run->collectives[run_before(predecessors, i)];
 }
 
 void
@@ -84,12 +84,12 @@ late_fill(struct run *run)
 
 /* When a rank could begin the collective; a pause that all ranks make left aside. */
 static struct begin
-begin_of(const struct run *run, const struct befores *befores, uint32_t index, uint32_t rank)
+begin_of(const struct run *run, const struct predecessors *predecessors, uint32_t index, uint32_t rank)
 {
 	struct begin begin = { 0, 0 };
 
-	for (uint32_t i = 0; i < befores->count; i++) {
-		const struct run_collective *before = before_at(run, befores, i);
+	for (uint32_t i = 0; i < predecessors->count; i++) {
+		const struct run_collective *before = before_at(run, predecessors, i);
 		const struct run_rank *at;
 
 		/* of a job with as many ranks, and looked at before */
@@ -98,7 +98,7 @@ begin_of(const struct run *run, const struct befores *befores, uint32_t index, u
 		at = &run->ranks[before->first_rank + rank];
 		if (at->done_ps == RUN_UNKNOWN)
 			return unknown_begin;
-		begin.told_ps = at->done_ps > begin.told_ps ? at->done_ps : begin.told_ps;
+		begin.reported_ps = at->done_ps > begin.reported_ps ? at->done_ps : begin.reported_ps;
 		begin.earliest_ps = at->earliest_ps > begin.earliest_ps ? at->earliest_ps : begin.earliest_ps;
 	}
 	return begin;
@@ -118,61 +118,62 @@ since_ps(uint64_t from_ps, uint64_t to_ps)
 
 /* The shortest pause that a rank made before its first step: as it is told, and at most; 0: it is not known of any. */
 static struct gap
-gap_of(const struct run *run, const struct befores *befores, uint32_t index)
+gap_of(const struct run *run, const struct predecessors *predecessors, uint32_t index)
 {
 	const struct run_collective *c = &run->collectives[index];
 	struct gap gap = { UINT64_MAX, UINT64_MAX };
 
-	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps && befores->count != 0; i++) {
+	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps && predecessors->count != 0; i++) {
 		const struct run_step *step = &run->steps[i];
-		struct begin begin = is_first(step) ? begin_of(run, befores, index, step->rank) : unknown_begin;
+		struct begin begin = is_first(step) ? begin_of(run, predecessors, index, step->rank) : unknown_begin;
 
-		if (begin.told_ps == RUN_UNKNOWN)
+		if (begin.reported_ps == RUN_UNKNOWN)
 			continue;
-		gap.told_ps = min_u64(gap.told_ps, since_ps(begin.told_ps, step->start_ps));
+		gap.reported_ps = min_u64(gap.reported_ps, since_ps(begin.reported_ps, step->start_ps));
 		gap.most_ps = min_u64(gap.most_ps, since_ps(begin.earliest_ps, step->start_ps));
 	}
-	return gap.told_ps != UINT64_MAX ? gap : (struct gap){ 0, 0 };
+	return gap.reported_ps != UINT64_MAX ? gap : (struct gap){ 0, 0 };
 }
 
 /* A rank without a part in the collective is done with it where it could begin. */
 static void
-pass_over(struct run *run, const struct befores *befores, uint32_t index, const struct gap *gap)
+pass_over(struct run *run, const struct predecessors *predecessors, uint32_t index, const struct gap *gap)
 {
 	const struct run_collective *c = &run->collectives[index];
 
 	for (uint32_t r = 0; r < c->nranks; r++) {
 		struct run_rank *rank = &run->ranks[c->first_rank + r];
-		struct begin begin = rank->part ? unknown_begin : begin_of(run, befores, index, r);
+		struct begin begin = rank->part ? unknown_begin : begin_of(run, predecessors, index, r);
 
 		if (rank->part)
 			continue;
-		rank->done_ps = begin.told_ps != RUN_UNKNOWN ? begin.told_ps + gap->told_ps : RUN_UNKNOWN;
-		rank->earliest_ps = begin.earliest_ps != RUN_UNKNOWN ? begin.earliest_ps + gap->told_ps : RUN_UNKNOWN;
+		rank->done_ps = begin.reported_ps != RUN_UNKNOWN ? begin.reported_ps + gap->reported_ps : RUN_UNKNOWN;
+		rank->earliest_ps = begin.earliest_ps != RUN_UNKNOWN ? begin.earliest_ps + gap->reported_ps : RUN_UNKNOWN;
 	}
 }
 
 /* Since when a step could start that its rank's part in the collectives before holds up, too. */
 static struct ready
-begins(const struct run *run, const struct befores *befores, uint32_t index, const struct run_step *step,
-       const struct gap *gap, struct ready met)
+begins(const struct run *run, const struct predecessors *predecessors, uint32_t index, const struct run_step *step,
+       const struct gap *gap, struct ready dependencies)
 {
-	struct begin begin = begin_of(run, befores, index, step->rank);
-	struct ready ready = { begin.told_ps + gap->told_ps, begin.told_ps + gap->most_ps };
+	struct begin begin = begin_of(run, predecessors, index, step->rank);
+	struct ready ready = { begin.reported_ps + gap->reported_ps, begin.reported_ps + gap->most_ps };
 
-	if (begin.told_ps == RUN_UNKNOWN)
+	if (begin.reported_ps == RUN_UNKNOWN)
 		return (struct ready){ RUN_UNKNOWN, RUN_UNKNOWN };
 	if (is_first(step))
 		return ready;
-	return (struct ready){ max_u64(ready.told_ps, met.told_ps), max_u64(ready.latest_ps, met.told_ps) };
+	return (struct ready){ max_u64(ready.reported_ps, dependencies.reported_ps),
+			       max_u64(ready.latest_ps, dependencies.reported_ps) };
 }
 
 static void
 fill_collective(struct run *run, uint32_t index)
 {
 	const struct run_collective *c = &run->collectives[index];
-	struct befores befores = run_befores(run, c);
-	struct gap gap = gap_of(run, &befores, index);
+	struct predecessors predecessors = run_predecessors(run, c);
+	struct gap gap = gap_of(run, &predecessors, index);
 
 	for (uint32_t i = c->first_step; i < c->first_step + c->nsteps; i++) {
 		struct run_step *step = &run->steps[i];
@@ -180,11 +181,11 @@ fill_collective(struct run *run, uint32_t index)
 
 		if (!step->started)
 			continue;
-		ready.told_ps = met_ps(run, step);
-		ready.latest_ps = min_u64(ready.told_ps, awaited_ps(run, step));
-		if (befores.count != 0 && !run_follows_own(run, step) && ready.told_ps != RUN_UNKNOWN)
-			ready = begins(run, &befores, index, step, &gap, ready);
+		ready.reported_ps = dependencies_ps(run, step);
+		ready.latest_ps = min_u64(ready.reported_ps, awaited_ps(run, step));
+		if (predecessors.count != 0 && !run_follows_own(run, step) && ready.reported_ps != RUN_UNKNOWN)
+			ready = begins(run, &predecessors, index, step, &gap, ready);
 		note_late(step, run->config.jitter_ps, ready);
 	}
-	pass_over(run, &befores, index, &gap);
+	pass_over(run, &predecessors, index, &gap);
 }

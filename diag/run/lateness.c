@@ -145,7 +145,7 @@ run_behind(const struct run *run, uint64_t from_ps, uint64_t to_ps)
 }
 
 bool
-run_is_timed_outside(const struct run *run, uint32_t host)
+run_is_kernel_timed(const struct run *run, uint32_t host)
 {
 	return source_of(run, host) != NULL;
 }
@@ -181,14 +181,14 @@ fill_host(const struct run *run, struct run_step *step)
 
 /* Of what it took: its ends waited for processors, and what was between them was behind. */
 static void
-fill_way(const struct run *run, struct run_step *step)
+fill_path(const struct run *run, struct run_step *step)
 {
 	uint32_t to = run->flows[step->flow].dst;
 	struct run_machine src = run_waited(run, step->host, step->start_ps, step->end_ps), dst = { 0, 0 }, behind;
 
 	if (to != RUN_NONE)
 		dst = run_waited(run, to, step->start_ps, step->end_ps);
-	if (!run_is_timed_outside(run, step->host) && (to == RUN_NONE || !run_is_timed_outside(run, to)))
+	if (!run_is_kernel_timed(run, step->host) && (to == RUN_NONE || !run_is_kernel_timed(run, to)))
 		return;
 	behind = run_behind(run, step->start_ps, step->end_ps);
 	step->machine_ps = min_u64(src.most_ps + dst.most_ps + behind.most_ps, step->end_ps - step->start_ps);
@@ -218,7 +218,7 @@ run_fill_lateness(struct run *run, const struct evidence *ev, struct err *err)
 		if (step->late_ps != 0 || step->long_ps != 0)
 			fill_host(run, step);
 		if (!run_is_local(step) && step->slow)
-			fill_way(run, step);
+			fill_path(run, step);
 	}
 	return 0;
 }

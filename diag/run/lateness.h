@@ -22,7 +22,7 @@ struct run_machine run_waited(const struct run *run, uint32_t host, uint64_t fro
 struct run_machine run_behind(const struct run *run, uint64_t from_ps, uint64_t to_ps);
 
 /* Is this a host with its own kernel, whose times a late machine alters? */
-bool run_is_timed_outside(const struct run *run, uint32_t host);
+bool run_is_kernel_timed(const struct run *run, uint32_t host);
 
 /*
  * The share of a claim that the machine may explain: what was measured counts as it is, and half where nothing was measured,

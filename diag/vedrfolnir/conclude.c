@@ -184,7 +184,7 @@ blame(const struct section *section, bool left, double *sure)
 	*sure = most[effect];
 	if (!effect && left)
 		return CLAIM_NO_EFFECT;
-	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_DOUBTED;
+	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_UNCERTAIN;
 }
 
 struct claim

@@ -23,7 +23,7 @@ fill_vertices(struct provenance *out, const struct run *run, const struct prov_g
 		out->vertices[p] = (struct provenance_vertex){
 			.kind = PROVENANCE_PORT,
 			.ref = port->port,
-			.paused = port->halted,
+			.paused = port->paused,
 			.pausing = port->latest != NULL && (port->latest->pausing || port->latest->pauses_sent != 0),
 			.packets = port->packets,
 			.depth_sum = port->depth_sum,
@@ -104,7 +104,7 @@ graphs_fill(struct provenance *out, const struct run *run, const struct prov_gra
 	out->from_ps = graph->from_ps;
 	out->to_ps = graph->to_ps;
 	out->cyclic = graph->cyclic;
-	for (uint32_t p = 0; p < graph->nmet; p++)
+	for (uint32_t p = 0; p < graph->nreached; p++)
 		out->covered_ps =
 			graph->ports[p].covered_ps > out->covered_ps ? graph->ports[p].covered_ps : out->covered_ps;
 	out->vertices = run_alloc((size_t)graph->nports + graph->nflows, sizeof(*out->vertices), err);

@@ -171,7 +171,7 @@ build_graphs(struct diagnosing *d, enum prov_share share, struct err *err)
 }
 
 /* What a flow did to the collectives, while that is being summed up. */
-struct tally {
+struct contributions {
 	double *score; /* [nflows] Eq. 3 */
 	uint32_t *nshares;
 };
@@ -192,7 +192,8 @@ excess_sum_ps(const struct run *run, const struct waiting_graph *w)
 
 /* Eq. 3 over one critical path. Flows of collectives are not rated: they are what others hurt. */
 static void
-tally_path(const struct run *run, const struct vedrfolnir *own, const struct waiting_graph *w, struct tally *tally)
+count_path_share(const struct run *run, const struct vedrfolnir *own, const struct waiting_graph *w,
+		 struct contributions *contributions)
 {
 	double sum_ps = excess_sum_ps(run, w);
 
@@ -206,8 +207,8 @@ tally_path(const struct run *run, const struct vedrfolnir *own, const struct wai
 
 			if (run->flows[score->flow].collective && !run_is_flows(&run->collectives[step->collective]))
 				continue;
-			tally->score[score->flow] += score->score * weight;
-			tally->nshares[score->flow]++;
+			contributions->score[score->flow] += score->score * weight;
+			contributions->nshares[score->flow]++;
 		}
 	}
 }
@@ -245,24 +246,24 @@ cmp_contributor(const void *pa, const void *pb)
 }
 
 static int
-list_contributors(const struct run *run, struct vedrfolnir *own, const struct tally *tally, struct err *err)
+list_contributors(const struct run *run, struct vedrfolnir *own, const struct contributions *contributions, struct err *err)
 {
 	uint32_t count = 0;
 
 	for (uint32_t f = 0; f < run->nflows; f++)
-		count += tally->score[f] > 0;
+		count += contributions->score[f] > 0;
 	own->contributors = run_alloc(count, sizeof(*own->contributors), err);
 	if (own->contributors == NULL)
 		return -ENOMEM;
 	for (uint32_t f = 0; f < run->nflows; f++) {
 		struct contributor *contributor = &own->contributors[own->ncontributors];
 
-		if (tally->score[f] <= 0)
+		if (contributions->score[f] <= 0)
 			continue;
 		contributor->flow = f;
-		contributor->score = tally->score[f];
+		contributor->score = contributions->score[f];
 		own->ncontributors++;
-		if (fill_shares(run, own, contributor, tally->nshares[f], err) != 0)
+		if (fill_shares(run, own, contributor, contributions->nshares[f], err) != 0)
 			return -ENOMEM;
 	}
 	qsort(own->contributors, own->ncontributors, sizeof(*own->contributors), cmp_contributor);
@@ -272,19 +273,19 @@ list_contributors(const struct run *run, struct vedrfolnir *own, const struct ta
 static int
 rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err)
 {
-	struct tally tally = {
-		.score = run_alloc(run->nflows, sizeof(*tally.score), err),
-		.nshares = run_alloc(run->nflows, sizeof(*tally.nshares), err),
+	struct contributions contributions = {
+		.score = run_alloc(run->nflows, sizeof(*contributions.score), err),
+		.nshares = run_alloc(run->nflows, sizeof(*contributions.nshares), err),
 	};
 	int rc = -ENOMEM;
 
-	if (tally.score != NULL && tally.nshares != NULL) {
+	if (contributions.score != NULL && contributions.nshares != NULL) {
 		for (uint32_t c = 0; c < own->nwaiting; c++)
-			tally_path(run, own, &own->waiting[c], &tally);
-		rc = list_contributors(run, own, &tally, err);
+			count_path_share(run, own, &own->waiting[c], &contributions);
+		rc = list_contributors(run, own, &contributions, err);
 	}
-	free(tally.score);
-	free(tally.nshares);
+	free(contributions.score);
+	free(contributions.nshares);
 	return rc;
 }
 

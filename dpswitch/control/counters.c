@@ -16,10 +16,10 @@
 #define GROUPS_MIN 16
 
 /*
- * Whose copy it is. IDLE, TOLD: the asker's; ASKED: nobody's, either may take it; TELLING: the fabric's. An asker stores ASKED
- * (release) and takes it back (acq_rel); the fabric takes it (acquire) and stores TOLD (release), which the asker loads (acquire).
+ * Whose copy it is. IDLE, ANSWERED: the asker's; ASKED: nobody's, either may take it; ANSWERING: the fabric's. An asker stores ASKED
+ * (release) and takes it back (acq_rel); the fabric takes it (acquire) and stores ANSWERED (release), which the asker loads (acquire).
  */
-enum { IDLE, ASKED, TELLING, TOLD };
+enum { IDLE, ASKED, ANSWERING, ANSWERED };
 
 struct counters {
 	_Atomic int state;
@@ -79,7 +79,7 @@ add_groups(struct counters *c, uint32_t node, uint32_t first, const struct route
 
 /* @return 0 or -ENOMEM */
 static int
-list_ports(struct counters *c, struct sw *const *switches, const bool *foreign, const struct route_table *routes)
+list_ports(struct counters *c, struct sw *const *switches, const bool *remote, const struct route_table *routes)
 {
 	int ret = 0;
 
@@ -90,7 +90,7 @@ list_ports(struct counters *c, struct sw *const *switches, const bool *foreign, 
 	for (uint32_t node = 0; ret == 0 && node < c->topo->nnodes; node++) {
 		uint32_t first = c->nports;
 
-		if (switches[node] == NULL || (foreign != NULL && foreign[node]))
+		if (switches[node] == NULL || (remote != NULL && remote[node]))
 			continue;
 		c->lossless |= switches[node]->account.lossless;
 		for (uint16_t i = 0; i < switches[node]->node.nports; i++)
@@ -101,7 +101,7 @@ list_ports(struct counters *c, struct sw *const *switches, const bool *foreign, 
 }
 
 struct counters *
-counters_create(const struct topo *topo, struct sw *const *switches, const bool *foreign, const struct route_table *routes,
+counters_create(const struct topo *topo, struct sw *const *switches, const bool *remote, const struct route_table *routes,
 		struct err *err)
 {
 	struct counters *c = calloc(1, sizeof(*c));
@@ -109,7 +109,7 @@ counters_create(const struct topo *topo, struct sw *const *switches, const bool 
 	if (c != NULL) {
 		c->topo = topo;
 		pthread_mutex_init(&c->askers, NULL);
-		if (list_ports(c, switches, foreign, routes) == 0)
+		if (list_ports(c, switches, remote, routes) == 0)
 			return c;
 	}
 	counters_destroy(c);
@@ -136,11 +136,11 @@ read_port(const struct counters_place *place)
 	const struct link *rx = place->sw->node.rx[place->port], *tx = place->sw->node.tx[place->port];
 	struct counters_port port = {
 		.port = answer_port(place->sw, place->port),
-		.in_octets = rx->came_bytes - around * rx->came_frames,
+		.in_octets = rx->received_bytes - around * rx->received_frames,
 		.out_octets = tx->sent_bytes - around * tx->sent_frames,
 	};
 
-	memcpy(port.rx_pfc, rx->came_pauses, sizeof(port.rx_pfc));
+	memcpy(port.rx_pfc, rx->received_pauses, sizeof(port.rx_pfc));
 	memcpy(port.tx_pfc, tx->sent_pauses, sizeof(port.tx_pfc));
 	return port;
 }
@@ -151,13 +151,13 @@ counters_serve(struct counters *c, uint64_t now_ps)
 	int asked = ASKED;
 
 	if (atomic_load_explicit(&c->state, memory_order_relaxed) != ASKED ||
-	    !atomic_compare_exchange_strong_explicit(&c->state, &asked, TELLING, memory_order_acquire,
+	    !atomic_compare_exchange_strong_explicit(&c->state, &asked, ANSWERING, memory_order_acquire,
 						     memory_order_relaxed))
 		return;
 	for (uint32_t i = 0; i < c->nports; i++)
 		c->copy[i] = read_port(&c->places[i]);
 	c->copy_ps = now_ps;
-	atomic_store_explicit(&c->state, TOLD, memory_order_release);
+	atomic_store_explicit(&c->state, ANSWERED, memory_order_release);
 }
 
 void
@@ -175,14 +175,14 @@ counters_end(struct counters *c, uint64_t now_ps)
 
 /* Waits for the fabric. @return whether it has told */
 static bool
-wait_told(struct counters *c)
+wait_answered(struct counters *c)
 {
-	uint64_t end_ns = clock_now_ns() + COUNTERS_PATIENCE_NS;
+	uint64_t end_ns = clock_now_ns() + COUNTERS_TIMEOUT_NS;
 
 	for (;;) {
 		int asked = ASKED, state = atomic_load_explicit(&c->state, memory_order_acquire);
 
-		if (state == TOLD)
+		if (state == ANSWERED)
 			return true;
 		if ((clock_now_ns() >= end_ns || atomic_load_explicit(&c->over, memory_order_acquire)) &&
 		    atomic_compare_exchange_strong_explicit(&c->state, &asked, IDLE, memory_order_acq_rel,
@@ -200,7 +200,7 @@ counters_ask(struct counters *c)
 	pthread_mutex_lock(&c->askers);
 	if (!atomic_load_explicit(&c->over, memory_order_acquire)) {
 		atomic_store_explicit(&c->state, ASKED, memory_order_release);
-		fresh = wait_told(c);
+		fresh = wait_answered(c);
 	}
 	return (struct counters_view){
 		.topo = c->topo,

@@ -14,7 +14,7 @@
 #include "dpswitch/pipeline/switch.h"
 
 /* How long an asker waits for a fabric that is between no two windows; then he gets what was told last. */
-#define COUNTERS_PATIENCE_NS 300000000ULL
+#define COUNTERS_TIMEOUT_NS 300000000ULL
 
 /* Of one port, since its switch is up. Octets are those of frames with FCS, without preamble and gap (RFC 3635, 3.2.2). */
 struct counters_port {
@@ -59,7 +59,7 @@ struct counters_view {
  * @param routes    whose sets of equal cost are told; read by this call alone
  * @return NULL with err and errno set: ENOMEM
  */
-struct counters *counters_create(const struct topo *topo, struct sw *const *switches, const bool *foreign,
+struct counters *counters_create(const struct topo *topo, struct sw *const *switches, const bool *remote,
 				 const struct route_table *routes, struct err *err);
 /* Nobody asks any more. NULL is allowed. */
 void counters_destroy(struct counters *counters);
@@ -70,7 +70,7 @@ void counters_serve(struct counters *counters, uint64_t now_ps);
 void counters_end(struct counters *counters, uint64_t now_ps);
 
 /*
- * Any thread but the fabric's; others that ask wait for it. Waits COUNTERS_PATIENCE_NS at most, and as long as a copy takes.
+ * Any thread but the fabric's; others that ask wait for it. Waits COUNTERS_TIMEOUT_NS at most, and as long as a copy takes.
  * To be followed by counters_done().
  */
 struct counters_view counters_ask(struct counters *counters);

@@ -130,7 +130,7 @@ manage_pending(struct manage *manage)
 }
 
 void
-manage_say(struct manage *manage, struct manage_channel *channel, enum manage_type type, const void *body, size_t size)
+manage_send(struct manage *manage, struct manage_channel *channel, enum manage_type type, const void *body, size_t size)
 {
 	if (channel->state == MANAGE_ABSENT || channel->state == MANAGE_LOST || channel->state == MANAGE_FINISHED)
 		return;
@@ -204,7 +204,7 @@ manage_connect(struct manage *manage)
 {
 	manage->connecting = true;
 	for (uint32_t i = 0; i < manage->nchannels; i++)
-		manage_say(manage, &manage->channels[i], MANAGE_CONNECT, NULL, 0);
+		manage_send(manage, &manage->channels[i], MANAGE_CONNECT, NULL, 0);
 }
 
 void
@@ -214,7 +214,7 @@ manage_start(struct manage *manage, uint64_t zero_ns)
 
 	manage->zero_ns = zero_ns;
 	for (uint32_t i = 0; i < manage->nchannels; i++)
-		manage_say(manage, &manage->channels[i], MANAGE_START, &start, sizeof(start));
+		manage_send(manage, &manage->channels[i], MANAGE_START, &start, sizeof(start));
 }
 
 void
@@ -224,5 +224,5 @@ manage_stop(struct manage *manage, uint64_t end_ps)
 
 	manage->stopping = true;
 	for (uint32_t i = 0; i < manage->nchannels; i++)
-		manage_say(manage, &manage->channels[i], MANAGE_STOP, &stop, sizeof(stop));
+		manage_send(manage, &manage->channels[i], MANAGE_STOP, &stop, sizeof(stop));
 }

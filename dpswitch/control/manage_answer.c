@@ -24,7 +24,7 @@ union body {
 };
 
 /* What has come in, and whom it is handed to. */
-struct heard {
+struct received {
 	struct manage *manage;
 	struct manage_channel *channel;
 	const struct manage_message *message;
@@ -41,37 +41,37 @@ run_ps(const struct manage *manage)
 }
 
 static void
-hello(const struct heard *heard, union body *body)
+hello(const struct received *received, union body *body)
 {
-	struct manage_channel *channel = heard->channel;
-	const struct manage_hello *said = &body->hello;
+	struct manage_channel *channel = received->channel;
+	const struct manage_hello *hello = &body->hello;
 	char why[160];
 
-	if (said->version != MANAGE_VERSION) {
+	if (hello->version != MANAGE_VERSION) {
 		snprintf(why, sizeof(why), "its rxe-host speaks version %u of the management protocol, this is %u",
-			 said->version, MANAGE_VERSION);
-		manage_lose(heard->manage, channel, why);
-	} else if (said->node != channel->node || said->digest != heard->manage->config.digest) {
-		manage_lose(heard->manage, channel,
+			 hello->version, MANAGE_VERSION);
+		manage_lose(received->manage, channel, why);
+	} else if (hello->node != channel->node || hello->digest != received->manage->config.digest) {
+		manage_lose(received->manage, channel,
 			    "its rxe-host has read another scenario: give both the same file, --set and --seed");
 	} else {
 		channel->state = MANAGE_UP;
 		channel->traffic.up_ns = clock_now_ns();
-		memcpy(channel->traffic.device, said->device, sizeof(said->device));
+		memcpy(channel->traffic.device, hello->device, sizeof(hello->device));
 	}
 }
 
 static void
-tell_time(const struct heard *heard, union body *body)
+reply_time(const struct received *received, union body *body)
 {
 	body->time.fabric_ns = clock_now_ns();
-	manage_say(heard->manage, heard->channel, MANAGE_TIME, &body->time, sizeof(body->time));
+	manage_send(received->manage, received->channel, MANAGE_TIME, &body->time, sizeof(body->time));
 }
 
 static void
-connected(const struct heard *heard, union body *body)
+connected(const struct received *received, union body *body)
 {
-	struct manage_channel *channel = heard->channel;
+	struct manage_channel *channel = received->channel;
 
 	channel->state = MANAGE_READY;
 	channel->traffic.ready_ns = clock_now_ns();
@@ -81,53 +81,54 @@ connected(const struct heard *heard, union body *body)
 }
 
 static void
-records(const struct heard *heard, union body *body)
+records(const struct received *received, union body *body)
 {
 	(void)body; /* it may be longer */
-	host_records_take(&heard->channel->records, heard->manage->config.check, heard->channel->node,
-			  manage_name(heard->manage, heard->channel), run_ps(heard->manage), heard->message->body,
-			  heard->message->size);
+	host_records_take(&received->channel->records, received->manage->config.check, received->channel->node,
+			  manage_name(received->manage, received->channel), run_ps(received->manage),
+			  received->message->body, received->message->size);
 }
 
 /* What R-Pingmesh's agent asks its controller; whoever answers checks it. */
 static void
-pingmesh(const struct heard *heard, union body *body)
+pingmesh(const struct received *received, union body *body)
 {
 	uint64_t request[(sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REQUEST) / 8];
 	struct manage_reply reply;
 
 	(void)body; /* it may be longer */
-	if (heard->message->size > sizeof(request)) {
-		manage_lose(heard->manage, heard->channel, "its agent asks R-Pingmesh's controller for more than there is");
+	if (received->message->size > sizeof(request)) {
+		manage_lose(received->manage, received->channel,
+			    "its agent asks R-Pingmesh's controller for more than there is");
 		return;
 	}
-	memcpy(request, heard->message->body, heard->message->size);
-	reply = heard->sink->pingmesh(heard->sink->ctx, request, heard->message->size, run_ps(heard->manage));
+	memcpy(request, received->message->body, received->message->size);
+	reply = received->sink->pingmesh(received->sink->ctx, request, received->message->size, run_ps(received->manage));
 	if (reply.size > MANAGE_MAX_BODY)
-		manage_lose(heard->manage, heard->channel,
+		manage_lose(received->manage, received->channel,
 			    "what R-Pingmesh's controller replies to it is longer than a management message: probe fewer "
 			    "hosts");
 	else if (reply.size != 0)
-		manage_say(heard->manage, heard->channel, MANAGE_PINGMESH, reply.bytes, reply.size);
+		manage_send(received->manage, received->channel, MANAGE_PINGMESH, reply.bytes, reply.size);
 }
 
 /* Its connections, for who asks on its management socket. */
 static void
-flows(const struct heard *heard, union body *body)
+flows(const struct received *received, union body *body)
 {
-	struct manage_channel *channel = heard->channel;
-	uint32_t size = heard->message->size, count = size / sizeof(struct swm_flow);
-	const struct topo *topo = heard->manage->config.topo;
+	struct manage_channel *channel = received->channel;
+	uint32_t size = received->message->size, count = size / sizeof(struct swm_flow);
+	const struct topo *topo = received->manage->config.topo;
 	struct swm_flow *copy = malloc(size + 1u);
 
 	(void)body; /* it may be longer */
 	if (copy == NULL)
 		return; /* what it told before stays */
-	memcpy(copy, heard->message->body, size);
+	memcpy(copy, received->message->body, size);
 	for (uint32_t i = 0; i < count; i++)
 		if (size % sizeof(*copy) != 0 || copy[i].nic >= topo->nodes[channel->node].nports) {
 			free(copy);
-			manage_lose(heard->manage, channel, "its rxe-host told of flows that it cannot have");
+			manage_lose(received->manage, channel, "its rxe-host told of flows that it cannot have");
 			return;
 		}
 	free(channel->flows);
@@ -136,51 +137,54 @@ flows(const struct heard *heard, union body *body)
 }
 
 static void
-progress(const struct heard *heard, union body *body)
+progress(const struct received *received, union body *body)
 {
-	heard->channel->progress = body->progress;
-	heard->channel->progressed = true;
+	received->channel->progress = body->progress;
+	received->channel->progressed = true;
 }
 
 static void
-qp(const struct heard *heard, union body *body)
+qp(const struct received *received, union body *body)
 {
-	if (!heard->sink->qp(heard->sink->ctx, heard->channel->node, &body->qp))
-		manage_lose(heard->manage, heard->channel, "its rxe-host reported a queue pair that is not in the plan");
+	if (!received->sink->qp(received->sink->ctx, received->channel->node, &body->qp))
+		manage_lose(received->manage, received->channel,
+			    "its rxe-host reported a queue pair that is not in the plan");
 }
 
 static void
-step(const struct heard *heard, union body *body)
+step(const struct received *received, union body *body)
 {
-	if (!heard->sink->step(heard->sink->ctx, heard->channel->node, &body->step))
-		manage_lose(heard->manage, heard->channel, "its rxe-host reported a step that is not in the plan");
+	if (!received->sink->step(received->sink->ctx, received->channel->node, &body->step))
+		manage_lose(received->manage, received->channel, "its rxe-host reported a step that is not in the plan");
 }
 
 static void
-iteration(const struct heard *heard, union body *body)
+iteration(const struct received *received, union body *body)
 {
-	if (!heard->sink->iteration(heard->sink->ctx, heard->channel->node, &body->iteration))
-		manage_lose(heard->manage, heard->channel, "its rxe-host reported an iteration that is not in the plan");
+	if (!received->sink->iteration(received->sink->ctx, received->channel->node, &body->iteration))
+		manage_lose(received->manage, received->channel,
+			    "its rxe-host reported an iteration that is not in the plan");
 }
 
 static void
-result(const struct heard *heard, union body *body)
+result(const struct received *received, union body *body)
 {
-	heard->channel->result = body->result;
-	heard->channel->state = MANAGE_FINISHED;
+	received->channel->result = body->result;
+	received->channel->state = MANAGE_FINISHED;
 }
 
 static void
-failed(const struct heard *heard, union body *body)
+failed(const struct received *received, union body *body)
 {
-	manage_lose(heard->manage, heard->channel, body->failed.text);
+	manage_lose(received->manage, received->channel, body->failed.text);
 }
 
 /* It goes on, and says what else it has to say. */
 static void
-qp_error(const struct heard *heard, union body *body)
+qp_error(const struct received *received, union body *body)
 {
-	err_set(&heard->channel->failure, 0, "host %s: %s", manage_name(heard->manage, heard->channel), body->failed.text);
+	err_set(&received->channel->failure, 0, "host %s: %s", manage_name(received->manage, received->channel),
+		body->failed.text);
 }
 
 static bool
@@ -219,10 +223,10 @@ while_stopping(const struct manage *manage, const struct manage_channel *channel
 
 static const struct {
 	bool (*due)(const struct manage *manage, const struct manage_channel *channel);
-	void (*take)(const struct heard *heard, union body *body);
+	void (*take)(const struct received *received, union body *body);
 } answers[] = {
 	[MANAGE_HELLO] = { before_hello, hello },
-	[MANAGE_TIME] = { always, tell_time },
+	[MANAGE_TIME] = { always, reply_time },
 	[MANAGE_CONNECTED] = { while_connecting, connected },
 	[MANAGE_QP] = { while_connecting, qp },
 	[MANAGE_RECORDS] = { once_ready, records },
@@ -240,7 +244,7 @@ void
 manage_answer(struct manage *manage, struct manage_channel *channel, const struct manage_message *message,
 	      const struct manage_sink *sink)
 {
-	const struct heard heard = { manage, channel, message, sink };
+	const struct received received = { manage, channel, message, sink };
 	union body body = { 0 };
 	struct err why = { 0 };
 
@@ -254,5 +258,5 @@ manage_answer(struct manage *manage, struct manage_channel *channel, const struc
 	if (manage_check(message->type, &body, &why) < 0)
 		manage_lose(manage, channel, why.text);
 	else
-		answers[message->type].take(&heard, &body);
+		answers[message->type].take(&received, &body);
 }

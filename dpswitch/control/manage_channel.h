@@ -52,8 +52,8 @@ manage_name(const struct manage *manage, const struct manage_channel *channel)
 /* The host is gone, or as good as that. */
 void manage_lose(struct manage *manage, struct manage_channel *channel, const char *why);
 /* To a host that listens. */
-void manage_say(struct manage *manage, struct manage_channel *channel, enum manage_type type, const void *body,
-		size_t size);
+void manage_send(struct manage *manage, struct manage_channel *channel, enum manage_type type, const void *body,
+		 size_t size);
 /* manage_answer.c: a message came in */
 void manage_answer(struct manage *manage, struct manage_channel *channel, const struct manage_message *message,
 		   const struct manage_sink *sink);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/record/limits.h"
 
 #define MAX_NS (RECORD_MAX_PS / 1000)
@@ -117,7 +117,7 @@ static void
 make_plain(char *text, size_t size_bytes)
 {
 	text[size_bytes - 1] = '\0';
-	plain_text(text, text, size_bytes);
+	printable_text(text, text, size_bytes);
 }
 
 int

@@ -15,7 +15,7 @@
 #define FIRST_BYTES 1024u
 #define MAX_OUT_BYTES (1u << 20) /* of replies that wait, but for one */
 
-static enum peer_fate
+static enum peer_outcome
 give_up(struct switch_desk *desk)
 {
 	desk->counts.gave_up++;
@@ -85,7 +85,7 @@ taken(struct switch_peer *peer, size_t bytes)
 		peer->waiting[0].bytes -= (uint32_t)bytes;
 }
 
-static enum peer_fate
+static enum peer_outcome
 send_due(struct switch_desk *desk, struct switch_peer *peer)
 {
 	size_t due = due_bytes(desk, peer);
@@ -115,7 +115,7 @@ switch_desk_has_turn(const struct switch_desk *desk)
 }
 
 /* Whole requests, as long as there is room for their replies. */
-static enum peer_fate
+static enum peer_outcome
 answer_all(struct switch_desk *desk, struct switch_peer *peer)
 {
 	size_t at = 0;
@@ -144,7 +144,7 @@ answer_all(struct switch_desk *desk, struct switch_peer *peer)
 	return PEER_STAYS;
 }
 
-enum peer_fate
+enum peer_outcome
 switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer)
 {
 	ssize_t got;
@@ -160,7 +160,7 @@ switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer)
 	}
 	desk->counts.in_bytes += (uint64_t)got;
 	peer->in_used += (size_t)got;
-	peer->heard_ns = desk->now_ns;
+	peer->received_ns = desk->now_ns;
 	return PEER_STAYS;
 }
 
@@ -174,7 +174,7 @@ has_request(const struct switch_peer *peer)
 }
 
 static bool
-is_heard(const struct switch_peer *peer)
+is_received(const struct switch_peer *peer)
 {
 	return !is_full(peer) && peer->in_used < MAX_MESSAGE;
 }
@@ -182,10 +182,10 @@ is_heard(const struct switch_peer *peer)
 uint32_t
 switch_peer_events(const struct switch_desk *desk, const struct switch_peer *peer)
 {
-	return (is_heard(peer) ? EPOLLIN : 0) | (due_bytes(desk, peer) != 0 ? EPOLLOUT : 0);
+	return (is_received(peer) ? EPOLLIN : 0) | (due_bytes(desk, peer) != 0 ? EPOLLOUT : 0);
 }
 
-enum peer_fate
+enum peer_outcome
 switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer)
 {
 	bool has_part;
@@ -194,8 +194,8 @@ switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer)
 	    send_due(desk, peer) != PEER_STAYS)
 		return PEER_ENDS;
 	has_part = peer->in_used != 0 && !is_full(peer) && !has_request(peer);
-	if ((has_part && desk->now_ns - peer->heard_ns > desk->config.patience_ns) ||
-	    (peer->since_ns != 0 && desk->now_ns - peer->since_ns > desk->config.patience_ns))
+	if ((has_part && desk->now_ns - peer->received_ns > desk->config.idle_limit_ns) ||
+	    (peer->since_ns != 0 && desk->now_ns - peer->since_ns > desk->config.idle_limit_ns))
 		return give_up(desk);
 	return PEER_STAYS;
 }
@@ -209,7 +209,7 @@ switch_peer_next_ns(const struct switch_desk *desk, const struct switch_peer *pe
 		return desk->now_ns; /* there was no room, or no turn */
 	if (peer->since_ns == 0 && due_ns != UINT64_MAX)
 		return due_ns;
-	return peer->in_used != 0 || peer->since_ns != 0 ? desk->now_ns + desk->config.patience_ns : UINT64_MAX;
+	return peer->in_used != 0 || peer->since_ns != 0 ? desk->now_ns + desk->config.idle_limit_ns : UINT64_MAX;
 }
 
 struct switch_peer *
@@ -219,7 +219,7 @@ switch_peer_create(struct switch_desk *desk, int fd, uint32_t device)
 
 	if (peer == NULL)
 		return NULL;
-	*peer = (struct switch_peer){ .fd = fd, .device = device, .events = EPOLLIN, .heard_ns = desk->now_ns };
+	*peer = (struct switch_peer){ .fd = fd, .device = device, .events = EPOLLIN, .received_ns = desk->now_ns };
 	if (put_reply(desk, peer, answer_hello(&desk->config.devices[device], desk->reply),
 		      desk->now_ns + desk->config.greeting_rtts * desk->config.rtt_ns))
 		return peer;

@@ -13,10 +13,10 @@ struct waiting {
 struct switch_peer {
 	int fd;
 	uint32_t device;
-	uint32_t at;       /* in its owner's list */
-	uint32_t events;   /* that epoll looks for */
-	uint64_t since_ns; /* its socket has not taken what is due; 0: it has */
-	uint64_t heard_ns; /* it last said something */
+	uint32_t at;          /* in its owner's list */
+	uint32_t events;      /* that epoll looks for */
+	uint64_t since_ns;    /* its socket has not taken what is due; 0: it has */
+	uint64_t received_ns; /* it last said something */
 	uint8_t *in, *out;
 	size_t in_used, in_cap, out_used, out_cap;
 	struct waiting waiting[SWITCH_SOCKETS_MAX_WAITING];
@@ -34,7 +34,7 @@ struct switch_desk {
 };
 
 /* How a connection is after something was done to it; whoever owns it drops those that do not stay, and has nothing to count. */
-enum peer_fate { PEER_STAYS, PEER_ENDS };
+enum peer_outcome { PEER_STAYS, PEER_ENDS };
 
 /* @param fd  taken over. @return NULL: out of memory */
 struct switch_peer *switch_peer_create(struct switch_desk *desk, int fd, uint32_t device);
@@ -43,9 +43,9 @@ void switch_peer_destroy(struct switch_peer *peer);
 bool switch_desk_has_turn(const struct switch_desk *desk);
 
 /* Its socket has something, or has closed; requests are answered by switch_peer_tend(). */
-enum peer_fate switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer);
+enum peer_outcome switch_peer_receive(struct switch_desk *desk, struct switch_peer *peer);
 /* Answers requests, sends what is due, and looks whether the peer takes too long. */
-enum peer_fate switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer);
+enum peer_outcome switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer);
 /* What to look for at its socket: bits of epoll(7). */
 uint32_t switch_peer_events(const struct switch_desk *desk, const struct switch_peer *peer);
 /* When it wants to be tended next; UINT64_MAX: when its socket has something */

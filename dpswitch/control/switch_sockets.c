@@ -62,9 +62,9 @@ has_room(struct switch_sockets *s)
 	if (s->npeers < SWITCH_SOCKETS_MAX_PEERS)
 		return true;
 	for (uint32_t i = 0; i < s->npeers; i++)
-		if (idle == NULL || s->peers[i]->heard_ns < idle->heard_ns)
+		if (idle == NULL || s->peers[i]->received_ns < idle->received_ns)
 			idle = s->peers[i];
-	if (s->desk.now_ns - idle->heard_ns <= s->desk.config.patience_ns)
+	if (s->desk.now_ns - idle->received_ns <= s->desk.config.idle_limit_ns)
 		return false;
 	s->desk.counts.gave_up++;
 	drop(s, idle);
@@ -121,15 +121,15 @@ static void
 hear(struct switch_sockets *s, const struct epoll_event *event)
 {
 	struct switch_peer *peer = (struct switch_peer *)(uintptr_t)event->data.u64;
-	enum peer_fate fate = PEER_STAYS;
+	enum peer_outcome outcome = PEER_STAYS;
 
 	if ((event->events & EPOLLIN) != 0) {
-		fate = switch_peer_receive(&s->desk, peer);
+		outcome = switch_peer_receive(&s->desk, peer);
 	} else if ((event->events & (EPOLLHUP | EPOLLERR)) != 0) {
 		s->desk.counts.gave_up++;
-		fate = PEER_ENDS;
+		outcome = PEER_ENDS;
 	}
-	if (fate == PEER_ENDS)
+	if (outcome == PEER_ENDS)
 		drop(s, peer);
 }
 
@@ -249,8 +249,8 @@ switch_sockets_create(const struct switch_sockets_config *config, struct err *er
 	}
 	if (s == NULL || s->epoll < 0 || s->doors == NULL || s->peers == NULL)
 		ret = err_set(err, -ENOMEM, "no memory for management sockets");
-	if (s != NULL && s->desk.config.patience_ns == 0)
-		s->desk.config.patience_ns = SWITCH_SOCKETS_PATIENCE_NS;
+	if (s != NULL && s->desk.config.idle_limit_ns == 0)
+		s->desk.config.idle_limit_ns = SWITCH_SOCKETS_TIMEOUT_NS;
 	raise_limit();
 	for (uint32_t i = 0; i < config->ndevices && s != NULL && s->doors != NULL; i++)
 		s->doors[i].listener = (struct unix_listener){ .fd = -1, .lock = -1 };

@@ -15,8 +15,8 @@
 
 #define SWITCH_SOCKETS_SUFFIX ".manage"
 #define SWITCH_SOCKETS_MAX_PEERS 4096u
-#define SWITCH_SOCKETS_MAX_WAITING 64u           /* replies of a peer that are under way; it is not heard meanwhile */
-#define SWITCH_SOCKETS_PATIENCE_NS 5000000000ULL /* for the rest of a request, for a reply to be taken */
+#define SWITCH_SOCKETS_MAX_WAITING 64u          /* replies of a peer that are under way; it is not heard meanwhile */
+#define SWITCH_SOCKETS_TIMEOUT_NS 5000000000ULL /* for the rest of a request, for a reply to be taken */
 
 struct switch_sockets_config {
 	const char *dir;
@@ -24,7 +24,7 @@ struct switch_sockets_config {
 	uint32_t ndevices;
 	uint64_t rtt_ns;
 	uint32_t greeting_rtts;
-	uint64_t patience_ns; /* 0: SWITCH_SOCKETS_PATIENCE_NS */
+	uint64_t idle_limit_ns; /* 0: SWITCH_SOCKETS_TIMEOUT_NS */
 };
 
 struct switch_sockets_counts {

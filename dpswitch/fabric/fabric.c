@@ -202,7 +202,7 @@ fabric_weigh(struct fabric *fabric)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		packets += fabric->nodes[i]->count.rx_packets;
 	fabric->alone = (packets - fabric->weighed_packets) / windows + topo->nports / FABRIC_PORTS_A_PACKET <
-			FABRIC_MEETING_PACKETS;
+			FABRIC_BARRIER_PACKETS;
 	fabric->weighed_windows = fabric->window.index;
 	fabric->weighed_packets = packets;
 }

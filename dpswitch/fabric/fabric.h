@@ -18,7 +18,7 @@
 /* Records are collected and the end of the run is looked for once in so many windows. */
 #define FABRIC_HOUSEKEEPING 16
 /* A window with fewer packets, a port counting for some of one, is sooner run by one lcore than divided: they would meet twice. */
-#define FABRIC_MEETING_PACKETS 64
+#define FABRIC_BARRIER_PACKETS 64
 #define FABRIC_PORTS_A_PACKET 16
 
 /*
@@ -69,7 +69,7 @@ struct fabric_config {
 	uint32_t lcores;
 	bool inband;           /* packets may have PKT_INT */
 	struct bodies *bodies; /* of packets from outside; NULL: there are none */
-	const bool *foreign;   /* [topo->nnodes] nodes that another program runs: they stand still here; NULL: none */
+	const bool *remote;    /* [topo->nnodes] nodes that another program runs: they stand still here; NULL: none */
 };
 
 struct fabric_lcore {

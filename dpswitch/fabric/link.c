@@ -30,7 +30,7 @@ link_passed(const struct link *link, const struct pkt *p)
 	uint64_t behind = link->ready_filled - (uint64_t)(p - link->ready);
 
 	assert(p >= link->ready && p < link->ready + link->ready_filled);
-	return (struct link_passed){ link->sent_frames - behind, link->came_frames - behind };
+	return (struct link_passed){ link->sent_frames - behind, link->received_frames - behind };
 }
 
 uint32_t
@@ -99,10 +99,10 @@ link_set_down(struct link *link, bool down)
 		return;
 	link_in_flight(link, &link->down_packets, &link->down_bytes);
 	release_all(link);
-	link->came_frames -= link->ready_tail - link->ready_head;
-	link->came_bytes -= link_bytes_of(link->ready + link->ready_head, link->ready_tail - link->ready_head);
-	link_count_pauses(link->came_pauses, link->ready_pauses + link->pauses_head, link->pauses_tail - link->pauses_head,
-			  UINT64_MAX);
+	link->received_frames -= link->ready_tail - link->ready_head;
+	link->received_bytes -= link_bytes_of(link->ready + link->ready_head, link->ready_tail - link->ready_head);
+	link_count_pauses(link->received_pauses, link->ready_pauses + link->pauses_head,
+			  link->pauses_tail - link->pauses_head, UINT64_MAX);
 	link->ready_head = link->ready_tail = link->ready_filled = 0;
 	link->pauses_head = link->pauses_tail = 0;
 	for (uint32_t lane = 0; lane < 2; lane++) {

@@ -51,7 +51,7 @@ struct link {
 	double loss;       /* faults, written between windows only: probability that a frame is lost */
 	double corruption; /* that a frame's ICRC breaks */
 	/* A third of the receiver's. Counters of the MACs at both ends, as of the last window taken in: */
-	uint64_t sent_frames, came_frames, sent_bytes, came_bytes;
+	uint64_t sent_frames, received_frames, sent_bytes, received_bytes;
 	uint32_t ready_filled; /* frames that stood in ready[] then */
 	/* the rest: faults, written between windows only */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
@@ -71,7 +71,7 @@ struct link {
 	uint64_t corrupted_packets;
 	uint64_t faulty_packets; /* crossed while a fault was on */
 	/* 802.1Qbb frames by class: counters of the MACs, as of the last window taken in */
-	uint64_t sent_pauses[8], came_pauses[8];
+	uint64_t sent_pauses[8], received_pauses[8];
 	/* sender */
 	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets, if inband */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
@@ -156,7 +156,7 @@ void link_consume(struct link *link, uint32_t npkts, uint32_t npauses);
 
 /* Frames that had left one end of a cable, and come in at the other, before a certain one. */
 struct link_passed {
-	uint64_t sent_frames, came_frames;
+	uint64_t sent_frames, received_frames;
 };
 
 /*

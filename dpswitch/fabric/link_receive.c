@@ -114,8 +114,8 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 		if (link->loss > 0 && pkt_chance(link->loss_stream, link->flows, &lane->pkts[i]) < link->loss) {
 			link->injected_packets++;
 			link->injected_bytes += lane->pkts[i].wire_bytes;
-			link->came_frames += link->silent;
-			link->came_bytes += link->silent ? lane->pkts[i].wire_bytes : 0;
+			link->received_frames += link->silent;
+			link->received_bytes += link->silent ? lane->pkts[i].wire_bytes : 0;
 			body_release(link->bodies, &lane->pkts[i]);
 			continue;
 		}
@@ -130,7 +130,7 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 			link->corrupted_packets++;
 			link->damaged = true;
 		}
-		link->came_bytes += p->wire_bytes;
+		link->received_bytes += p->wire_bytes;
 		link->ready_tail++;
 	}
 }
@@ -157,17 +157,17 @@ static uint32_t
 link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
 {
 	const struct link_lane *lane = &link->lane[parity];
-	uint32_t left = link->ready_tail - link->ready_head, came;
+	uint32_t left = link->ready_tail - link->ready_head, arrived;
 	const struct int_header *ints = link->inband ? link->lane_ints[parity] : NULL;
 	bool faulty = link->loss > 0 || link->corruption > 0 || link->stretched;
 
-	link->came_bytes += faulty ? 0 : bytes;
+	link->received_bytes += faulty ? 0 : bytes;
 	if (__builtin_expect(!faulty && ints == NULL && left <= LINK_LEAD && left <= lane->npkts, 1)) {
 		link_swap(link, parity, left);
 		return lane->npkts;
 	}
 	link_reserve(link, lane);
-	came = link->ready_tail;
+	arrived = link->ready_tail;
 	if (faulty) {
 		link_receive_faulty(link, lane, ints);
 	} else {
@@ -176,7 +176,7 @@ link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
 			memcpy(link->ready_ints + link->ready_tail, ints, lane->npkts * sizeof(*ints));
 		link->ready_tail += lane->npkts;
 	}
-	return link->ready_tail - came;
+	return link->ready_tail - arrived;
 }
 
 static void
@@ -192,7 +192,7 @@ link_take_pauses(struct link *link, const struct link_lane *lane)
 		link->pauses_tail++;
 	}
 	link_count_pauses(link->sent_pauses, lane->pauses, lane->npauses, 1);
-	link_count_pauses(link->came_pauses, lane->pauses, lane->npauses, 1);
+	link_count_pauses(link->received_pauses, lane->pauses, lane->npauses, 1);
 }
 
 void
@@ -209,7 +209,7 @@ link_receive(struct link *link, uint32_t parity)
 		link->stretched = false;
 	if (npkts != 0) {
 		bytes = link_bytes_of(lane->pkts, npkts);
-		link->came_frames += link_take_frames(link, parity ^ 1, bytes);
+		link->received_frames += link_take_frames(link, parity ^ 1, bytes);
 		link->sent_bytes += bytes;
 	}
 	if (__builtin_expect(lane->npauses != 0, 0))

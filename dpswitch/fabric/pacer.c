@@ -61,7 +61,7 @@ pacer_wait(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 	uint64_t now_ns = pacer->clock.now_ns(), until_ns = pacer->zero_ns + start_ps / PS_PER_NS, nap_ns;
 
 	account(pacer, now_ns, earliest_ps);
-	patience_look(&pacer->lived, now_ns);
+	stall_timer_look(&pacer->lived, now_ns);
 	while (now_ns < until_ns) {
 		if (run_ps(pacer, now_ns) >= earliest_ps && now_ns >= pacer->zero_ns && pacer->pending != NULL &&
 		    pacer->pending(pacer->ctx)) {
@@ -76,7 +76,7 @@ pacer_wait(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 		now_ns = pacer->clock.now_ns();
 		if (!pacer->busy)
 			pacer->slept_ns += now_ns;
-		patience_look(&pacer->lived, now_ns);
+		stall_timer_look(&pacer->lived, now_ns);
 	}
 	opened(pacer, now_ns, start_ps);
 	return start_ps;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/patience.h"
+#include "common/stall_timer.h"
 #include "common/units.h"
 
 /* The shortest window in real time: a window costs microseconds, however little is in it. */
@@ -34,7 +34,7 @@ struct pacer {
 	/* the last window */
 	uint64_t opened_ns, opened_ps;
 	bool opened_late;
-	struct patience lived; /* since the first window, but for times in which this process was stopped */
+	struct stall_timer lived; /* since the first window, but for times in which this process was stopped */
 	/* results */
 	uint64_t windows, late_windows;
 	uint64_t worst_late_ps; /* how long after its end a window was opened, at most */

@@ -6,9 +6,9 @@
 #include "dpswitch/fabric/fabric.h"
 
 static bool
-is_foreign(const struct fabric *fabric, uint32_t node)
+is_remote(const struct fabric *fabric, uint32_t node)
 {
-	return fabric->config.foreign != NULL && fabric->config.foreign[node];
+	return fabric->config.remote != NULL && fabric->config.remote[node];
 }
 
 /* A group is a switch with the hosts whose first port leads to it; hosts cost about twice a switch port. */
@@ -35,7 +35,7 @@ fabric_partition(struct fabric *fabric, struct err *err)
 			       FABRIC_MAX_LCORES);
 	}
 	for (uint32_t i = 0; i < topo->nnodes; i++)
-		if (!is_foreign(fabric, i))
+		if (!is_remote(fabric, i))
 			weight[group_of(topo, i)] += topo->nodes[i].nports * (topo->nodes[i].kind == TOPO_HOST ? 2 : 1);
 	/* Heaviest group first to the lightest lcore; equal weights by node id. */
 	for (;;) {
@@ -60,7 +60,7 @@ fabric_partition(struct fabric *fabric, struct err *err)
 		if (lcore->nodes == NULL)
 			ret = err_set(err, -ENOMEM, "out of memory for the nodes of %u lcores", lcores);
 		for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
-			if (owner[group_of(topo, i)] == l && !is_foreign(fabric, i))
+			if (owner[group_of(topo, i)] == l && !is_remote(fabric, i))
 				lcore->nodes[lcore->nnodes++] = i;
 	}
 	free(weight);

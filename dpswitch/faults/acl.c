@@ -115,7 +115,7 @@ target(const void *params, const struct topo *topo, char *buf)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct acl *fault = params;
 
@@ -131,7 +131,7 @@ const struct fault_ops fault_acl = {
 	.resolve = resolve,
 	.set = set,
 	.target = target,
-	.met = met,
+	.affected = affected,
 	.idle = "nothing that it denies came to the switch",
 	.truth_keys = truth_keys,
 };

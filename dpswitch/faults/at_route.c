@@ -31,7 +31,7 @@ fault_at_route_target(const void *params, const struct topo *topo, char *buf)
 }
 
 uint64_t
-fault_at_route_met(const void *params, const struct fault_env *env)
+fault_at_route_affected(const void *params, const struct fault_env *env)
 {
 	const struct fault_at_route *fault = params;
 

@@ -22,6 +22,6 @@ extern const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS];
 /* struct fault_ops.resolve, .target, .met of such a fault */
 int fault_at_route_resolve(void *params, const struct topo *topo, struct err *err);
 void fault_at_route_target(const void *params, const struct topo *topo, char *buf);
-uint64_t fault_at_route_met(const void *params, const struct fault_env *env);
+uint64_t fault_at_route_affected(const void *params, const struct fault_env *env);
 /* The switch drops packets for the host, or does so no longer. */
 void fault_at_route_deny(const struct fault_at_route *fault, const struct fault_env *env, enum rec_drop reason, bool on);

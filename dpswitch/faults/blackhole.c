@@ -19,6 +19,6 @@ const struct fault_ops fault_blackhole = {
 	.resolve = fault_at_route_resolve,
 	.set = set,
 	.target = fault_at_route_target,
-	.met = fault_at_route_met,
+	.affected = fault_at_route_affected,
 	.idle = "no packet for its host came to the switch",
 };

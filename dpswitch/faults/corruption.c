@@ -37,7 +37,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].corrupted_packets;
 }
@@ -57,7 +57,7 @@ const struct fault_ops fault_corruption = {
 	.resolve = fault_at_port_resolve,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = met,
+	.affected = affected,
 	.rate = rate,
 	.truth_keys = truth_keys,
 	.idle = "no frame was damaged",

@@ -43,7 +43,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	return env->fabric->links[((const struct fault_at_port *)params)->port_id].faulty_packets;
 }
@@ -62,7 +62,7 @@ const struct fault_ops fault_delay = {
 	.resolve = fault_at_port_resolve,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = met,
+	.affected = affected,
 	.extra_delay_ps = extra_delay_ps,
 	.idle = "no frame crossed the cable",
 };

@@ -54,7 +54,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
 
@@ -69,7 +69,7 @@ const struct fault_ops fault_ecmp_imbalance = {
 	.resolve = resolve,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = met,
+	.affected = affected,
 	.idle = "no flow took another port than the hash had chosen",
 	.truth_keys = truth_keys,
 };

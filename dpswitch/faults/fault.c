@@ -126,10 +126,10 @@ faults_extra_delay_ps(const struct fault_list *list)
 }
 
 bool
-faults_cut_cables(const struct fault_list *list)
+faults_take_cables_down(const struct fault_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++)
-		if (list->faults[i].ops->cuts_cables)
+		if (list->faults[i].ops->takes_cables_down)
 			return true;
 	return false;
 }
@@ -160,7 +160,7 @@ faults_cables_down(const struct fault_list *list, const struct topo *topo, uint6
 		const struct fault *fault = &list->faults[i];
 		uint32_t link;
 
-		if (!fault->ops->cuts_cables || !is_on_between(fault->params, from_ps, to_ps))
+		if (!fault->ops->takes_cables_down || !is_on_between(fault->params, from_ps, to_ps))
 			continue;
 		link = topo->ports[((const struct fault_at_port *)fault->params)->port_id].link;
 		count += !down[link];
@@ -178,7 +178,7 @@ faults_withdraw(const struct fault_list *list, const struct topo *topo, bool *wi
 		const struct fault *fault = &list->faults[i];
 		const struct fault_common *common = fault->params;
 
-		if (!fault->ops->cuts_cables || !common->known || !common->enabled)
+		if (!fault->ops->takes_cables_down || !common->known || !common->enabled)
 			continue;
 		withdrawn[topo->ports[((const struct fault_at_port *)fault->params)->port_id].link] = true;
 		any = true;
@@ -248,9 +248,9 @@ faults_next_ps(const struct fault_list *list, uint64_t now_ps)
 static void
 look_at(struct fault *fault, const struct fault_env *env)
 {
-	uint64_t met = fault->ops->met(fault->params, env);
+	uint64_t affected = fault->ops->affected(fault->params, env);
 
-	fault->acted |= met == FAULT_UNSEEN || met != fault->met;
+	fault->acted |= affected == FAULT_UNSEEN || affected != fault->affected;
 }
 
 /* Switches off what is over. @return whether there was any */
@@ -288,7 +288,7 @@ faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 			continue;
 		fault->on = true;
 		if (!fault->begun)
-			fault->met = fault->ops->met(fault->params, env);
+			fault->affected = fault->ops->affected(fault->params, env);
 		fault->begun = true;
 		fault->ops->set(fault->params, env, true, now_ps);
 	}

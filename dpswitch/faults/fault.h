@@ -120,15 +120,15 @@ struct fault_ops {
 	uint64_t (*start_delay_ps)(const void *params, uint32_t node, uint32_t collective, uint32_t step);
 	/* The most that it adds to a cable's delay: headroom has to hold that besides. May be NULL. */
 	uint64_t (*extra_delay_ps)(const void *params);
-	bool cuts_cables;   /* switches find other ways, see routing.convergence; first of params is struct fault_at_port */
-	bool loses_packets; /* of flows that pass it */
+	bool takes_cables_down; /* switches find other ways, see routing.convergence; first of params is struct fault_at_port */
+	bool loses_packets;     /* of flows that pass it */
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
 	/*
 	 * A count of all that a fault of its kind and place did or met: one that does not grow while it is on is idle.
 	 * FAULT_UNSEEN: that cannot be seen from here, and nobody says that it is idle.
 	 */
-	uint64_t (*met)(const void *params, const struct fault_env *env);
+	uint64_t (*affected)(const void *params, const struct fault_env *env);
 	/* Of what passes it, how much is lost or damaged: 0 to 1. NULL: nobody can say */
 	double (*rate)(const void *params);
 	const char *idle; /* what is said of that: "no frame was lost" */
@@ -146,7 +146,7 @@ struct fault {
 	void *params; /* starts with struct fault_common */
 	bool on;
 	bool begun, acted;
-	uint64_t met; /* before it began */
+	uint64_t affected; /* before it began */
 };
 
 struct fault_list {
@@ -181,7 +181,7 @@ bool faults_withdraw(const struct fault_list *list, const struct topo *topo, boo
  */
 uint32_t faults_cables_down(const struct fault_list *list, const struct topo *topo, uint64_t from_ps, uint64_t to_ps,
 			    bool *down);
-bool faults_cut_cables(const struct fault_list *list);
+bool faults_take_cables_down(const struct fault_list *list);
 /* struct step_engine_config.start_delay_ps. @param list  a struct fault_list. @return the sum over all that concern the step */
 uint64_t faults_start_delay_ps(const void *list, uint32_t node, uint32_t collective, uint32_t step);
 

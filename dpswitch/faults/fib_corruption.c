@@ -110,7 +110,7 @@ target(const void *params, const struct topo *topo, char *buf)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct fib_corruption *fault = params;
 
@@ -126,7 +126,7 @@ const struct fault_ops fault_fib_corruption = {
 	.resolve = resolve,
 	.set = set,
 	.target = target,
-	.met = met,
+	.affected = affected,
 	.idle = "no packet that it swallows came to the switch",
 	.truth_keys = truth_keys,
 };

@@ -69,7 +69,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
 	const struct link *links[2] = { &env->fabric->links[port - env->topo->ports],
@@ -88,8 +88,8 @@ const struct fault_ops fault_link_down = {
 	.resolve = resolve,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = met,
+	.affected = affected,
 	.rate = fault_loses_all,
-	.cuts_cables = true,
+	.takes_cables_down = true,
 	.idle = "no flow's way has the cable",
 };

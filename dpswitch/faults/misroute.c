@@ -65,7 +65,7 @@ target(const void *params, const struct topo *topo, char *buf)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct misroute *fault = params;
 
@@ -78,6 +78,6 @@ const struct fault_ops fault_misroute = {
 	.resolve = resolve,
 	.set = set,
 	.target = target,
-	.met = met,
+	.affected = affected,
 	.idle = "no packet for its host came to the switch",
 };

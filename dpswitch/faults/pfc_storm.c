@@ -44,7 +44,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	return env->held_ps(env->run, env->topo->ports[((const struct fault_at_port *)params)->port_id].peer_port);
 }
@@ -77,6 +77,6 @@ const struct fault_ops fault_pfc_storm = {
 	.check = check,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = met,
+	.affected = affected,
 	.idle = "no flow stood at the port that it halted",
 };

@@ -31,6 +31,6 @@ switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps
 	switch_forget_routes(sw);
 	if (down)
 		flush_port(sw, index, now_ps);
-	port_drops_cut(port->telem.drops, now_ps);
-	switch_halt(sw, port, down ? 0 : held, now_ps);
+	port_drops_down(port->telem.drops, now_ps);
+	switch_note_pause(sw, port, down ? 0 : held, now_ps);
 }

@@ -92,11 +92,11 @@ carried_bytes(struct switch_port *port)
 
 /* Was the link to another switch ever cut? */
 static bool
-was_cut(const struct sw *sw, uint16_t port)
+was_down(const struct sw *sw, uint16_t port)
 {
 	const struct topo *topo = sw->config->topo;
 
-	return sw->ports[port].telem.drops->was_cut &&
+	return sw->ports[port].telem.drops->was_down &&
 	       topo->nodes[topo_port_of(topo, sw->node.id, port)->peer].kind == TOPO_SWITCH;
 }
 
@@ -115,11 +115,11 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress, bool sp
 	for (uint32_t i = 0; i < count; i++) {
 		struct switch_port *port = &sw->ports[hops[i]];
 
-		if (hops[i] != egress && !was_cut(sw, hops[i]) && shared && carried_bytes(port) <= bytes / IDLE_PART)
+		if (hops[i] != egress && !was_down(sw, hops[i]) && shared && carried_bytes(port) <= bytes / IDLE_PART)
 			poll_mark(port, poll, true);
 	}
 	for (uint16_t i = 0; i < sw->node.nports; i++)
-		if (i != egress && was_cut(sw, i))
+		if (i != egress && was_down(sw, i))
 			poll_mark(&sw->ports[i], poll, true);
 }
 
@@ -163,7 +163,7 @@ send_on(struct sw *sw, uint16_t in_port, uint8_t egress, const struct pkt *poll,
  * well, by a quiet packet, for its way is not the victim's any more.
  */
 static void
-poll_former_way(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress)
+poll_former_path(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress)
 {
 	int former = switch_healthy_egress(sw, poll->flow, poll->flags & PKT_REVERSE);
 
@@ -194,7 +194,7 @@ poll_egress(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egr
 	if (fresh & POLL_VICTIM) {
 		poll_alternatives(sw, poll, egress, sprayed);
 		if (!sprayed)
-			poll_former_way(sw, poll, in_port, egress);
+			poll_former_path(sw, poll, in_port, egress);
 	}
 	if (onward != 0 && !port->egress.tx->down)
 		send_on(sw, in_port, egress, poll, onward | (poll->arg & POLL_QUIET));
@@ -218,7 +218,7 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
  * of which nobody knows yet that it is theirs.
  */
 static uint32_t
-came_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
+arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
 {
 	bool grouped = group_has(&sw->group, egress);
 	const struct arrivals *arrivals = grouped ? &sw->group.arrivals : &sw->ports[egress].arrivals;
@@ -240,9 +240,9 @@ poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t eg
 	const struct switch_port *port = &sw->ports[egress];
 	const struct link_passed link = link_passed(sw->node.rx[in_port], poll);
 	struct rec_passage rec = {
-		.in_port = in_port, .out_port = egress, .in_frames = link.came_frames, .sent_frames = link.sent_frames
+		.in_port = in_port, .out_port = egress, .in_frames = link.received_frames, .sent_frames = link.sent_frames
 	};
-	uint32_t slot = port->flows.slot_of_flow[poll->flow], now = came_before(sw, egress, poll);
+	uint32_t slot = port->flows.slot_of_flow[poll->flow], now = arrived_before(sw, egress, poll);
 
 	if (!(poll->flags & PKT_REVERSE)) {
 		rec.waiting = (slot != PORT_FLOWS_NONE ? port->flows.queued[slot] : 0) + now;
@@ -287,14 +287,14 @@ holds_any(const struct sw *sw, struct switch_port *port, uint8_t prio, uint16_t 
 
 /* A PFC poll: the ingress that paused the link, and all egresses that it feeds but those of the victim. */
 static void
-poll_fed(struct sw *sw, uint16_t in_port, const struct pkt *poll, const uint8_t *ways, uint32_t nways)
+poll_fed(struct sw *sw, uint16_t in_port, const struct pkt *poll, const uint8_t *paths, uint32_t npaths)
 {
 	uint8_t prio = victim_class(sw, poll);
 
 	/* The ingress says whether its buffer gave it reason to; what leaves there is another matter. */
 	poll_mark(&sw->ports[in_port], poll, false);
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
-		if ((poll->arg & POLL_VICTIM) && memchr(ways, egress, nways) != NULL)
+		if ((poll->arg & POLL_VICTIM) && memchr(paths, egress, npaths) != NULL)
 			continue;
 		if (epochs_was_fed(&sw->ports[egress].telem.epochs, prio, in_port) ||
 		    holds_any(sw, &sw->ports[egress], prio, in_port))
@@ -303,17 +303,17 @@ poll_fed(struct sw *sw, uint16_t in_port, const struct pkt *poll, const uint8_t 
 }
 
 void
-switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *ways, uint32_t nways)
+switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *paths, uint32_t npaths)
 {
 	/* The packet itself ends here; what goes on are copies. */
 	sw->node.count.consumed_packets++;
 	sw->node.count.consumed_bytes += poll->wire_bytes;
 	sw->polling.due = true;
 	poll_damage(sw, in_port, poll);
-	for (uint32_t i = 0; i < nways && polled_asks_passage(poll); i++)
-		poll_passage(sw, in_port, poll, ways[i]);
-	for (uint32_t i = 0; i < nways && (poll->arg & POLL_VICTIM); i++)
-		poll_egress(sw, poll, in_port, ways[i], (uint8_t)poll->arg & POLL_BOTH, nways > 1);
+	for (uint32_t i = 0; i < npaths && polled_asks_passage(poll); i++)
+		poll_passage(sw, in_port, poll, paths[i]);
+	for (uint32_t i = 0; i < npaths && (poll->arg & POLL_VICTIM); i++)
+		poll_egress(sw, poll, in_port, paths[i], (uint8_t)poll->arg & POLL_BOTH, npaths > 1);
 	if (poll->arg & POLL_PFC)
-		poll_fed(sw, in_port, poll, ways, nways);
+		poll_fed(sw, in_port, poll, paths, npaths);
 }

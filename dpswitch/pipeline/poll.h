@@ -37,7 +37,7 @@ int polling_init(struct polling *polling, struct node *node);
 void polling_fini(struct polling *polling);
 
 /* @param ways  [nways] where the victim goes on; several: each of its packets by one of them. 0: nowhere */
-void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *ways, uint32_t nways);
+void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *paths, uint32_t npaths);
 /* A polling packet whose victim has no link or way to go on: the port answers, and the packet ends here but for pauses it follows. */
 void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 /* Somebody asks a port, by no packet: it reports at the next window's end. Between windows. */

@@ -24,7 +24,7 @@ sample_of(const struct pkt *p, const struct flow *flow)
 		.protocol = flow->protocol != 0 ? flow->protocol : IPV4_PROTOCOL_UDP,
 	};
 
-	sample.is_rocev2 = control == NULL && (flow->kind != FLOW_FOREIGN ||
+	sample.is_rocev2 = control == NULL && (flow->kind != FLOW_UNPLANNED ||
 					       (sample.protocol == IPV4_PROTOCOL_UDP && flow->dport == ROCEV2_UDP_PORT));
 	sample.opcode = sample.is_rocev2 ? p->opcode : 0;
 	return sample;

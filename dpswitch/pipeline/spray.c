@@ -16,7 +16,7 @@ _Static_assert(TOPO_MAX_PORTS <= SWITCH_EGRESS_SPRAY, "no port is called like a 
 int
 spray_init(struct spray *spray, const struct switch_config *config, uint32_t node)
 {
-	size_t ways = (size_t)flow_table_slots(config->flows) * 2 + 1;
+	size_t directions = (size_t)flow_table_slots(config->flows) * 2 + 1;
 
 	if (!balance_is_on(&config->balance))
 		return 0;
@@ -27,9 +27,9 @@ spray_init(struct spray *spray, const struct switch_config *config, uint32_t nod
 		.flows = config->flows,
 		.stream = pkt_chance_stream(config->seed, PKT_CHANCE_PATH, node),
 	};
-	spray->set_of = calloc(ways, sizeof(*spray->set_of));
+	spray->set_of = calloc(directions, sizeof(*spray->set_of));
 	if (config->balance.ops->per_flow)
-		spray->balance.flow_word = calloc(ways, sizeof(*spray->balance.flow_word));
+		spray->balance.flow_word = calloc(directions, sizeof(*spray->balance.flow_word));
 	return spray->set_of != NULL && (spray->balance.flow_word != NULL) == config->balance.ops->per_flow ? 0 : -ENOMEM;
 }
 

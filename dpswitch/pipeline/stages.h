@@ -50,7 +50,7 @@ void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_dro
 /* A fault swallows a packet that no ingress has been charged for: the run's truth counts it, and nobody else does. */
 void switch_lose(struct sw *sw, const struct pkt *p);
 /* The peer holds other classes now: telemetry and truth hear which lossless ones. */
-void switch_halt(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
+void switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
 /* Moves one egress through the window. */
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,
 		     const struct window *window);

@@ -19,14 +19,14 @@ switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop rea
 }
 
 void
-switch_halt(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps)
+switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps)
 {
 	uint8_t was = port->egress.paused & sw->account.lossless, is = paused & sw->account.lossless;
 
 	port->egress.paused = paused;
-	telem_pause(&port->telem, is & (uint8_t)~was, TELEM_HALTED, now_ps);
+	telem_pause(&port->telem, is & (uint8_t)~was, TELEM_PAUSED, now_ps);
 	telem_pause(&port->telem, was & (uint8_t)~is, TELEM_RESUMED, now_ps);
-	port_truth_halt(&port->truth, is != 0, now_ps);
+	port_truth_pause(&port->truth, is != 0, now_ps);
 }
 
 void

@@ -46,13 +46,13 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 	judge.relative = volumes->tier > 1;
 	/* By how much a file's prediction is off itself nobody knows; the noise that ports show has it in it. */
 	judge.scores.is_random = config->balance.ops == &balance_random && !judge.relative &&
-				 (params->prediction != REC_PREDICTION_SIMULATED || volumes->setup->told_of != 0);
+				 (params->prediction != REC_PREDICTION_SIMULATED || volumes->setup->predicted_of != 0);
 	if (judge.volumes.ports == 0)
 		return 1;
 	assert(params->grace_ps >= config->window_ps && params->idle_ps >= config->window_ps);
 	if (judge_init(&volumes->judge, &judge) < 0)
 		return -ENOMEM;
-	volumes->judge.scores.mean_of = volumes->setup->told_of;
+	volumes->judge.scores.mean_of = volumes->setup->predicted_of;
 	volumes->sent.is_counted = balance_evens_out(&config->balance);
 	if (!volumes_predict(volumes, config, node->id))
 		return cfg_fail(&params->where, "senders", err,

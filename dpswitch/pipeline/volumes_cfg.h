@@ -37,7 +37,7 @@ struct volumes_demand {
 };
 
 /* What is to come in an iteration of a sender by a port, told by runs made before. */
-struct volumes_told {
+struct volumes_predicted {
 	uint32_t port;   /* global id, of the switch that monitors it */
 	uint32_t sender; /* switch */
 	uint64_t bytes;
@@ -49,9 +49,9 @@ struct volumes_setup {
 	const struct tiers *tiers;
 	const struct volumes_demand *demand; /* [ndemand] of prediction analytical */
 	uint32_t ndemand;
-	const struct volumes_told *told; /* [ntold] by port and sender, of prediction simulated */
-	uint32_t ntold;
-	uint32_t told_of;   /* iterations that told[] is the mean of; 0: nobody knows */
+	const struct volumes_predicted *predicted; /* [ntold] by port and sender, of prediction simulated */
+	uint32_t npredicted;
+	uint32_t predicted_of; /* iterations that told[] is the mean of; 0: nobody knows */
 	const double *kept; /* [ports by global id] of what leaves by one, so much arrives, as far as is known; NULL: all */
 };
 

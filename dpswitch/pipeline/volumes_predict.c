@@ -88,17 +88,17 @@ volumes_predict(struct switch_volumes *volumes, const struct switch_config *conf
 		predict_clear(&volumes->judge.predict, v);
 	for (uint32_t i = 0; i < setup->ndemand && room; i++)
 		room = add_demand(volumes, config, at, &setup->demand[i]);
-	for (uint32_t i = 0; i < setup->ntold && room; i++) {
-		const struct topo_port *port = &config->topo->ports[setup->told[i].port];
+	for (uint32_t i = 0; i < setup->npredicted && room; i++) {
+		const struct topo_port *port = &config->topo->ports[setup->predicted[i].port];
 		uint16_t sender;
 
 		if (port->node != at || volumes->monitored[port->index] == VOLUMES_NO_PORT)
 			continue;
-		sender = volumes_sender(v, setup->told[i].sender);
+		sender = volumes_sender(v, setup->predicted[i].sender);
 		room = sender != VOLUMES_NO_SENDER;
 		if (room)
 			volumes->judge.predict.bytes[volumes_cell(v, volumes->monitored[port->index], sender)] =
-				setup->told[i].bytes;
+				setup->predicted[i].bytes;
 	}
 	for (uint16_t s = 0; s < v->nsenders; s++)
 		volumes_share(volumes, config, at, s);

@@ -22,7 +22,7 @@ walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p, stru
 			 int_pack(egress->int_rate, how.start_ps / PS_PER_NS, egress->sent_bytes + how.sent_bytes,
 				  egress->q[p->prio].bytes));
 	else if (p->type == PKT_UD)
-		int_push(&header, sw->node.id, int_pack_way(sw->node.id, p->in_port, (uint16_t)(port - sw->ports)));
+		int_push(&header, sw->node.id, int_pack_hop(sw->node.id, p->in_port, (uint16_t)(port - sw->ports)));
 	link_send_int(egress->tx, how.parity, p, &header, egress->free_ps);
 }
 
@@ -67,7 +67,7 @@ walk_pause(struct sw *sw, struct switch_port *port, const struct pause_frame *fr
 	if (frame->xoff)
 		telem_pause(&port->telem, frame->prio_mask & sw->account.lossless, TELEM_XOFF_RECEIVED, frame->time_ps);
 	if (paused != port->egress.paused)
-		switch_halt(sw, port, paused, frame->time_ps);
+		switch_note_pause(sw, port, paused, frame->time_ps);
 }
 
 _Noreturn void

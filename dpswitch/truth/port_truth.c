@@ -92,7 +92,7 @@ decide_rows(struct port_truth *truth)
 
 /* What the batch under way adds to a pair that was present in these of its windows. */
 static void
-pair_add(struct meeting *pair, const struct truth_batch *batch, uint64_t windows)
+pair_add(struct flow_contention *pair, const struct truth_batch *batch, uint64_t windows)
 {
 	uint64_t together_ps;
 
@@ -112,9 +112,9 @@ static void
 settle(struct port_truth *truth)
 {
 	for (uint32_t a = 0; a < truth->nslots; a++) {
-		struct meeting *row = truth->pairs + (size_t)truth->row[a] * truth->cap;
+		struct flow_contention *row = truth->pairs + (size_t)truth->row[a] * truth->cap;
 
-		pair_add(&truth->held[a], &truth->batch, truth->present[a] & truth->batch.halted);
+		pair_add(&truth->held[a], &truth->batch, truth->present[a] & truth->batch.paused);
 		if (truth->row[a] == TRUTH_NO_ROW || truth->present[a] == 0)
 			continue;
 		for (uint32_t b = 0; b < truth->nslots; b++)
@@ -122,7 +122,7 @@ settle(struct port_truth *truth)
 	}
 	memset(truth->present, 0, truth->nslots * sizeof(*truth->present));
 	truth->batch.windows = 0;
-	truth->batch.halted = 0;
+	truth->batch.paused = 0;
 	truth->batch.depth_sum = 0;
 	truth->batch.depth_max = 0;
 }
@@ -142,7 +142,7 @@ port_truth_count(struct port_truth *truth, const struct truth_window *window)
 
 		truth->present[slot] |= (uint64_t)present << batch->windows;
 	}
-	batch->halted |= (uint64_t)truth->halted << batch->windows;
+	batch->paused |= (uint64_t)truth->paused << batch->windows;
 	batch->length_ps = window->length_ps;
 	batch->start_ps[batch->windows++] = window->start_ps;
 	batch->depth_sum += window->depth;
@@ -150,27 +150,27 @@ port_truth_count(struct port_truth *truth, const struct truth_window *window)
 }
 
 void
-port_truth_halt(struct port_truth *truth, bool halted, uint64_t now_ps)
+port_truth_pause(struct port_truth *truth, bool paused, uint64_t now_ps)
 {
-	if (truth->halted && !halted)
-		truth->halted_ps = port_truth_halted_ps(truth, now_ps);
-	if (!truth->halted && halted)
-		truth->halted_since_ps = now_ps;
-	truth->halted = halted;
+	if (truth->paused && !paused)
+		truth->paused_ps = port_truth_paused_ps(truth, now_ps);
+	if (!truth->paused && paused)
+		truth->paused_since_ps = now_ps;
+	truth->paused = paused;
 }
 
 uint64_t
-port_truth_halted_ps(const struct port_truth *truth, uint64_t now_ps)
+port_truth_paused_ps(const struct port_truth *truth, uint64_t now_ps)
 {
-	uint64_t since_ps = truth->halted_since_ps;
+	uint64_t since_ps = truth->paused_since_ps;
 
-	return truth->halted_ps + (truth->halted && now_ps > since_ps ? now_ps - since_ps : 0);
+	return truth->paused_ps + (truth->paused && now_ps > since_ps ? now_ps - since_ps : 0);
 }
 
 void
 port_truth_hold(struct port_truth *truth, uint32_t slot, uint64_t held_ps, uint64_t now_ps)
 {
-	struct meeting *held;
+	struct flow_contention *held;
 
 	port_truth_reserve(truth, slot + 1);
 	held = &truth->held[slot];
@@ -180,23 +180,23 @@ port_truth_hold(struct port_truth *truth, uint32_t slot, uint64_t held_ps, uint6
 	held->together_ps += held_ps;
 }
 
-struct meeting
+struct flow_contention
 port_truth_held(const struct port_truth *truth, uint32_t slot)
 {
-	struct meeting held = { 0 };
+	struct flow_contention held = { 0 };
 
 	if (slot >= truth->cap)
 		return held;
 	held = truth->held[slot];
-	pair_add(&held, &truth->batch, truth->present[slot] & truth->batch.halted);
+	pair_add(&held, &truth->batch, truth->present[slot] & truth->batch.paused);
 	return held;
 }
 
-struct meeting
-port_truth_meeting(const struct port_truth *truth, uint32_t a, uint32_t b)
+struct flow_contention
+port_truth_contention(const struct port_truth *truth, uint32_t a, uint32_t b)
 {
 	uint32_t of = a < truth->nslots && truth->row[a] != TRUTH_NO_ROW ? a : b, other = of == a ? b : a;
-	struct meeting pair = { 0 };
+	struct flow_contention pair = { 0 };
 
 	if (a >= truth->nslots || b >= truth->nslots || truth->row[of] == TRUTH_NO_ROW)
 		return pair;

@@ -21,7 +21,7 @@
 #define TRUTH_NO_ROW UINT32_MAX
 
 /* What is known of two flows that met, or of one at a halted port. */
-struct meeting {
+struct flow_contention {
 	uint64_t together_ps;
 	uint64_t first_ps, last_ps; /* start of the first window together, end of the last */
 	uint64_t depth_time;        /* packets in the queue x ps, over the time together */
@@ -34,7 +34,7 @@ struct truth_batch {
 	uint32_t depth_max;
 	uint64_t depth_sum; /* of the queue's depth at their end */
 	uint64_t length_ps;
-	uint64_t halted;                /* bit w: at the end of the w-th the port was halted, in whatever class */
+	uint64_t paused;                /* bit w: at the end of the w-th the port was halted, in whatever class */
 	uint64_t start_ps[TRUTH_BATCH]; /* when each began */
 };
 
@@ -43,17 +43,17 @@ struct port_truth {
 	uint64_t *last_window; /* [cap] window + 1 in which the slot's flow was last enqueued */
 	uint32_t cap;
 	bool contended; /* some packet had to wait in this window */
-	bool halted;
+	bool paused;
 	/* the rest */
 	const struct port_flows *flows;
-	uint64_t *present;     /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
-	uint32_t *row;         /* [cap] the slot's row of pairs, or TRUTH_NO_ROW */
-	struct meeting *held;  /* [cap] when the slot's flow was there while the port was halted, up to the batch */
-	struct meeting *pairs; /* [rows * cap] at [row of one][slot of the other] */
+	uint64_t *present;             /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
+	uint32_t *row;                 /* [cap] the slot's row of pairs, or TRUTH_NO_ROW */
+	struct flow_contention *held;  /* [cap] when the slot's flow was there while the port was halted, up to the batch */
+	struct flow_contention *pairs; /* [rows * cap] at [row of one][slot of the other] */
 	uint32_t rows, rows_cap;
 	uint32_t nslots; /* slots whose row is decided */
 	struct truth_batch batch;
-	uint64_t halted_since_ps, halted_ps; /* of the whole run, before the halt under way */
+	uint64_t paused_since_ps, paused_ps; /* of the whole run, before the halt under way */
 	struct overtakings overtakings;
 };
 
@@ -84,19 +84,19 @@ struct truth_window {
 void port_truth_count(struct port_truth *truth, const struct truth_window *window);
 
 /* From now on the peer halts this port in some class, or in none. */
-void port_truth_halt(struct port_truth *truth, bool halted, uint64_t now_ps);
+void port_truth_pause(struct port_truth *truth, bool paused, uint64_t now_ps);
 /* @return how long the port was halted since the run began */
-uint64_t port_truth_halted_ps(const struct port_truth *truth, uint64_t now_ps);
+uint64_t port_truth_paused_ps(const struct port_truth *truth, uint64_t now_ps);
 
 /* Pauses that ended by now held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
 void port_truth_hold(struct port_truth *truth, uint32_t slot, uint64_t held_ps, uint64_t now_ps);
 /* @return when the slot's flow was there while the port was halted */
-struct meeting port_truth_held(const struct port_truth *truth, uint32_t slot);
+struct flow_contention port_truth_held(const struct port_truth *truth, uint32_t slot);
 
 /*
  * What is known of two slots' flows, all 0 if they never met or their pair is not kept. The depth is that of the batches
  * of windows in which they met.
  */
-struct meeting port_truth_meeting(const struct port_truth *truth, uint32_t a, uint32_t b);
+struct flow_contention port_truth_contention(const struct port_truth *truth, uint32_t a, uint32_t b);
 /* @return flows of the port that have no row: pairs of two such are not kept */
 uint32_t port_truth_left_out(const struct port_truth *truth);

@@ -122,8 +122,8 @@ make_nodes(struct forward *f, struct err *err)
 {
 	const struct topo *topo = f->scenario->topo;
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
-		const struct external_nic_config nic = { .port = port_of(f, i) };
-		const struct external_config host = {
+		const struct kernel_host_nic_config nic = { .port = port_of(f, i) };
+		const struct kernel_host_config host = {
 			.node = i,
 			.topo = topo,
 			.nics = &nic,
@@ -142,7 +142,7 @@ make_nodes(struct forward *f, struct err *err)
 			fabric_attach(f->fabric, &f->switches[i]->node);
 			continue;
 		}
-		f->hosts[i] = external_host_create(&host, err);
+		f->hosts[i] = kernel_host_create(&host, err);
 		if (f->hosts[i] == NULL)
 			return -errno;
 		f->hosts[i]->ops->expect_work(f->hosts[i], true);

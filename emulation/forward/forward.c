@@ -68,7 +68,7 @@ hook_pending(void *ctx)
 
 	counters_serve(f->counters, f->fabric->window.end_ps);
 	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++)
-		if (f->hosts[i] != NULL && external_pending(f->hosts[i]))
+		if (f->hosts[i] != NULL && kernel_host_pending(f->hosts[i]))
 			return true;
 	return false;
 }
@@ -146,9 +146,9 @@ write_account(const struct forward *f, FILE *file)
 			for (uint32_t reason = 0; reason < REC_DROP_REASONS; reason++)
 				dropped[reason] += node->ops->dropped(node, port, reason);
 		if (f->hosts[i] != NULL) {
-			struct external_counters sum;
+			struct kernel_host_counters sum;
 
-			external_sum(f->hosts[i], &sum);
+			kernel_host_sum(f->hosts[i], &sum);
 			pauses += sum.pauses_received;
 		}
 	}

@@ -4,8 +4,8 @@
 
 #include "common/sertable.h"
 #include "dpswitch/control/counters.h"
-#include "dpswitch/edge/external/external.h"
 #include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/kernel_host/kernel_host.h"
 #include "dpswitch/edge/port/port_probe.h"
 #include "dpswitch/edge/port/port_round.h"
 #include "dpswitch/fabric/fabric.h"

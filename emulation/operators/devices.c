@@ -62,7 +62,7 @@ flow_get(void *ctx, uint32_t i, struct swm_flow *out)
 	const struct host_list *list = ctx;
 	const struct plan_flow *of = &list->plan->of[list->flows[i]];
 	const struct flow *flow = &list->plan->flows.flows[list->flows[i]];
-	const struct embedded_flow told = embedded_flow_of(list->host, list->flows[i]);
+	const struct embedded_flow described = embedded_flow_of(list->host, list->flows[i]);
 
 	*out = (struct swm_flow){
 		.src_ip = flow->src_ip,
@@ -71,8 +71,8 @@ flow_get(void *ctx, uint32_t i, struct swm_flow *out)
 		.dport = flow->dport,
 		.protocol = PROTOCOL_UDP,
 		.flags = SWM_RDMA,
-		.nic = told.nic,
-		.messages = told.messages,
+		.nic = described.nic,
+		.messages = described.messages,
 		.job = flow->kind == FLOW_COLLECTIVE ? list->plan->collectives[of->owner].job : SWM_ANY,
 		.qpn = flow->src_qpn,
 	};

@@ -87,7 +87,7 @@ export_json(const struct emulation *emulation)
 		struct output_stats output = sink_stats(exporter_outputs(emulation->exporter), *ops);
 		char key[64];
 
-		if ((*ops)->tell == NULL)
+		if ((*ops)->report == NULL)
 			continue;
 		snprintf(key, sizeof(key), "%s_lost", (*ops)->name);
 		json_object_set_new(json, key, json_integer(output.error));
@@ -273,7 +273,7 @@ run_json(const struct emulation *emulation)
 	own = output_run_own(emulation);
 	json_object_update(root, own);
 	json_decref(own);
-	output_part_add(emulation, "run", root);
+	output_partition_add(emulation, "run", root);
 	json_object_set_new(root, "export", export_json(emulation));
 	json_object_set_new(root, "overhead", overhead_json(emulation));
 	return root;
@@ -343,7 +343,7 @@ output_run(const struct emulation *emulation, const char *dir, struct err *err)
 	emulation_report(emulation, root);
 	if (flow_summary(emulation, &flows) == 0 && flows.flows != 0)
 		json_object_set_new(root, "flows", flow_summary_json(&flows));
-	if (emulation->part != NULL)
-		json_object_set_new(root, "part", emulation->part->ops->json(emulation->part->ctx));
+	if (emulation->partition != NULL)
+		json_object_set_new(root, "part", emulation->partition->ops->json(emulation->partition->ctx));
 	return output_json(root, dir, RUN_SUMMARY, err);
 }

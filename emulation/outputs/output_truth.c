@@ -12,7 +12,7 @@
 #include "emulation/outputs/outputs.h"
 
 /* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
-#define MEETING_MIN_PS PS_PER_US
+#define CONTENTION_MIN_PS PS_PER_US
 
 /* "h0", or "h0:2" where a host has several NICs with addresses of their own: as the verdict names it. */
 static void
@@ -118,16 +118,16 @@ background_json(const struct emulation *emulation)
 }
 
 static void
-add_meetings(const struct emulation *emulation, json_t *list, const struct port_truth *truth, uint32_t port)
+add_contentions(const struct emulation *emulation, json_t *list, const struct port_truth *truth, uint32_t port)
 {
 	const struct port_flows *flows = truth->flows;
 
 	for (uint32_t a = 0; a < flows->count; a++) {
 		for (uint32_t b = a + 1; b < flows->count; b++) {
-			struct meeting pair = port_truth_meeting(truth, a, b);
+			struct flow_contention pair = port_truth_contention(truth, a, b);
 			char port_name[64], names[2][OUTPUT_FLOW_NAME];
 
-			if (pair.together_ps < MEETING_MIN_PS)
+			if (pair.together_ps < CONTENTION_MIN_PS)
 				continue;
 			topo_port_name(emulation->scenario->topo, port, port_name);
 			output_flow_name(emulation->scenario, flows->flow[a], names[0], sizeof(names[0]));
@@ -145,7 +145,7 @@ add_meetings(const struct emulation *emulation, json_t *list, const struct port_
 
 /* @param left_out  flows whose meetings with each other are not known, over all ports */
 static json_t *
-meetings_json(const struct emulation *emulation, uint64_t *left_out)
+contentions_json(const struct emulation *emulation, uint64_t *left_out)
 {
 	const struct topo *topo = emulation->scenario->topo;
 	json_t *list = json_array();
@@ -157,7 +157,7 @@ meetings_json(const struct emulation *emulation, uint64_t *left_out)
 
 			if (truth == NULL)
 				continue;
-			add_meetings(emulation, list, truth, topo->nodes[i].first_port + p);
+			add_contentions(emulation, list, truth, topo->nodes[i].first_port + p);
 			*left_out += port_truth_left_out(truth);
 		}
 	}
@@ -223,10 +223,10 @@ held_json(const struct emulation *emulation, const struct port_truth *truth)
 	json_t *list = json_array();
 
 	for (uint32_t slot = 0; slot < truth->flows->count; slot++) {
-		struct meeting held = port_truth_held(truth, slot);
+		struct flow_contention held = port_truth_held(truth, slot);
 		char name[OUTPUT_FLOW_NAME];
 
-		if (held.together_ps < MEETING_MIN_PS)
+		if (held.together_ps < CONTENTION_MIN_PS)
 			continue;
 		output_flow_name(emulation->scenario, truth->flows->flow[slot], name, sizeof(name));
 		json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "flow", name, "held_ns",
@@ -247,17 +247,17 @@ pauses_json(const struct emulation *emulation)
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		for (uint16_t p = 0; p < topo->nodes[i].nports; p++) {
 			const struct port_truth *truth = emulation_truth_of(emulation, i, p);
-			uint64_t halted_ps = 0;
+			uint64_t paused_ps = 0;
 			char name[64];
 
 			if (truth != NULL)
-				halted_ps = port_truth_halted_ps(truth, emulation->fabric->window.end_ps);
-			if (halted_ps == 0)
+				paused_ps = port_truth_paused_ps(truth, emulation->fabric->window.end_ps);
+			if (paused_ps == 0)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);
 			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
 							      topo->nodes[topo_port_of(topo, i, p)->peer].name, "halted_ns",
-							      (json_int_t)(halted_ps / PS_PER_NS), "at_end", truth->halted,
+							      (json_int_t)(paused_ps / PS_PER_NS), "at_end", truth->paused,
 							      "held", held_json(emulation, truth)));
 		}
 	}
@@ -268,10 +268,10 @@ json_t *
 output_truth_own(const struct emulation *emulation)
 {
 	uint64_t left_out;
-	json_t *meetings = meetings_json(emulation, &left_out);
+	json_t *contentions = contentions_json(emulation, &left_out);
 
-	return json_pack("{s:o, s:I, s:o, s:o}", "meetings", meetings, "meetings_left_out", (json_int_t)left_out, "pauses",
-			 pauses_json(emulation), "overtakings", overtakings_json(emulation));
+	return json_pack("{s:o, s:I, s:o, s:o}", "meetings", contentions, "meetings_left_out", (json_int_t)left_out,
+			 "pauses", pauses_json(emulation), "overtakings", overtakings_json(emulation));
 }
 
 int
@@ -283,6 +283,6 @@ output_truth(const struct emulation *emulation, const char *dir, struct err *err
 
 	json_object_update(root, own);
 	json_decref(own);
-	output_part_add(emulation, "truth", root);
+	output_partition_add(emulation, "truth", root);
 	return output_json(root, dir, RUN_TRUTH, err);
 }

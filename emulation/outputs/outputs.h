@@ -20,12 +20,12 @@ int output_truth(const struct emulation *emulation, const char *dir, struct err 
  * Of a fabric in parts: what one knows of its own nodes that goes into run.json and truth.json, for the one that writes about the
  * whole; that checks what came (its own to free), and adds it to what it knows itself.
  */
-json_t *output_part(const struct emulation *emulation);
+json_t *output_partition(const struct emulation *emulation);
 /* @return 0; -EPROTO with err set: it cannot be, or tells of nodes that are not of the part */
-int output_part_check(const struct emulation *emulation, const uint32_t *part_of, uint32_t part, const json_t *told,
-		      struct err *err);
+int output_partition_check(const struct emulation *emulation, const uint32_t *partition_of, uint32_t partition,
+			   const json_t *reported, struct err *err);
 /* @param section  "run", "truth". @param root  of the same keys, changed */
-void output_part_add(const struct emulation *emulation, const char *section, json_t *root);
+void output_partition_add(const struct emulation *emulation, const char *section, json_t *root);
 
 /* The key of the scenario that ended a run; NULL: no limit did. */
 const char *output_limit(enum rec_end_reason reason);

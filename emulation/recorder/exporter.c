@@ -371,10 +371,10 @@ exporter_stats(const struct exporter *e, struct exporter_stats *stats)
 		.report_bytes = e->report_bytes,
 		.frames = e->frames,
 		.frame_bytes = e->frame_bytes,
-		.gap_records = e->gaps.told_records,
-		.gap_bytes = e->gaps.told_bytes,
+		.gap_records = e->gaps.reported_records,
+		.gap_bytes = e->gaps.reported_bytes,
 		.header_bytes = e->header_bytes,
-		.stream_bytes = e->frame_bytes + e->header_bytes + e->gaps.told_bytes,
+		.stream_bytes = e->frame_bytes + e->header_bytes + e->gaps.reported_bytes,
 	};
 	for (uint32_t i = 0; i < RECORD_KINDS; i++) {
 		const struct exporter_count *count = &e->counts[i];

@@ -55,7 +55,7 @@ gaps_toll(const struct gaps *gaps, uint64_t sent_bytes)
 {
 	uint64_t allowed_bytes = ALLOWANCE_BYTES + sent_bytes / SHARE;
 
-	return gaps->told_bytes + gaps->due_bytes <= allowed_bytes ? gaps->due_bytes : 0;
+	return gaps->reported_bytes + gaps->due_bytes <= allowed_bytes ? gaps->due_bytes : 0;
 }
 
 bool
@@ -80,7 +80,7 @@ gaps_take(struct gaps *gaps, struct rec_gap *gap)
 	};
 	lost->records = 0;
 	gaps->due_bytes -= sizeof(*gap);
-	gaps->told_records++;
-	gaps->told_bytes += sizeof(*gap);
+	gaps->reported_records++;
+	gaps->reported_bytes += sizeof(*gap);
 	return true;
 }

@@ -16,8 +16,8 @@ struct gaps {
 		uint32_t records;
 		uint64_t bytes, from_ps, to_ps;
 	} kinds[RECORD_KINDS];
-	uint64_t due_bytes;                /* what telling all of it takes */
-	uint64_t told_records, told_bytes; /* REC_GAP made so far */
+	uint64_t due_bytes;                        /* what telling all of it takes */
+	uint64_t reported_records, reported_bytes; /* REC_GAP made so far */
 };
 
 /* A record is lost. */

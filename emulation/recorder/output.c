@@ -13,7 +13,7 @@
 
 const struct output_ops *const output_registry[] = {
 	&output_analyzer,
-	&output_outside,
+	&output_plugin,
 	&output_recording,
 	NULL,
 };
@@ -86,7 +86,7 @@ drop(struct output *output, const struct rec_hdr *hdr)
 }
 
 static void
-tell_gaps(struct output *output, uint64_t now_ps)
+report_gaps(struct output *output, uint64_t now_ps)
 {
 	struct rec_gap gap;
 
@@ -136,7 +136,7 @@ output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, boo
 	}
 	if (output->error != 0)
 		return;
-	tell_gaps(output, hdr->time_ps);
+	report_gaps(output, hdr->time_ps);
 	if (hdr->type == REC_END) {
 		end = end_of(output, hdr);
 		hdr = &end.hdr;

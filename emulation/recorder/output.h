@@ -45,10 +45,10 @@ struct output_ops {
 	/* Of what open() gave. @return 0 or errno. NULL: it is the caller's */
 	int (*close)(int fd);
 	/* Says what it lacks, to people. NULL: somebody else does. @param dir  of the run's files */
-	void (*tell)(const struct output_stats *stats, const char *dir);
+	void (*report)(const struct output_stats *stats, const char *dir);
 };
 
-extern const struct output_ops output_analyzer, output_outside, output_recording;
+extern const struct output_ops output_analyzer, output_plugin, output_recording;
 /* All of them, NULL-terminated. */
 extern const struct output_ops *const output_registry[];
 

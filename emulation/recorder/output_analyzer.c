@@ -14,7 +14,7 @@ take_fd(const struct output_target *target, struct err *err)
 }
 
 static void
-tell(const struct output_stats *stats, const char *dir)
+report(const struct output_stats *stats, const char *dir)
 {
 	if (stats->error != 0)
 		log_warning("the analyzer went away (%s); the recording goes on in %s/" RUN_RECORDING,
@@ -32,5 +32,5 @@ const struct output_ops output_analyzer = {
 	.on_full = { OUTPUT_WAIT, OUTPUT_DROP },
 	.socket = true,
 	.open = take_fd,
-	.tell = tell,
+	.report = report,
 };

@@ -25,7 +25,7 @@ close_file(int fd)
 }
 
 static void
-tell(const struct output_stats *stats, const char *dir)
+report(const struct output_stats *stats, const char *dir)
 {
 	if (stats->error != 0)
 		log_warning("%s/" RUN_RECORDING " is cut short: %s", dir, output_why(stats->error));
@@ -43,5 +43,5 @@ const struct output_ops output_recording = {
 	.kept = true,
 	.open = open_file,
 	.close = close_file,
-	.tell = tell,
+	.report = report,
 };

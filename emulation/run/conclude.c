@@ -64,9 +64,9 @@ conclude(const struct run_options *options, const struct emulation *emulation, c
 		warn_of_capture(options, capturing);
 	if (emulation->result.error_text != NULL)
 		log_error("%s", emulation->result.error_text);
-	written &= emulation->part == NULL || !emulation->part->ops->broken(emulation->part->ctx);
+	written &= emulation->partition == NULL || !emulation->partition->ops->broken(emulation->partition->ctx);
 	warn_of_refusals(attach);
-	if (emulation->part == NULL || emulation->part->whole) {
+	if (emulation->partition == NULL || emulation->partition->whole) {
 		warn_of_idle_faults(emulation);
 		warn_of_limit(emulation);
 	}

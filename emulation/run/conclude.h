@@ -2,7 +2,7 @@
 /* The run is over: what it leaves, and what it was worth. */
 #pragma once
 
-#include "emulation/external/attach.h"
+#include "emulation/kernel_host/attach.h"
 #include "emulation/run/run.h"
 
 /* @param attach  NULL: every host is embedded. @return exit code */

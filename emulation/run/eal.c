@@ -21,7 +21,7 @@
 static void
 choose_idle(const struct run_options *options, struct scenario *scenario)
 {
-	uint32_t need = options->lcores * (options->parts.count != 0 ? options->parts.count : 1) + 1;
+	uint32_t need = options->lcores * (options->partitions.count != 0 ? options->partitions.count : 1) + 1;
 	bool guests = false;
 
 	if (scenario->timing.idle != IDLE_AUTO)
@@ -61,14 +61,14 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 	if (scenario->nexternal != 0) {
 		if (frame_pools_sum(scenario, &pools) < 0)
 			return err_set(err, -ENOMEM, "out of memory for hosts");
-		if (options->parts.count != 0)
+		if (options->partitions.count != 0)
 			pools.bytes *= 2; /* as many may come over cut cables */
 		frames_mb = (uint32_t)((pools.bytes + BYTES_PER_MB - 1) / BYTES_PER_MB);
 		config.memory_mb += frames_mb + frames_mb / UNUSED_SHARE + (pools.ports + 1) * POOL_MB;
 	}
 
 	for (size_t i = 0; i < scenario->nhost_configs; i++)
-		config.pci |= host_kinds[scenario->host_configs[i].kind].foreign &&
+		config.pci |= host_kinds[scenario->host_configs[i].kind].remote &&
 			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
 			      strchr(scenario->host_configs[i].port, ':') != NULL;
 	if (lcore_init(&config, err) < 0)

@@ -13,32 +13,32 @@
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
 #include "dpswitch/control/counters.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/telemetry.h"
-#include "emulation/external/attach.h"
-#include "emulation/foretell.h"
-#include "emulation/headers.h"
+#include "emulation/kernel_host/attach.h"
 #include "emulation/lateness.h"
 #include "emulation/operators/live.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
-#include "emulation/outsiders.h"
-#include "emulation/parts/parts.h"
+#include "emulation/partition/partition.h"
+#include "emulation/plugins.h"
+#include "emulation/predict_by_simulation.h"
 #include "emulation/progress.h"
 #include "emulation/run/conclude.h"
 #include "emulation/run/eal.h"
 #include "emulation/run/warn.h"
 #include "emulation/services.h"
+#include "emulation/stream_head.h"
 #include "emulation/volumes.h"
 
 static void
-introduce(const struct run_options *options, const struct emulation *emulation, const struct parts *parts)
+introduce(const struct run_options *options, const struct emulation *emulation, const struct partitions *partitions)
 {
 	const struct scenario *sc = emulation->scenario;
 	const struct volumes_owned *volumes = volumes_of(emulation);
@@ -53,22 +53,22 @@ introduce(const struct run_options *options, const struct emulation *emulation, 
 	       sc->name, sc->topo->nswitches, sc->topo->nhosts, sc->topo->nlinks, (long long)sc->root.seed, options->lcores,
 	       options->lcores > 1 ? "s" : "", polls,
 	       units_format_time(emulation->fabric->window_ps, window, sizeof(window)), plain_line(options->out).text);
-	if (parts != NULL)
-		printf("# %s\n", parts_describe(parts, of));
-	if (volumes != NULL && volumes->foretold != NULL)
+	if (partitions != NULL)
+		printf("# %s\n", partition_describe(partitions, of));
+	if (volumes != NULL && volumes->prediction != NULL)
 		printf("# prediction: %u runs of %u iterations simulated in %.1f s; volumes: %s/" RUN_PREDICTION "\n",
-		       volumes->foretold->runs, volumes->foretold->iterations, (double)volumes->foretold->wall_ns / 1e9,
-		       plain_line(options->out).text);
+		       volumes->prediction->runs, volumes->prediction->iterations,
+		       (double)volumes->prediction->wall_ns / 1e9, plain_line(options->out).text);
 	fflush(stdout);
 }
 
 /* Opens what fills while the run goes on. @param socket  of the analyzer, -1: none. @return NULL with err */
 static struct exporter *
-open_files(const struct run_options *options, struct emulation *emulation, const struct outsiders *outsiders, int socket,
+open_files(const struct run_options *options, struct emulation *emulation, const struct plugins *plugins, int socket,
 	   struct err *err)
 {
 	const struct scenario *scenario = emulation->scenario;
-	struct output_target targets[2 + OUTSIDE_PROGRAMS];
+	struct output_target targets[2 + PLUGIN_PROGRAMS];
 	struct exporter *exporter;
 	char recording[PATH_MAX];
 	uint32_t count = 0;
@@ -78,7 +78,8 @@ open_files(const struct run_options *options, struct emulation *emulation, const
 		return NULL;
 	}
 	if (run_files_remove(options->out, err) < 0 || run_files_remove_systems(options->out, err) < 0 ||
-	    run_files_remove_parts(options->out, options->parts.count != 0 ? options->parts.count : 1, err) < 0 ||
+	    run_files_remove_partitions(options->out, options->partitions.count != 0 ? options->partitions.count : 1, err) <
+		    0 ||
 	    (scenario->nexternal == 0 && run_files_remove_guests(options->out, err) < 0) ||
 	    output_config(scenario, options->out, err) < 0 || output_prediction(emulation, options->out, err) < 0 ||
 	    capturing_begin(emulation, &options->capture, options->out, err) < 0)
@@ -86,7 +87,7 @@ open_files(const struct run_options *options, struct emulation *emulation, const
 	targets[count++] = (struct output_target){ .ops = &output_recording, .path = recording };
 	if (socket >= 0)
 		targets[count++] = (struct output_target){ .ops = &output_analyzer, .fd = socket };
-	count += outsiders_targets(outsiders, targets + count);
+	count += plugins_targets(plugins, targets + count);
 	exporter = exporter_create(&scenario->exporter, targets, count, err);
 	if (exporter != NULL)
 		exporter_set_clock(exporter, scenario->timing.clock == CLOCK_REAL, interrupt_asked);
@@ -130,11 +131,11 @@ struct running {
 	const struct run_options *options;
 	struct scenario *scenario;
 	struct emulation *emulation;
-	struct attach *attach;       /* NULL: every host is embedded */
-	struct parts *parts;         /* NULL: all of the fabric is here */
-	struct live *live;           /* NULL: nobody asks devices */
-	struct outsiders *outsiders; /* NULL: nobody's program diagnoses */
-	struct counters *counters;   /* for DPDK's telemetry */
+	struct attach *attach;         /* NULL: every host is embedded */
+	struct partitions *partitions; /* NULL: all of the fabric is here */
+	struct live *live;             /* NULL: nobody asks devices */
+	struct plugins *plugins;       /* NULL: nobody's program diagnoses */
+	struct counters *counters;     /* for DPDK's telemetry */
 	struct exporter *exporter;
 	int socket; /* of the analyzer; -1: none */
 };
@@ -154,7 +155,7 @@ open_stream(struct running *r, struct err *err)
 			return EXIT_NOT_BEGUN;
 	}
 	if (!interrupt_asked()) {
-		r->exporter = open_files(r->options, r->emulation, r->outsiders, r->socket, err);
+		r->exporter = open_files(r->options, r->emulation, r->plugins, r->socket, err);
 		if (r->exporter != NULL)
 			return EXIT_DONE;
 	} else { /* which may have ended the analyzer */
@@ -170,10 +171,10 @@ open_stream(struct running *r, struct err *err)
  * @return EXIT_DONE with *attach to be destroyed; else with err set, EXIT_NOT_BEGUN where trying again may help
  */
 static int
-attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct parts *parts, struct attach **attach,
-		struct err *err)
+attach_hosts_of(const struct run_options *options, struct scenario *scenario, struct partitions *partitions,
+		struct attach **attach, struct err *err)
 {
-	const struct part *part = parts_part(parts);
+	const struct partition *partition = partition_here(partitions);
 	int ret = 0;
 
 	if (options->hosts == NULL) {
@@ -183,13 +184,13 @@ attach_hosts_of(const struct run_options *options, struct scenario *scenario, st
 	}
 	if (capturing_check(scenario, &options->capture, err) < 0)
 		return EXIT_USAGE;
-	*attach = attach_create(scenario, part != NULL ? part->foreign : NULL, options->hosts, err);
+	*attach = attach_create(scenario, partition != NULL ? partition->remote : NULL, options->hosts, err);
 	if (*attach == NULL)
 		return EXIT_USAGE;
-	if (parts != NULL)
-		ret = parts_meet(parts, &options->parts, err);
+	if (partitions != NULL)
+		ret = partition_rendezvous(partitions, &options->partitions, err);
 	if (ret == 0)
-		ret = attach_prepare(*attach, options->lcores, part, !options->quiet, err);
+		ret = attach_prepare(*attach, options->lcores, partition, !options->quiet, err);
 	if (ret == 0)
 		return EXIT_DONE;
 	attach_destroy(*attach);
@@ -214,8 +215,8 @@ start(const struct running *r, uint64_t *zero_ns, struct err *err)
 	int ret = 0;
 
 	*zero_ns = clock_now_ns() + (r->attach != NULL ? ATTACH_LEAD_NS : 0);
-	if (r->parts != NULL)
-		ret = parts_start(r->parts, zero_ns, err);
+	if (r->partitions != NULL)
+		ret = partition_start(r->partitions, zero_ns, err);
 	if (ret == 0 && r->attach != NULL)
 		attach_start(r->attach, *zero_ns);
 	return ret;
@@ -242,22 +243,22 @@ run(const struct running *r, struct err *err)
 	const struct run_options *options = r->options;
 	struct scenario *scenario = r->scenario;
 	struct emulation *emulation = r->emulation;
-	bool whole = emulation->part == NULL || emulation->part->whole;
+	bool whole = emulation->partition == NULL || emulation->partition->whole;
 	struct err lost = { 0 };
 	uint64_t zero_ns;
-	int ret, outside;
+	int ret, plugin;
 
 	if (!options->quiet)
-		introduce(options, emulation, r->parts);
+		introduce(options, emulation, r->partitions);
 	warn_order(scenario);
 	warn_of_shared_class(scenario);
 	if (r->attach != NULL)
 		exporter_show(r->exporter, attach_check(r->attach));
-	if (r->parts != NULL)
-		exporter_show(r->exporter, parts_check(r->parts));
+	if (r->partitions != NULL)
+		exporter_show(r->exporter, partition_check(r->partitions));
 	live_begin(r->live, emulation);
-	outsiders_begin(r->outsiders, emulation);
-	headers_send(emulation, r->exporter);
+	plugins_begin(r->plugins, emulation);
+	stream_head_send(emulation, r->exporter);
 	exporter_flush(r->exporter); /* without them nothing can be made of what follows */
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
@@ -267,14 +268,14 @@ run(const struct running *r, struct err *err)
 	ret = lcore_run(emulation->fabric, err);
 	counters_end(r->counters, emulation->fabric->window.end_ps);
 	log_debug("the fabric stopped at %llu ps: %d", (unsigned long long)emulation->fabric->window.end_ps, ret);
-	if (r->parts != NULL)
-		parts_stop(r->parts);
+	if (r->partitions != NULL)
+		partition_stop(r->partitions);
 	live_end(r->live);
 	if (r->attach != NULL)
 		attach_stop(r->attach, emulation->fabric->window.end_ps);
 	emulation_end(emulation);
-	outside = outsiders_end(emulation, options->out, &lost);
-	if (outside < 0)
+	plugin = plugins_end(emulation, options->out, &lost);
+	if (plugin < 0)
 		log_error("%s", lost.text);
 	if (scenario->timing.clock == CLOCK_REAL)
 		warn_late(emulation);
@@ -285,17 +286,17 @@ run(const struct running *r, struct err *err)
 	if (r->socket >= 0)
 		close(r->socket); /* the analyzer sees the end of the stream and starts to think */
 	ret = ret < 0 ? EXIT_FAILED : conclude(options, emulation, r->attach);
-	return outside == 0 || ret == EXIT_INTERRUPTED ? ret : EXIT_FAILED;
+	return plugin == 0 || ret == EXIT_INTERRUPTED ? ret : EXIT_FAILED;
 }
 
 /* @return exit code */
 static int
-start_outsiders(struct running *r, struct err *err)
+start_plugins(struct running *r, struct err *err)
 {
 	if (r->options->ndiagnosers == 0)
 		return EXIT_DONE;
-	r->outsiders = outsiders_create(r->emulation, r->options->diagnosers, r->options->ndiagnosers, err);
-	return r->outsiders != NULL ? EXIT_DONE : EXIT_USAGE;
+	r->plugins = plugins_create(r->emulation, r->options->diagnosers, r->options->ndiagnosers, err);
+	return r->plugins != NULL ? EXIT_DONE : EXIT_USAGE;
 }
 
 static void
@@ -316,7 +317,8 @@ open_telemetry(struct running *r, struct err *err)
 	struct emulation *emulation = r->emulation;
 
 	r->counters = counters_create(r->scenario->topo, emulation->switches,
-				      emulation->part != NULL ? emulation->part->foreign : NULL, r->scenario->routes, err);
+				      emulation->partition != NULL ? emulation->partition->remote : NULL,
+				      r->scenario->routes, err);
 	if (r->counters == NULL)
 		return -errno;
 	emulation_attach(emulation, &service_counters, r->counters);
@@ -325,40 +327,40 @@ open_telemetry(struct running *r, struct err *err)
 
 /* Whatever can be refused is, before an analyzer hears of the run. @return exit code */
 static int
-prepare(struct running *r, const struct foretold *foretold, struct err *err)
+prepare(struct running *r, const struct prediction *prediction, struct err *err)
 {
 	struct emulation_options how = {
-		.lcores = r->options->lcores, .phase = EMULATION_RUN, .services = run_services, .foretold = foretold
+		.lcores = r->options->lcores, .phase = EMULATION_RUN, .services = run_services, .prediction = prediction
 	};
 	int ret = EXIT_DONE;
 
-	if (r->options->parts.addresses != NULL) {
+	if (r->options->partitions.addresses != NULL) {
 		if (r->options->ndiagnosers != 0) {
 			err_set(err, -EINVAL,
 				"--diagnoser: programs poll a fabric that is whole, not one in parts: leave either out");
 			return EXIT_USAGE;
 		}
-		r->parts = parts_create(r->scenario, &r->options->parts, err);
-		if (r->parts == NULL)
+		r->partitions = partition_create(r->scenario, &r->options->partitions, err);
+		if (r->partitions == NULL)
 			return EXIT_USAGE;
-		how.part = parts_part(r->parts);
+		how.partition = partition_here(r->partitions);
 	}
 	if (r->scenario->nexternal != 0) {
-		ret = attach_hosts_of(r->options, r->scenario, r->parts, &r->attach, err);
+		ret = attach_hosts_of(r->options, r->scenario, r->partitions, &r->attach, err);
 		if (r->attach == NULL)
 			return ret;
-		how.external = attach_driver(r->attach);
+		how.kernel_host = attach_driver(r->attach);
 	}
 	r->emulation = emulation_create(r->scenario, &how, err);
 	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0 || open_telemetry(r, err) < 0)
 		return EXIT_USAGE;
 	ret = 0;
-	if (r->parts != NULL && r->attach == NULL)
-		ret = parts_meet(r->parts, &r->options->parts, err);
+	if (r->partitions != NULL && r->attach == NULL)
+		ret = partition_rendezvous(r->partitions, &r->options->partitions, err);
 	if (ret < 0)
 		return ret == -EINVAL ? EXIT_USAGE : EXIT_NOT_BEGUN;
 	lcore_unpin(); /* files have threads that write them */
-	ret = start_outsiders(r, err);
+	ret = start_plugins(r, err);
 	if (ret == EXIT_DONE)
 		ret = open_stream(r, err);
 	lcore_pin();
@@ -372,28 +374,29 @@ prepare(struct running *r, const struct foretold *foretold, struct err *err)
 int
 run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err)
 {
-	struct foretold *foretold = foretell_is_asked(scenario) ? foretell(scenario, run_services, err) : NULL;
+	struct prediction *prediction =
+		prediction_is_asked(scenario) ? predict_by_simulation(scenario, run_services, err) : NULL;
 	struct running r = { .options = options, .scenario = scenario, .socket = -1 };
 	int ret;
 
-	if (foretold == NULL && foretell_is_asked(scenario))
+	if (prediction == NULL && prediction_is_asked(scenario))
 		return errno == EINTR ? EXIT_NOT_BEGUN : EXIT_USAGE;
 	if (eal_start(options, scenario, err) < 0) {
-		foretold_destroy(foretold);
+		prediction_destroy(prediction);
 		return EXIT_USAGE;
 	}
-	ret = prepare(&r, foretold, err);
+	ret = prepare(&r, prediction, err);
 	if (ret == EXIT_DONE)
 		ret = run(&r, err);
 	telemetry_close();
 	live_destroy(r.live);
 	counters_destroy(r.counters);
 	emulation_destroy(r.emulation);
-	parts_destroy(r.parts);
+	partition_destroy(r.partitions);
 	attach_destroy(r.attach);
 	exporter_destroy(r.exporter);
-	outsiders_destroy(r.outsiders);
-	foretold_destroy(foretold);
+	plugins_destroy(r.plugins);
+	prediction_destroy(prediction);
 	lcore_fini();
 	return ret;
 }

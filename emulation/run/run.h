@@ -6,21 +6,21 @@
 #include <stdint.h>
 
 #include "emulation/capturing.h"
-#include "emulation/parts/parts.h"
+#include "emulation/partition/partition.h"
 #include "emulation/scenario/scenario.h"
-#include "outside/bounds.h"
+#include "plugin/bounds.h"
 
 struct run_options {
 	struct capture_options capture;
-	const char *out;                              /* directory of recording, steps.csv, run.json, truth.json */
-	const char *analyzer;                         /* unix socket, NULL: none */
-	const char *diagnosers[OUTSIDE_PROGRAMS + 1]; /* [ndiagnosers] outside programs; one more than there may be */
+	const char *out;                             /* directory of recording, steps.csv, run.json, truth.json */
+	const char *analyzer;                        /* unix socket, NULL: none */
+	const char *diagnosers[PLUGIN_PROGRAMS + 1]; /* [ndiagnosers] outside programs; one more than there may be */
 	uint32_t ndiagnosers;
 	const char *hosts; /* directory for the sockets of hosts with their own kernel, NULL: none may come */
 	uint32_t lcores;
 	const char *eal; /* further arguments of DPDK's EAL, NULL: none */
 	bool quiet, brief;
-	struct parts_options parts; /* addresses NULL: all of the fabric is here */
+	struct partition_options partitions; /* addresses NULL: all of the fabric is here */
 };
 
 /* @return exit code (common/exit_code.h); err set where nothing has been printed yet */

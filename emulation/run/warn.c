@@ -43,8 +43,8 @@ warn_of_stream(const struct run_options *options, const struct exporter *exporte
 	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
 		struct output_stats stats = sink_stats(exporter_outputs(exporter), *ops);
 
-		if ((*ops)->tell != NULL)
-			(*ops)->tell(&stats, options->out);
+		if ((*ops)->report != NULL)
+			(*ops)->report(&stats, options->out);
 		whole &= !(*ops)->kept || stats.error == 0;
 	}
 	return whole;

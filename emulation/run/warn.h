@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulation/emulation.h"
-#include "emulation/external/attach.h"
+#include "emulation/kernel_host/attach.h"
 #include "emulation/run/run.h"
 
 /* Packets that take ways of their own overtake each other; not every receiver takes them. */

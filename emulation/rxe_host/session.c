@@ -14,7 +14,7 @@
 #include "emulation/rxe_host/probing.h"
 #include "emulation/rxe_host/tracing.h"
 #include "emulation/rxe_host/upload.h"
-#include "emulation/scenario/external_host.h"
+#include "emulation/scenario/kernel_host.h"
 #include "rxe-hosts/steps/engine.h"
 
 static int begin(struct session *session, struct err *err);
@@ -153,13 +153,13 @@ begin(struct session *session, struct err *err)
 		.node = session->config.node,
 		.digest = plan_digest(sc->plan),
 	};
-	int rc = external_host_check(sc, session->config.node, err);
+	int rc = kernel_host_check(sc, session->config.node, err);
 
 	session->watch = (struct loop_watch){ .fd = session->stream.fd, .ready = manage_ready, .ctx = session };
 	if (rc == 0)
 		rc = loop_watch(&session->loop, &session->watch, EPOLLIN);
 	if (rc == 0) {
-		session->slowest_bps = external_host_slowest_bps(sc, err);
+		session->slowest_bps = kernel_host_slowest_bps(sc, err);
 		session->embedded = calloc(sc->topo->nnodes, sizeof(*session->embedded));
 		rc = session->slowest_bps == NULL ? -EHOSTUNREACH
 		     : session->embedded == NULL  ? -ENOMEM
@@ -167,7 +167,7 @@ begin(struct session *session, struct err *err)
 	}
 	if (rc < 0)
 		return err_set(err, rc, "cannot wait for the management channel: %s", strerror(-rc));
-	session->heard_ns = clock_now_ns();
+	session->received_ns = clock_now_ns();
 	snprintf(hello.device, sizeof(hello.device), "%s", verbs_host_name(session->verbs));
 	return session_send(session, MANAGE_HELLO, &hello, sizeof(hello), err);
 }
@@ -208,7 +208,7 @@ hear(struct session *session, const struct manage_message *message, struct err *
 		if (session->asking && time.host_ns == session->asked_ns) {
 			run_clock_exchange(&session->clock, time.host_ns, time.fabric_ns, clock_now_ns());
 			session->asking = false;
-			session->heard_ns = clock_now_ns();
+			session->received_ns = clock_now_ns();
 		}
 		return 0;
 	case MANAGE_CONNECT:
@@ -263,7 +263,7 @@ ask_time(struct session *session, uint64_t now_ns, struct err *err)
 {
 	struct manage_time time = { .host_ns = now_ns };
 
-	if (now_ns > session->heard_ns + SESSION_SILENCE_NS)
+	if (now_ns > session->received_ns + SESSION_SILENCE_NS)
 		return err_set(err, -ETIMEDOUT, "the fabric has been silent for %llu s", SESSION_SILENCE_NS / 1000000000);
 	if (now_ns < session->ask_ns || !manage_stream_has_room(&session->stream, sizeof(time)))
 		return 0;

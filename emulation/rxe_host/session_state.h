@@ -42,7 +42,7 @@ struct session {
 	uint64_t *slowest_bps;
 	bool *embedded;                  /* [nodes] hosts without a connection manager */
 	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one on its way */
-	uint64_t heard_ns;               /* the last answer */
+	uint64_t received_ns;            /* the last answer */
 	uint64_t report_ns;              /* RECORDS and PROGRESS: the next */
 	struct manage_progress progress; /* as told last */
 	uint64_t end_ps;                 /* SESSION_STOPPED */

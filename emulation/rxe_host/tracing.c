@@ -70,7 +70,7 @@ job_of(const struct session *session, const struct traced_tuple *tuple)
 
 /* What operators' tools ask this host for; where the channel is full, the next time. */
 static void
-tell_flows(struct session *session, uint64_t now_ns)
+render_flows(struct session *session, uint64_t now_ns)
 {
 	struct traced_connection rows[TRACED_QPS];
 	struct swm_flow flows[TRACED_QPS];
@@ -102,6 +102,6 @@ tracing_run(struct session *session, uint64_t now_ns)
 	if (session->tracer == NULL || session->state != SESSION_RUNNING)
 		return UINT64_MAX;
 	tracer_run(session->tracer, now_ns);
-	tell_flows(session, now_ns);
+	render_flows(session, now_ns);
 	return tracer_next_ns(session->tracer);
 }

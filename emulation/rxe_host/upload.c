@@ -59,8 +59,8 @@ int
 upload_progress(struct session *session, uint64_t now_ns, struct err *err)
 {
 	struct manage_progress now = progress_of(session);
-	const struct manage_progress *told = &session->progress;
-	bool turn = !session->progress_sent || now.working != told->working || now.background != told->background;
+	const struct manage_progress *last_sent = &session->progress;
+	bool turn = !session->progress_sent || now.working != last_sent->working || now.background != last_sent->background;
 	bool due = now_ns >= session->report_ns;
 	int rc;
 
@@ -69,7 +69,8 @@ upload_progress(struct session *session, uint64_t now_ns, struct err *err)
 	session->report_ns = now_ns + SESSION_REPORT_NS;
 	rc = send_records(session, err);
 	if (rc < 0 || records_of(session)->used_bytes != 0 || !manage_stream_has_room(&session->stream, sizeof(now)) ||
-	    (!turn && now.acked_bytes == told->acked_bytes && now.sending == told->sending && now.next_ps == told->next_ps))
+	    (!turn && now.acked_bytes == last_sent->acked_bytes && now.sending == last_sent->sending &&
+	     now.next_ps == last_sent->next_ps))
 		return rc;
 	session->progress_sent = true;
 	session->progress = now;

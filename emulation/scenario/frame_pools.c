@@ -59,7 +59,7 @@ frame_pool_frames(const struct scenario *sc, uint32_t node)
 {
 	const struct topo *topo = sc->topo;
 	uint64_t window_ps = scenario_window_ps(sc), slowest_ps = 0, hops = farthest_hops(topo, node), rate_bps = 0,
-		 way_bytes, frames;
+		 path_bytes, frames;
 	uint32_t size = FRAME_POOL_LEAST;
 
 	if (hops == 0)
@@ -69,8 +69,8 @@ frame_pool_frames(const struct scenario *sc, uint32_t node)
 	for (uint16_t i = 0; i < topo->nodes[node].nports; i++)
 		rate_bps = max_u64(rate_bps, topo_port_of(topo, node, i)->rate_bps);
 	/* What arrives within a window is handed on at its end. */
-	way_bytes = (uint64_t)((double)rate_bps / 8 * (double)(hops * (slowest_ps + window_ps)) / PS_PER_S);
-	frames = BEFORE + way_bytes / sc->min_frame_bytes;
+	path_bytes = (uint64_t)((double)rate_bps / 8 * (double)(hops * (slowest_ps + window_ps)) / PS_PER_S);
+	frames = BEFORE + path_bytes / sc->min_frame_bytes;
 	frames += (hops * BUFFER_WINDOWS * (uint64_t)((double)rate_bps / 8 * (double)window_ps / PS_PER_S) + HOLD_BYTES) /
 		  sc->largest_frame_bytes;
 	while (size < frames && size < FRAME_POOL_MOST)

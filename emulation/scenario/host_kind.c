@@ -41,7 +41,7 @@ const struct host_kind_row host_kinds[ENUM_COUNT(HOST_KINDS)] = {
 	[HOST_GUEST] = { .guest = "uml", .builds_kernel = true, .port = socket_port, .nic = socket_nic },
 	[HOST_QEMU] = { .guest = "qemu", .port = socket_port, .nic = socket_nic },
 	[HOST_NETNS] = { .guest = "netns", .port = tap_port, .nic = tap_nic },
-	[HOST_PORT] = { .foreign = true, .port = given_port },
+	[HOST_PORT] = { .remote = true, .port = given_port },
 };
 
 const char *

@@ -29,7 +29,7 @@ struct host_cable {
 struct host_kind_row {
 	const char *guest;  /* rxe-hosts/guest/kind.h: what starts it; NULL: nobody here does */
 	bool builds_kernel; /* that takes a kernel built by the project */
-	bool foreign;       /* somebody else's: the scenario says where its port is */
+	bool remote;        /* somebody else's: the scenario says where its port is */
 	/*
 	 * The two ends of its cable; NULL where there is none.
 	 * port: the fabric's, "vhost:PATH" or DPDK device arguments. nic: what the guest is told

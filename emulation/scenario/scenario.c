@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "common/units.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/agent/policy.h"
@@ -84,7 +84,7 @@ bind_lists(struct scenario *sc, struct err *err)
  * reference has it, and the round trip of a full frame and its ACK.
  */
 static void
-measure_way(struct scenario *sc, uint32_t a, uint32_t b)
+measure_path(struct scenario *sc, uint32_t a, uint32_t b)
 {
 	struct flow flow = { .src_node = a, .dst_node = b };
 	uint64_t rtt_ps = 0, rate_bps = UINT64_MAX, base_ps = 0, bytes;
@@ -130,7 +130,7 @@ unlike_hosts(const struct topo *topo, uint32_t *hosts, uint32_t *latest)
 
 /* The largest window that a pair of hosts can fill, and the longest round trip. @return 0 or -ENOMEM */
 static int
-measure_ways(struct scenario *sc)
+measure_paths(struct scenario *sc)
 {
 	uint32_t *hosts = calloc(sc->topo->nhosts + 1, sizeof(*hosts));
 	uint32_t *latest = calloc(sc->topo->nnodes + 1, sizeof(*latest)), count = 0;
@@ -139,7 +139,7 @@ measure_ways(struct scenario *sc)
 		count = unlike_hosts(sc->topo, hosts, latest);
 	for (uint32_t a = 0; a < count; a++)
 		for (uint32_t b = 0; b < count; b++)
-			measure_way(sc, hosts[a], hosts[b]);
+			measure_path(sc, hosts[a], hosts[b]);
 	free(hosts);
 	free(latest);
 	return count != 0 ? 0 : -ENOMEM;
@@ -217,7 +217,7 @@ make_network(struct scenario *sc, struct err *err)
 	if (ret < 0)
 		return ret;
 	size_frames(sc);
-	if (measure_ways(sc) < 0)
+	if (measure_paths(sc) < 0)
 		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
 	ret = check_bdp(sc, err);
 	return ret < 0 ? ret : check_quantum(sc, err);

@@ -77,7 +77,7 @@ struct host_config {
 };
 
 /* One part of a fabric that several programs run: the nodes that it has. */
-struct part_config {
+struct partition_config {
 	struct cfg_where where;
 	struct cfg_strings names;
 };
@@ -135,10 +135,10 @@ struct scenario {
 	size_t nbackgrounds;
 	struct host_config *host_configs;
 	size_t nhost_configs;
-	const struct host_config **hosts; /* [topo->nnodes] NULL: a switch, or an embedded host */
-	uint32_t nexternal;               /* hosts that are not embedded */
-	struct part_config *parts;        /* NULL: whoever divides it decides */
-	size_t nparts;
+	const struct host_config **hosts;    /* [topo->nnodes] NULL: a switch, or an embedded host */
+	uint32_t nexternal;                  /* hosts that are not embedded */
+	struct partition_config *partitions; /* NULL: whoever divides it decides */
+	size_t npartitions;
 	struct traffic *traffic; /* what generators send */
 	struct fault_list faults;
 	struct topo *topo;

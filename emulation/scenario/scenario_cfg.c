@@ -83,7 +83,7 @@ static const struct cfg_field host_fields[] = {
 };
 #undef S
 
-#define S struct part_config
+#define S struct partition_config
 static const struct cfg_field part_fields[] = {
 	{ "names", CFG_STRINGS, offsetof(S, names), NULL, 0, 0, NULL,
 	  "Its switches, every switch in one part; a host is in the part of the switch at its first port, unless it is "
@@ -190,12 +190,12 @@ const struct cfg_table host_cfg = {
 	.nfields = ARRAY_LEN(host_fields),
 };
 
-const struct cfg_table parts_cfg = {
+const struct cfg_table partition_cfg = {
 	.path = "parts",
 	.doc = "How a fabric is divided that several programs run (`rocelab run --parts`): a group a part. Absent: by "
 	       "METIS.",
 	.list = true,
-	.size = sizeof(struct part_config),
+	.size = sizeof(struct partition_config),
 	.fields = part_fields,
 	.nfields = ARRAY_LEN(part_fields),
 };
@@ -228,16 +228,12 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,         &routing_cfg,      &balance_table,
-		&host_cfg,           &limits_cfg,       &switch_cfg,
-		&switch_pfc_cfg,     &switch_ecn_cfg,   &roce_table,
-		&sel_table,          &collective_table, &job_table,
-		&placement_table,    &dims_table,       &pipeline_table,
-		&jitter_table,       &straggler_table,  &job_collective_table,
-		&background_table,   &detection_table,  &telemetry_cfg,
-		&exporter_cfg_table, &volumes_cfg,      &pingmesh_cfg,
-		&flowtracer_cfg,     &source_ports_cfg, &management_cfg,
-		&parts_cfg,
+		&timing_cfg,       &routing_cfg,        &balance_table,        &host_cfg,         &limits_cfg,
+		&switch_cfg,       &switch_pfc_cfg,     &switch_ecn_cfg,       &roce_table,       &sel_table,
+		&collective_table, &job_table,          &placement_table,      &dims_table,       &pipeline_table,
+		&jitter_table,     &straggler_table,    &job_collective_table, &background_table, &detection_table,
+		&telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,          &pingmesh_cfg,     &flowtracer_cfg,
+		&source_ports_cfg, &management_cfg,     &partition_cfg,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emulation/scenario/external_host.h"
+#include "emulation/scenario/kernel_host.h"
 #include "emulation/scenario/scenario_load.h"
 #include "rxe-hosts/traffic/generator.h"
 
@@ -61,16 +61,16 @@ assign_named(struct scenario *sc, const struct host_config *config, struct err *
 static int
 check_port(const struct host_config *config, struct err *err)
 {
-	bool given = config->port != NULL && config->port[0] != '\0', foreign = host_kinds[config->kind].foreign;
+	bool given = config->port != NULL && config->port[0] != '\0', remote = host_kinds[config->kind].remote;
 
-	if (foreign && !given)
+	if (remote && !given)
 		return cfg_fail(&config->where, "port", err,
 				"kind = \"port\" needs it, e.g. \"net_af_packet0,iface=eth1\" or \"vhost:/run/h1.sock\"");
-	if (!foreign && given)
+	if (!remote && given)
 		return cfg_fail(&config->where, "port", err, "\"%s\" is for kind = \"port\"", config->port);
-	if (foreign && config->names.count != 1)
+	if (remote && config->names.count != 1)
 		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one", config->names.count);
-	if (!foreign && config->pfc)
+	if (!remote && config->pfc)
 		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
 	return 0;
 }
@@ -118,7 +118,7 @@ void
 scenario_forget_hosts(struct scenario *sc)
 {
 	free(sc->host_configs);
-	free(sc->parts);
+	free(sc->partitions);
 	free(sc->hosts);
 }
 
@@ -126,7 +126,7 @@ int
 scenario_resolve_hosts(struct scenario *sc, struct err *err)
 {
 	const struct host_config *all = NULL;
-	int ret = scenario_load_parts(sc, err);
+	int ret = scenario_load_partitions(sc, err);
 
 	sc->hosts = calloc(sc->topo->nnodes, sizeof(*sc->hosts));
 	if (sc->hosts == NULL)
@@ -196,7 +196,7 @@ check_mixed(const struct scenario *sc, uint32_t flow, bool real, const struct cf
 }
 
 static bool
-touches_external(const struct scenario *sc, uint32_t flow)
+touches_kernel_host(const struct scenario *sc, uint32_t flow)
 {
 	const struct flow *f = &sc->plan->flows.flows[flow];
 
@@ -213,7 +213,7 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 		const struct plan_collective *collective = &plan->collectives[c];
 
 		for (uint32_t f = 0; ret == 0 && f < collective->nflows; f++) {
-			if (collective->qp_per_step && touches_external(sc, collective->first_flow + f))
+			if (collective->qp_per_step && touches_kernel_host(sc, collective->first_flow + f))
 				ret = cfg_fail(&collective->where, "qp", err,
 					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
 			if (ret == 0)
@@ -224,7 +224,7 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 	for (uint32_t b = 0; sc->nexternal != 0 && ret == 0 && b < plan->nbackgrounds; b++)
 		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
 	for (uint32_t f = 0; sc->nexternal != 0 && ret == 0 && f < plan->flows.count; f++)
-		if (plan->of[f].kind == FLOW_TRAFFIC && touches_external(sc, f))
+		if (plan->of[f].kind == FLOW_TRAFFIC && touches_kernel_host(sc, f))
 			ret = cfg_fail(
 				&sc->traffic->generators[plan->messages[plan->of[f].owner].generator]->where, NULL, err,
 				"%s->%s: one of them has its own kernel; embedded hosts alone have generated flows: name "
@@ -237,7 +237,7 @@ scenario_check_hosts(const struct scenario *sc, struct err *err)
 				      ? cfg_fail(&sc->flowtracer.where, "enabled", err,
 						 "%s has its own kernel: `rocelab trace` asks such hosts while they run",
 						 sc->topo->nodes[i].name)
-				      : external_host_check(sc, i, err);
+				      : kernel_host_check(sc, i, err);
 	return ret;
 }
 

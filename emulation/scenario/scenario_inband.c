@@ -45,7 +45,7 @@ prepare_probes(struct scenario *sc, struct err *err)
 
 	for (uint32_t i = 0; ret == 0 && i < 2 * sc->plan->flows.count; i++)
 		ret = check_probe(sc, i / 2, i % 2 != 0, err);
-	sc->roce.way_bytes = INT_WIRE_BYTES;
+	sc->roce.inband_bytes = INT_WIRE_BYTES;
 	sc->roce.cc.rates = &sc->int_rates;
 	return ret;
 }

@@ -6,7 +6,7 @@
 #include "emulation/scenario/scenario.h"
 
 extern const struct cfg_table scenario_root_cfg, timing_cfg, routing_cfg, limits_cfg, telemetry_cfg, host_cfg,
-	source_ports_cfg, management_cfg, parts_cfg;
+	source_ports_cfg, management_cfg, partition_cfg;
 
 /* Refuses what takes a host's port for a host's address, where hosts have bonds. @return 0 or -EINVAL */
 int scenario_check_bonds(const struct scenario *sc, struct err *err);
@@ -25,7 +25,7 @@ int scenario_load_faults(struct scenario *sc, struct err *err);
 /* Refuses faults that cannot act, once the plan is known. @return 0, -EINVAL, -ENOMEM */
 int scenario_check_faults(const struct scenario *sc, struct err *err);
 /* The groups of "parts", once the topology is known. @return 0, -EINVAL, -ENOMEM */
-int scenario_load_parts(struct scenario *sc, struct err *err);
+int scenario_load_partitions(struct scenario *sc, struct err *err);
 /* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 /* Are windows long enough, once the clock is decided? Times that are looked at once a window become as long as one. @return 0 or -EINVAL */

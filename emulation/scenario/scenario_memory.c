@@ -195,20 +195,20 @@ count_samples(const struct scenario *sc, struct part *part)
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct part parts[7] = { 0 };
-	const struct part *largest = parts;
+	struct part partitions[7] = { 0 };
+	const struct part *largest = partitions;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = 0;
 
-	count_steps(sc, &parts[0]);
-	count_payload(sc, &parts[1]);
-	count_ports(sc, &parts[2], &parts[3]);
-	count_routes(sc, &parts[4]);
-	count_messages(sc, &parts[5]);
-	count_samples(sc, &parts[6]);
-	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-		sum = add(sum, parts[i].bytes);
-		largest = parts[i].bytes > largest->bytes ? &parts[i] : largest;
+	count_steps(sc, &partitions[0]);
+	count_payload(sc, &partitions[1]);
+	count_ports(sc, &partitions[2], &partitions[3]);
+	count_routes(sc, &partitions[4]);
+	count_messages(sc, &partitions[5]);
+	count_samples(sc, &partitions[6]);
+	for (size_t i = 0; i < ARRAY_LEN(partitions); i++) {
+		sum = add(sum, partitions[i].bytes);
+		largest = partitions[i].bytes > largest->bytes ? &partitions[i] : largest;
 	}
 	if (sum <= sc->limits.memory_bytes)
 		return 0;

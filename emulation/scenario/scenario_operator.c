@@ -95,7 +95,7 @@ begin_faults(struct fault_list *faults)
 	for (uint32_t i = 0; i < faults->count; i++) {
 		struct fault_common *common = faults->faults[i].params;
 
-		if (common->enabled && !faults->faults[i].ops->cuts_cables)
+		if (common->enabled && !faults->faults[i].ops->takes_cables_down)
 			common->start_ps = common->duration_ps = common->period_ps = 0;
 	}
 }

@@ -45,7 +45,7 @@ system_prepare_policy(const struct scenario *scenario, struct system_sets *sets,
 
 /* Does what it brings come down to the receiver's switch by one above that, where it can be counted? */
 static bool
-comes_down(const struct scenario *scenario, const struct tiers *tiers, uint32_t flow_id)
+goes_down(const struct scenario *scenario, const struct tiers *tiers, uint32_t flow_id)
 {
 	const struct flow *flow = &scenario->plan->flows.flows[flow_id];
 	const struct topo *topo = scenario->topo;
@@ -71,7 +71,7 @@ collective_bytes(const struct scenario *scenario, const struct tiers *tiers, uin
 		for (uint32_t step = 1; step <= coll_steps(collective->schedule, rank); step++) {
 			uint32_t flow = collective->steps[plan_at(collective, rank, step)].flow;
 
-			if (flow != PLAN_NONE && comes_down(scenario, tiers, flow))
+			if (flow != PLAN_NONE && goes_down(scenario, tiers, flow))
 				bytes += plan_step_bytes(collective, rank, step) * collective->iterations;
 		}
 	return bytes;

@@ -95,7 +95,7 @@ int compare_imbalance(struct odd_case *c, struct err *err);
 int compare_polarisation(struct odd_case *c, struct err *err);
 int compare_storm(struct odd_case *c, struct err *err);
 int compare_deadlock(struct odd_case *c, struct err *err);
-int compare_deadlock_outside(struct odd_case *c, struct err *err);
+int compare_deadlock_elsewhere(struct odd_case *c, struct err *err);
 int compare_loop(struct odd_case *c, struct err *err);
 int compare_silent(struct odd_case *c, struct err *err);
 int compare_loss(struct odd_case *c, struct err *err);

@@ -102,39 +102,39 @@ bystander(struct odd_case *c, const struct circle *circle, uint32_t at)
 
 /* From a node on as any packet for a host might. @return the ports of the whole way as a scenario lists them */
 static void
-go_on(struct odd_case *c, uint32_t node, uint32_t dst, struct route_path *way)
+go_on(struct odd_case *c, uint32_t node, uint32_t dst, struct route_path *path)
 {
 	const struct topo *topo = c->loaded->topo;
 
-	while (node != dst && way->hops < ROUTE_MAX_HOPS) {
+	while (node != dst && path->hops < ROUTE_MAX_HOPS) {
 		const uint8_t *members;
 		uint32_t choices = route_next_hops(c->loaded->routing.table, node, dst, 0, &members);
 
-		way->ports[way->hops] = topo->nodes[node].first_port + members[odd_pick(c, 0, choices - 1)];
-		node = topo->ports[way->ports[way->hops++]].peer;
+		path->ports[path->hops] = topo->nodes[node].first_port + members[odd_pick(c, 0, choices - 1)];
+		node = topo->ports[path->ports[path->hops++]].peer;
 	}
 }
 
 static void
-add_path(struct odd_case *c, uint32_t src, uint32_t dst, const struct route_path *way)
+add_path(struct odd_case *c, uint32_t src, uint32_t dst, const struct route_path *path)
 {
 	const struct topo *topo = c->loaded->topo;
 	char port[64];
 
 	odd_add(c, ODD_PATHS, "{ src = \"%s\"; dst = \"%s\"; data = [", topo->nodes[src].name, topo->nodes[dst].name);
-	for (uint32_t i = 0; i < way->hops; i++)
-		odd_more(c, ODD_PATHS, "%s \"%s\"", i != 0 ? "," : "", odd_port_name(c, way->ports[i], port));
+	for (uint32_t i = 0; i < path->hops; i++)
+		odd_more(c, ODD_PATHS, "%s \"%s\"", i != 0 ? "," : "", odd_port_name(c, path->ports[i], port));
 	odd_more(c, ODD_PATHS, " ]; }");
 }
 
 /* From the circle's first-th switch so many hops along it, and on to a host. */
 static void
 go_round(struct odd_case *c, const struct circle *circle, uint32_t first, uint32_t hops, uint32_t dst,
-	 struct route_path *way)
+	 struct route_path *path)
 {
 	for (uint32_t i = 0; i < hops; i++)
-		way->ports[way->hops++] = circle->ports[(first + i) % CIRCLE];
-	go_on(c, circle->nodes[(first + hops) % CIRCLE], dst, way);
+		path->ports[path->hops++] = circle->ports[(first + i) % CIRCLE];
+	go_on(c, circle->nodes[(first + hops) % CIRCLE], dst, path);
 }
 
 /* A bundle that comes to the circle's first-th switch. @return false: nobody is there to send or receive it */
@@ -143,12 +143,12 @@ add_bundle(struct odd_case *c, const struct circle *circle, uint32_t first, uint
 {
 	const struct topo *topo = c->loaded->topo;
 	uint32_t src = bystander(c, circle, circle->nodes[first]), dst = bystander(c, circle, TOPO_NONE);
-	struct route_path way = { .hops = 0 };
+	struct route_path path = { .hops = 0 };
 
 	if (src == TOPO_NONE || dst == TOPO_NONE)
 		return false;
-	go_round(c, circle, first, CIRCLE - 1, dst, &way);
-	add_path(c, src, dst, &way);
+	go_round(c, circle, first, CIRCLE - 1, dst, &path);
+	add_path(c, src, dst, &path);
 	for (uint32_t i = 0; i < FLOWS; i++)
 		odd_add(c, ODD_FLOWS,
 			"{ src = \"%s\"; dst = \"%s\"; sport = %u; bytes = \"%" PRIu64 "B\"; start = \"%" PRIu64 "ns\"; }",
@@ -174,28 +174,28 @@ compare_deadlock(struct odd_case *c, struct err *err)
 
 /* The way that a packet for a host would take, backwards: from the host's switch to the node. */
 static void
-come_from(struct odd_case *c, uint32_t src, uint32_t node, struct route_path *way)
+approach(struct odd_case *c, uint32_t src, uint32_t node, struct route_path *path)
 {
 	const struct topo *topo = c->loaded->topo;
 	struct route_path there = { .hops = 0 };
 
 	go_on(c, node, src, &there);
 	for (uint32_t i = there.hops - 1; i-- > 0;)
-		way->ports[way->hops++] = topo->ports[there.ports[i]].peer_port;
+		path->ports[path->hops++] = topo->ports[there.ports[i]].peer_port;
 }
 
 static bool
 add_stream(struct odd_case *c, const struct circle *circle, uint32_t first, const uint32_t ends[2], uint64_t start_ns)
 {
 	const struct topo_node *nodes = c->loaded->topo->nodes;
-	struct route_path way = { .hops = 0 };
+	struct route_path path = { .hops = 0 };
 
 	if (ends[0] == TOPO_NONE || ends[1] == TOPO_NONE)
 		return false;
 	if (!is_edge(c->loaded->topo, circle->nodes[first]))
-		come_from(c, ends[0], circle->nodes[first], &way);
-	go_round(c, circle, first, CIRCLE / 2, ends[1], &way);
-	add_path(c, ends[0], ends[1], &way);
+		approach(c, ends[0], circle->nodes[first], &path);
+	go_round(c, circle, first, CIRCLE / 2, ends[1], &path);
+	add_path(c, ends[0], ends[1], &path);
 	odd_add(c, ODD_GENERATORS,
 		"{ kind = \"poisson\"; name = \"stream%u\"; src = [ \"%s\" ]; dst = [ \"%s\" ]; bytes = \"%d\"; load = "
 		"%.2f; "
@@ -222,7 +222,7 @@ beyond(struct odd_case *c, const struct circle *circle, uint32_t but)
 }
 
 int
-compare_deadlock_outside(struct odd_case *c, struct err *err)
+compare_deadlock_elsewhere(struct odd_case *c, struct err *err)
 {
 	struct circle circle;
 	uint32_t within[2], there, back;

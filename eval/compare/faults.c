@@ -57,7 +57,7 @@ const struct compare_fault compare_faults[] = {
 		     SHOWS("path-imbalance"), SHOWS("deep-queue") } },
 	{ GROUP("pfc-deadlock-outside",
 		"the same circle has room for its flows, until a host that some of them go to pauses its switch for good",
-		compare_deadlock_outside),
+		compare_deadlock_elsewhere),
 	  .rules = { SPREADS("pfc-deadlock"), NAMES("pfc-storm"), SHOWS("pfc-backpressure"), SHOWS("flow-contention"),
 		     SHOWS("incast"), SHOWS("load-imbalance"), SPREADS("switch-problem"), SHOWS("rnic-problem"),
 		     SHOWS("high-rtt"), SHOWS("path-imbalance"), SHOWS("deep-queue") } },

@@ -30,7 +30,7 @@ end_table(struct libscols_table *table)
 
 /* "12/15 80 (55-93)": in percent, with the interval. */
 static void
-say_share(struct compare_share share, char *cell)
+print_share(struct compare_share share, char *cell)
 {
 	double low, high;
 
@@ -44,7 +44,7 @@ say_share(struct compare_share share, char *cell)
 
 /* "1.25 (1.00-1.50)" */
 static void
-say_spread(struct compare_spread spread, double unit, int decimals, char *cell)
+print_spread(struct compare_spread spread, double unit, int decimals, char *cell)
 {
 	if (spread.count == 0)
 		snprintf(cell, CELL, "-");
@@ -69,7 +69,7 @@ print_systems(const struct compare_summary *summary, FILE *to)
 
 		scols_line_set_data(line, 0, compare_row_of(&compare_systems[s])->title);
 		for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
-			say_share(shares[i], cell);
+			print_share(shares[i], cell);
 			scols_line_set_data(line, 1 + i, cell);
 		}
 		snprintf(cell, sizeof(cell), "%u", sum->alone);
@@ -91,13 +91,13 @@ print_costs(const struct compare_summary *summary, FILE *to)
 		char cell[CELL];
 
 		scols_line_set_data(line, 0, compare_row_of(&compare_systems[s])->title);
-		say_spread(sum->after_ns, 1e6, 2, cell);
+		print_spread(sum->after_ns, 1e6, 2, cell);
 		scols_line_set_data(line, 1, cell);
-		say_spread(sum->bytes, 1e3, 1, cell);
+		print_spread(sum->bytes, 1e3, 1, cell);
 		scols_line_set_data(line, 2, cell);
-		say_spread(sum->cpu_s, 1e-3, 0, cell);
+		print_spread(sum->cpu_s, 1e-3, 0, cell);
 		scols_line_set_data(line, 3, cell);
-		say_spread(sum->slowdown, 0.01, 2, cell);
+		print_spread(sum->slowdown, 0.01, 2, cell);
 		scols_line_set_data(line, 4, cell);
 	}
 	end_table(table);
@@ -140,7 +140,7 @@ print_pairs(const struct compare_summary *summary, FILE *to)
 	for (uint32_t i = 0; i < summary->npairs && i < SHOWN_PAIRS; i++) {
 		char cell[CELL];
 
-		say_share(summary->pairs[i].recall, cell);
+		print_share(summary->pairs[i].recall, cell);
 		fprintf(to, "%s %s and %s: %s %%\n", i == 0 ? "The best pair:" : "              ",
 			compare_row_of(&compare_systems[summary->pairs[i].first])->title,
 			compare_row_of(&compare_systems[summary->pairs[i].second])->title, cell);

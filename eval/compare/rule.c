@@ -115,13 +115,13 @@ compare_place_init(struct compare_place *place, const struct scenario *scenario,
 					 .near_ports = json_array(),
 					 .near = json_array(),
 					 .flows = json_array(),
-					 .way = json_array() };
+					 .path = json_array() };
 	for (size_t i = 0; i < count; i++) {
 		add_all(place->ports, of[i]->ports);
 		add_all(place->nodes, of[i]->nodes);
 		add_all(place->flows, of[i]->flows);
-		add_all(place->way, of[i]->losing);
-		add_all(place->way, of[i]->late);
+		add_all(place->path, of[i]->losing);
+		add_all(place->path, of[i]->late);
 	}
 	add_common(place, scenario->topo, of, count);
 	add_ends(place, scenario->topo);
@@ -129,7 +129,7 @@ compare_place_init(struct compare_place *place, const struct scenario *scenario,
 	for (uint32_t flow = 0; flow < scenario->plan->flows.count; flow++)
 		add_flow(place, scenario, flow);
 	return place->ports != NULL && place->nodes != NULL && place->near_ports != NULL && place->near != NULL &&
-			       place->flows != NULL && place->way != NULL
+			       place->flows != NULL && place->path != NULL
 		       ? 0
 		       : err_set(err, -ENOMEM, "out of memory");
 }
@@ -142,7 +142,7 @@ compare_place_fini(struct compare_place *place)
 	json_decref(place->near_ports);
 	json_decref(place->near);
 	json_decref(place->flows);
-	json_decref(place->way);
+	json_decref(place->path);
 }
 
 /* ---- findings ---- */
@@ -186,8 +186,8 @@ placed(const struct compare_rule *rule, const struct compare_place *place, const
 		return rule->at;
 	if (any_listed(place->ports, ports) || truth_lists(place->near, root) || truth_lists(place->near_ports, root))
 		return rule->near;
-	if (truth_lists(place->way, root))
-		return rule->way;
+	if (truth_lists(place->path, root))
+		return rule->path;
 	return COMPARE_ELSEWHERE;
 }
 

@@ -36,7 +36,7 @@ const char *compare_grade_name(enum compare_grade grade);
 
 struct compare_rule {
 	const char *type;
-	enum compare_grade at, near, way; /* NONE: elsewhere */
+	enum compare_grade at, near, path; /* NONE: elsewhere */
 };
 
 /* Where what was put in is: all of its parts together. Arrays of names. */
@@ -44,7 +44,7 @@ struct compare_place {
 	json_t *ports, *nodes;     /* at */
 	json_t *near_ports, *near; /* near: ports of flows' ways, nodes at ends of links */
 	json_t *flows;             /* that the fault is */
-	json_t *way;               /* of the job, that pass it */
+	json_t *path;              /* of the job, that pass it */
 };
 
 struct compare_fault;

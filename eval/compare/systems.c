@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "outside/account.h"
+#include "plugin/account.h"
 
 static const char *const by_queues[] = { "flow-contention", "strict-priority",
 					 "incast",          "pfc-backpressure",
@@ -17,7 +17,7 @@ static const char *const by_queues[] = { "flow-contention", "strict-priority",
 					 "link-down",       "blackhole",
 					 "slow-host",       NULL };
 static const char *const by_volumes[] = { "silent-fault", NULL };
-static const char *const by_ways[] = { "path-imbalance", NULL };
+static const char *const by_paths[] = { "path-imbalance", NULL };
 static const char *const by_probes[] = { "rnic-problem", "switch-problem", "host-down", "cpu-overload", "high-rtt", NULL };
 
 #define POLICY(name_, run_)                                                                                                \
@@ -33,19 +33,19 @@ struct compare_system compare_systems[COMPARE_MAX_SYSTEMS] = {
 		.run = "pingmesh",
 		.types = by_probes,
 	},
-	{ .name = "flowtracer", .run = "shared", .types = by_ways, .ecmp_only = true },
+	{ .name = "flowtracer", .run = "shared", .types = by_paths, .ecmp_only = true },
 	POLICY("hawkeye-minr", "hawkeye-minr"),
 	POLICY("hawkeye-maxr", "hawkeye-maxr"),
 	POLICY("full-polling", "full-polling"),
 };
 #define OURS 7
 uint32_t compare_nsystems = OURS;
-_Static_assert(OURS + OUTSIDE_PROGRAMS == COMPARE_MAX_SYSTEMS, "a row has marks for all");
+_Static_assert(OURS + PLUGIN_PROGRAMS == COMPARE_MAX_SYSTEMS, "a row has marks for all");
 
 static struct program {
 	struct system_row row;
-	char name[OUTSIDE_TYPE];
-} programs[OUTSIDE_PROGRAMS];
+	char name[PLUGIN_TYPE];
+} programs[PLUGIN_PROGRAMS];
 
 const struct compare_run compare_runs[] = {
 	{ .name = "shared",
@@ -75,11 +75,11 @@ int
 compare_add_program(const char *path, struct err *err)
 {
 	uint32_t number = compare_nsystems - OURS;
-	struct outside_account account;
+	struct plugin_account account;
 
-	if (number == OUTSIDE_PROGRAMS)
-		return err_set(err, -EINVAL, "more than %u programs", OUTSIDE_PROGRAMS);
-	outside_account_init(&account, path, NULL, 0);
+	if (number == PLUGIN_PROGRAMS)
+		return err_set(err, -EINVAL, "more than %u programs", PLUGIN_PROGRAMS);
+	plugin_account_init(&account, path, NULL, 0);
 	for (uint32_t i = 0; i < number; i++)
 		if (strcmp(programs[i].name, account.name) == 0)
 			return err_set(err, -EINVAL, "%s and %s are both called %s", compare_program(i)->program, path,

@@ -14,7 +14,7 @@ struct compare_system {
 	bool ecmp_only, sprayed_only; /* where it looks at all */
 };
 
-#define COMPARE_MAX_SYSTEMS 11 /* with OUTSIDE_PROGRAMS */
+#define COMPARE_MAX_SYSTEMS 11 /* with PLUGIN_PROGRAMS */
 
 /* Ours, then programs: filled in at the start, before anything is run or scored. */
 extern struct compare_system compare_systems[COMPARE_MAX_SYSTEMS];

@@ -23,7 +23,7 @@ struct reading {
 	size_t nalarms, cap_alarms;
 	uint32_t row_of[FP_MAX_LEAVES][FP_MAX_LEAVES]; /* by leaf and sender, NO_ROW: nothing came */
 	uint32_t nrows, iterations;
-	uint64_t told_bytes; /* of monitors' records, in frames */
+	uint64_t monitor_bytes; /* of monitors' records, in frames */
 	bool has_monitors;
 };
 
@@ -96,7 +96,7 @@ take_frame(struct reading *reading, const struct rec_hdr *hdr, struct err *err)
 {
 	struct recframe_reader frame;
 	const struct rec_hdr *rec;
-	uint64_t told = 0, all = 0;
+	uint64_t monitor_bytes = 0, all = 0;
 	int more;
 
 	recframe_open(&frame, hdr);
@@ -106,11 +106,11 @@ take_frame(struct reading *reading, const struct rec_hdr *hdr, struct err *err)
 		if (ret < 0)
 			return ret;
 		all += rec->size;
-		told += is_of_monitor(rec) ? rec->size : 0;
+		monitor_bytes += is_of_monitor(rec) ? rec->size : 0;
 	}
 	/* A frame is shorter than its records: each has its part of it. */
-	reading->told_bytes += told != 0 ? hdr->size * told / all : 0;
-	reading->has_monitors |= told != 0;
+	reading->monitor_bytes += monitor_bytes != 0 ? hdr->size * monitor_bytes / all : 0;
+	reading->has_monitors |= monitor_bytes != 0;
 	return more;
 }
 
@@ -163,7 +163,7 @@ make_grid(struct reading *reading, struct err *err)
 		err_set(err, -ENOMEM, "out of memory for the counts of %u iterations", reading->iterations);
 		return NULL;
 	}
-	grid->exported_bytes = reading->told_bytes;
+	grid->exported_bytes = reading->monitor_bytes;
 	grid->alarms = reading->alarms;
 	grid->nalarms = reading->nalarms;
 	reading->alarms = NULL;

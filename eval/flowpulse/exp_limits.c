@@ -24,8 +24,8 @@ pooled_test(const struct fp_point *point)
 static int
 add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *rows, struct err *err)
 {
-	struct fp_tally tally;
-	int ret = fp_set_tally(set, method, -1, &tally, err);
+	struct fp_outcomes outcomes;
+	int ret = fp_set_outcomes(set, method, -1, &outcomes, err);
 	json_t *row;
 
 	if (ret < 0)
@@ -33,10 +33,11 @@ add_alarms(const struct fp_set *set, const struct fp_method *method, json_t *row
 	row = fp_row_begin(set);
 	json_object_set_new(row, "test", json_string(method->ops->name));
 	json_object_set_new(row, "rate_asked", method->rate > 0 ? json_real(method->rate) : json_null());
-	json_object_set_new(row, "port_iterations", json_integer((json_int_t)tally.ports));
-	json_object_set_new(row, "alarms", json_integer((json_int_t)tally.false_ports));
+	json_object_set_new(row, "port_iterations", json_integer((json_int_t)outcomes.ports));
+	json_object_set_new(row, "alarms", json_integer((json_int_t)outcomes.false_ports));
 	json_object_set_new(row, "rate_measured",
-			    tally.ports != 0 ? json_real((double)tally.false_ports / (double)tally.ports) : json_null());
+			    outcomes.ports != 0 ? json_real((double)outcomes.false_ports / (double)outcomes.ports)
+						: json_null());
 	json_array_append_new(rows, row);
 	return 0;
 }
@@ -112,13 +113,13 @@ add_limit(const struct fp_set *clean, const struct fp_set *faulty, const struct 
 	json_t *row;
 
 	for (size_t i = 0; i < ndrops; i++) {
-		struct fp_tally tally;
-		int ret = fp_set_tally(faulty, &method, drops[i], &tally, err);
+		struct fp_outcomes outcomes;
+		int ret = fp_set_outcomes(faulty, &method, drops[i], &outcomes, err);
 
 		if (ret < 0)
 			return ret;
-		shares[i] = tally.trials != 0 ? (double)tally.found / (double)tally.trials : 0;
-		trials += tally.trials;
+		shares[i] = outcomes.trials != 0 ? (double)outcomes.found / (double)outcomes.trials : 0;
+		trials += outcomes.trials;
 	}
 	ours = crossing(drops, shares, ndrops);
 	row = fp_row_begin(clean);
@@ -178,12 +179,12 @@ add_pooled(const struct fp_set *clean, const struct fp_set *faulty, double drop,
 {
 	const struct fp_method method = { .ops = pooled_test(clean->point), .rate = RATE, .block = block };
 	const struct limit_fabric fabric = limit_of(clean, block);
-	struct fp_tally alarms, found;
-	int ret = fp_set_tally(clean, &method, -1, &alarms, err);
+	struct fp_outcomes alarms, found;
+	int ret = fp_set_outcomes(clean, &method, -1, &alarms, err);
 	json_t *row;
 
 	if (ret == 0)
-		ret = fp_set_tally(faulty, &method, drop, &found, err);
+		ret = fp_set_outcomes(faulty, &method, drop, &found, err);
 	if (ret < 0)
 		return ret;
 	row = fp_row_begin(clean);

@@ -80,13 +80,13 @@ names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_
 }
 
 static void
-judge(struct places *places, const struct fp_spec *spec, const struct fp_said *said, const struct fp_link *link,
+judge(struct places *places, const struct fp_spec *spec, const struct fp_outcome *outcome, const struct fp_link *link,
       uint32_t senders, uint32_t iteration)
 {
 	bool right = false, vague = false, wrong = false;
 
-	for (size_t i = 0; i < said->count; i++) {
-		const struct fp_alarm *alarm = &said->alarms[i];
+	for (size_t i = 0; i < outcome->count; i++) {
+		const struct fp_alarm *alarm = &outcome->alarms[i];
 
 		if (alarm->leaf != link->row || alarm->iteration != iteration)
 			continue;
@@ -123,14 +123,14 @@ is_concerned(const struct fp_spec *spec, uint32_t leaf)
 
 /* Alarms of leaves that have no reason for any. */
 static void
-judge_clean(struct places *places, const struct fp_spec *spec, const struct fp_said *said, uint32_t iterations)
+judge_clean(struct places *places, const struct fp_spec *spec, const struct fp_outcome *outcome, uint32_t iterations)
 {
 	uint32_t last_leaf = FP_NO_LEAF, last_iteration = 0;
 
 	for (uint32_t leaf = 0; leaf < spec->fabric.leaves; leaf++)
 		places->clean += is_concerned(spec, leaf) ? 0 : iterations;
-	for (size_t i = 0; i < said->count; i++) {
-		const struct fp_alarm *alarm = &said->alarms[i];
+	for (size_t i = 0; i < outcome->count; i++) {
+		const struct fp_alarm *alarm = &outcome->alarms[i];
 
 		if (is_concerned(spec, alarm->leaf) || (alarm->leaf == last_leaf && alarm->iteration == last_iteration))
 			continue;
@@ -147,15 +147,15 @@ judge_run(struct places *places, const struct fp_spec *spec, const struct fp_gri
 	int ret = 0;
 
 	for (uint32_t d = 0; ret == 0 && d < DETECTORS; d++) {
-		struct fp_said said;
+		struct fp_outcome outcome;
 
-		ret = fp_replay(grid, (enum rec_detector)d, &said);
+		ret = fp_replay(grid, (enum rec_detector)d, &outcome);
 		for (uint32_t i = 0; ret == 0 && i < grid->iterations; i++)
 			for (uint32_t l = 0; l < spec->nlinks; l++)
-				judge(&places[d], spec, &said, &spec->links[l], senders, i);
+				judge(&places[d], spec, &outcome, &spec->links[l], senders, i);
 		if (ret == 0)
-			judge_clean(&places[d], spec, &said, grid->iterations);
-		free(said.alarms);
+			judge_clean(&places[d], spec, &outcome, grid->iterations);
+		free(outcome.alarms);
 	}
 	return ret;
 }

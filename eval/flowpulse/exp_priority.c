@@ -49,7 +49,7 @@ priority_of(struct fp_study *study, double load, bool own_class, json_t *rows, s
 				.own_class = own_class };
 	struct fp_set set = { .point = &point, .packets = fp_spec_packets(&spec), .nparts = 1 };
 	double mean_square, most;
-	struct fp_tally tally;
+	struct fp_outcomes outcomes;
 	int ret;
 	json_t *row;
 
@@ -57,17 +57,17 @@ priority_of(struct fp_study *study, double load, bool own_class, json_t *rows, s
 	ret = fp_need(study, &spec, &set.parts[0].grid, err);
 	if (ret < 0 || set.parts[0].grid == NULL)
 		return ret;
-	ret = fp_set_tally(&set, &paper, -1, &tally, err);
+	ret = fp_set_outcomes(&set, &paper, -1, &outcomes, err);
 	if (ret < 0)
 		return ret;
 	measure(set.parts[0].grid, &mean_square, &most);
 	row = fp_row_begin(&set);
 	json_object_set_new(row, "others_load_percent", json_real(PERCENT * load));
 	json_object_set_new(row, "class", json_string(own_class ? "its own" : load > 0 ? "shared" : "alone"));
-	json_object_set_new(row, "port_iterations", json_integer((json_int_t)tally.ports));
+	json_object_set_new(row, "port_iterations", json_integer((json_int_t)outcomes.ports));
 	json_object_set_new(row, "off_rms_percent", json_real(PERCENT * sqrt(mean_square)));
 	json_object_set_new(row, "most_missing_percent", json_real(PERCENT * most));
-	fp_row_percent(row, "beyond_threshold_percent", tally.false_ports, tally.ports);
+	fp_row_percent(row, "beyond_threshold_percent", outcomes.false_ports, outcomes.ports);
 	json_array_append_new(rows, row);
 	return 0;
 }

@@ -14,12 +14,12 @@ static int
 add_row(const struct fp_set *clean, const struct fp_set *faulty, const struct fp_method *method, double drop, json_t *rows,
 	struct err *err)
 {
-	struct fp_tally alarms, found;
-	int ret = fp_set_tally(clean, method, -1, &alarms, err);
+	struct fp_outcomes alarms, found;
+	int ret = fp_set_outcomes(clean, method, -1, &alarms, err);
 	json_t *row;
 
 	if (ret == 0)
-		ret = fp_set_tally(faulty, method, drop, &found, err);
+		ret = fp_set_outcomes(faulty, method, drop, &found, err);
 	if (ret < 0)
 		return ret;
 	row = fp_row_begin(faulty);

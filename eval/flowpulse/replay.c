@@ -44,14 +44,15 @@ load(struct leaf *leaf, uint32_t iteration)
 }
 
 static void
-take(const struct leaf *leaf, uint32_t iteration, struct fp_said *said)
+take(const struct leaf *leaf, uint32_t iteration, struct fp_outcome *outcome)
 {
 	for (uint32_t i = 0; i < leaf->judge.nalarms; i++) {
 		const struct judge_alarm *alarm = &leaf->judge.alarms[i];
 		const struct locate_place *place = &alarm->place;
 
-		said->alarms = grow(said->alarms, &said->cap, said->count + 1, sizeof(*said->alarms), "alarms");
-		said->alarms[said->count++] = (struct fp_alarm){
+		outcome->alarms =
+			grow(outcome->alarms, &outcome->cap, outcome->count + 1, sizeof(*outcome->alarms), "alarms");
+		outcome->alarms[outcome->count++] = (struct fp_alarm){
 			.iteration = iteration,
 			.leaf = leaf->number,
 			.path = alarm->port,
@@ -89,7 +90,7 @@ begin(struct leaf *leaf, enum rec_detector detector)
 }
 
 static int
-replay_leaf(struct leaf *leaf, enum rec_detector detector, struct fp_said *said)
+replay_leaf(struct leaf *leaf, enum rec_detector detector, struct fp_outcome *outcome)
 {
 	int ret = begin(leaf, detector);
 
@@ -99,7 +100,7 @@ replay_leaf(struct leaf *leaf, enum rec_detector detector, struct fp_said *said)
 		if (!load(leaf, i))
 			continue;
 		judge_iteration(&leaf->judge, &slot);
-		take(leaf, i, said);
+		take(leaf, i, outcome);
 	}
 	judge_fini(&leaf->judge);
 	free(leaf->counts);
@@ -107,11 +108,11 @@ replay_leaf(struct leaf *leaf, enum rec_detector detector, struct fp_said *said)
 }
 
 int
-fp_replay(const struct fp_grid *grid, enum rec_detector detector, struct fp_said *said)
+fp_replay(const struct fp_grid *grid, enum rec_detector detector, struct fp_outcome *outcome)
 {
 	int ret = 0;
 
-	*said = (struct fp_said){ 0 };
+	*outcome = (struct fp_outcome){ 0 };
 	for (uint32_t number = 0; ret == 0 && number < FP_MAX_LEAVES; number++) {
 		struct leaf leaf = { .grid = grid, .number = number };
 
@@ -119,7 +120,7 @@ fp_replay(const struct fp_grid *grid, enum rec_detector detector, struct fp_said
 			if (grid->rows[row].leaf == number)
 				leaf.rows[leaf.count++] = row;
 		if (leaf.count != 0)
-			ret = replay_leaf(&leaf, detector, said);
+			ret = replay_leaf(&leaf, detector, outcome);
 	}
 	return ret;
 }

@@ -7,7 +7,7 @@
 
 #define FP_REPLAY_RATE 1e-4 /* false alarms of a sender at a leaf in an iteration: the scenario's default */
 
-struct fp_said {
+struct fp_outcome {
 	struct fp_alarm *alarms; /* [count], by leaf */
 	size_t count, cap;
 };
@@ -17,4 +17,4 @@ struct fp_said {
  * @param said  set; free(said->alarms)
  * @return 0 or -ENOMEM
  */
-int fp_replay(const struct fp_grid *grid, enum rec_detector detector, struct fp_said *said);
+int fp_replay(const struct fp_grid *grid, enum rec_detector detector, struct fp_outcome *outcome);

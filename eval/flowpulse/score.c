@@ -194,16 +194,16 @@ fault_of(const struct fp_fault *faults, uint32_t nfaults, uint32_t row)
 
 /* A row with a fault: each iteration by itself, and blocks of them until the fault is found. */
 static void
-add_faulty(struct fp_tally *tally, const struct fp_method *method, const struct fp_grid *grid, const struct fp_fault *fault,
-	   const uint8_t *found)
+add_faulty(struct fp_outcomes *outcomes, const struct fp_method *method, const struct fp_grid *grid,
+	   const struct fp_fault *fault, const uint8_t *found)
 {
 	uint32_t block = method->block != 0 ? method->block : 1, begin = (uint32_t)(method->after * grid->iterations);
 
 	for (uint32_t i = begin; i < grid->iterations; i++) {
-		tally->trials++;
+		outcomes->trials++;
 		for (uint32_t p = 0; p < grid->paths; p++) {
-			tally->found += p == fault->path && found[i * grid->paths + p] != 0;
-			tally->wrong += p != fault->path && found[i * grid->paths + p] != 0;
+			outcomes->found += p == fault->path && found[i * grid->paths + p] != 0;
+			outcomes->wrong += p != fault->path && found[i * grid->paths + p] != 0;
 		}
 	}
 	for (uint32_t first = begin; first + block <= grid->iterations; first += block) {
@@ -211,19 +211,19 @@ add_faulty(struct fp_tally *tally, const struct fp_method *method, const struct 
 
 		while (i < first + block && found[i * grid->paths + fault->path] == 0)
 			i++;
-		tally->blocks++;
+		outcomes->blocks++;
 		if (i == first + block)
 			continue;
-		tally->found_blocks++;
-		tally->delay += i - first + 1;
-		tally->delay_ps += (double)fp_cell(grid, i, fault->row, fault->path)->end_ps -
-				   (first != 0 ? (double)fp_cell(grid, first - 1, fault->row, fault->path)->end_ps : 0);
+		outcomes->found_blocks++;
+		outcomes->delay += i - first + 1;
+		outcomes->delay_ps += (double)fp_cell(grid, i, fault->row, fault->path)->end_ps -
+				      (first != 0 ? (double)fp_cell(grid, first - 1, fault->row, fault->path)->end_ps : 0);
 	}
 }
 
 int
-fp_tally_add(struct fp_tally *tally, const struct fp_method *method, const struct fp_grid *grid,
-	     const struct fp_fault *faults, uint32_t nfaults, double drop)
+fp_outcomes_add(struct fp_outcomes *outcomes, const struct fp_method *method, const struct fp_grid *grid,
+		const struct fp_fault *faults, uint32_t nfaults, double drop)
 {
 	size_t cells = (size_t)grid->iterations * grid->paths;
 	uint8_t *found = calloc(cells + 1, 1), *alarmed = calloc(grid->iterations + 1u, 1);
@@ -244,20 +244,20 @@ fp_tally_add(struct fp_tally *tally, const struct fp_method *method, const struc
 		memset(found, 0, cells);
 		method->ops->judge(method, &limits, grid, row, found);
 		if (fault != NULL) {
-			add_faulty(tally, method, grid, fault, found);
+			add_faulty(outcomes, method, grid, fault, found);
 			continue;
 		}
-		tally->clean += grid->iterations;
+		outcomes->clean += grid->iterations;
 		for (size_t c = 0; c < cells; c++) {
-			tally->ports += fp_cell(grid, (uint32_t)(c / grid->paths), row, (uint32_t)(c % grid->paths))
-						->bytes.predicted != 0;
-			tally->false_ports += found[c] != 0;
+			outcomes->ports += fp_cell(grid, (uint32_t)(c / grid->paths), row, (uint32_t)(c % grid->paths))
+						   ->bytes.predicted != 0;
+			outcomes->false_ports += found[c] != 0;
 			alarmed[c / grid->paths] |= found[c] != 0;
 		}
 	}
 	for (uint32_t i = 0; i < grid->iterations; i++) {
-		tally->iterations++;
-		tally->false_iterations += alarmed[i];
+		outcomes->iterations++;
+		outcomes->false_iterations += alarmed[i];
 	}
 	free(found);
 	free(alarmed);

@@ -37,7 +37,7 @@ struct fp_fault {
 	double drop;
 };
 
-struct fp_tally {
+struct fp_outcomes {
 	uint64_t trials, found;                /* iterations of rows with a fault, and with an alarm at the faulty port */
 	uint64_t wrong;                        /* other ports of these with an alarm */
 	uint64_t ports, false_ports;           /* (port, iteration) of rows without fault */
@@ -54,8 +54,8 @@ struct fp_tally {
  * @param drop    of which faults count, the others' rows are left out; negative: all
  * @return 0 or -ENOMEM
  */
-int fp_tally_add(struct fp_tally *tally, const struct fp_method *method, const struct fp_grid *grid,
-		 const struct fp_fault *faults, uint32_t nfaults, double drop);
+int fp_outcomes_add(struct fp_outcomes *outcomes, const struct fp_method *method, const struct fp_grid *grid,
+		    const struct fp_fault *faults, uint32_t nfaults, double drop);
 
 /*
  * The variance of what a fault-free port counts in so many iterations together, packets^2, over all of a run without faults, and

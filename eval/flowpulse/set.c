@@ -90,13 +90,15 @@ fp_set_faulty(struct fp_study *study, const struct fp_point *point, const char *
 }
 
 int
-fp_set_tally(const struct fp_set *set, const struct fp_method *method, double drop, struct fp_tally *tally, struct err *err)
+fp_set_outcomes(const struct fp_set *set, const struct fp_method *method, double drop, struct fp_outcomes *outcomes,
+		struct err *err)
 {
 	int ret = 0;
 
-	*tally = (struct fp_tally){ 0 };
+	*outcomes = (struct fp_outcomes){ 0 };
 	for (uint32_t i = 0; ret == 0 && i < set->nparts; i++)
-		ret = fp_tally_add(tally, method, set->parts[i].grid, set->parts[i].faults, set->parts[i].nfaults, drop);
+		ret = fp_outcomes_add(outcomes, method, set->parts[i].grid, set->parts[i].faults, set->parts[i].nfaults,
+				      drop);
 	return ret < 0 ? err_set(err, ret, "out of memory") : 0;
 }
 

@@ -45,9 +45,9 @@ struct fp_known {
 int fp_set_faulty(struct fp_study *study, const struct fp_point *point, const char *purpose, const double *drops,
 		  uint32_t ndrops, uint32_t trials, const struct fp_known *known, struct fp_set *set, struct err *err);
 
-/* How a test does on all of them. @param drop  as fp_tally_add() @return 0, or -ENOMEM with err set */
-int fp_set_tally(const struct fp_set *set, const struct fp_method *method, double drop, struct fp_tally *tally,
-		 struct err *err);
+/* How a test does on all of them. @param drop  as fp_outcomes_add() @return 0, or -ENOMEM with err set */
+int fp_set_outcomes(const struct fp_set *set, const struct fp_method *method, double drop, struct fp_outcomes *outcomes,
+		    struct err *err);
 
 /* @return a row that begins with what a point is; NULL: no memory */
 json_t *fp_row_begin(const struct fp_set *set);

@@ -152,7 +152,7 @@ odd_storms(struct odd_case *c, struct err *err)
 
 /* What happens while nobody works for the collective: faults end before it starts, or begin when it is long done. */
 int
-odd_outside(struct odd_case *c, struct err *err)
+odd_around(struct odd_case *c, struct err *err)
 {
 	uint64_t start_ns = odd_pick(c, 2, 5) * 1000000ull, late_ns;
 	int ret;

@@ -17,7 +17,7 @@ const struct odd_group odd_groups[] = {
 	  .doc = "packets are sprayed, and a link loses some that no port misses, 1 in 10,000 to a third",
 	  .make = odd_sprayed },
 	{ .name = "storms", .doc = "PAUSE for 50 us to the whole run", .make = odd_storms },
-	{ .name = "outside", .doc = "before the collective, after it, or both", .make = odd_outside },
+	{ .name = "outside", .doc = "before the collective, after it, or both", .make = odd_around },
 	{ .name = "classes", .doc = "two lossless classes, with flows and a storm in the other", .make = odd_classes },
 	{ .name = "class0", .doc = "traffic in class 0, or ACK streams of others", .make = odd_class0 },
 	{ .name = "mice", .doc = "generated flows of others", .make = odd_mice },

@@ -70,7 +70,7 @@ int odd_blackhole(struct odd_case *c, struct err *err);
 int odd_fib(struct odd_case *c, struct err *err);
 int odd_sprayed(struct odd_case *c, struct err *err);
 int odd_storms(struct odd_case *c, struct err *err);
-int odd_outside(struct odd_case *c, struct err *err);
+int odd_around(struct odd_case *c, struct err *err);
 int odd_classes(struct odd_case *c, struct err *err);
 int odd_class0(struct odd_case *c, struct err *err);
 int odd_mice(struct odd_case *c, struct err *err);

@@ -6,7 +6,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/odd/run.h"
 

@@ -34,11 +34,11 @@ enum pm_class { PM_CLASSES(ENUM_VALUE) };
 
 /* What an analyzer may say, by the names in its verdict. Value, name. */
 #define PM_WORDS(ROW)                                                                                                      \
-	ROW(PM_SAYS_RNIC, 0, "rnic-problem")                                                                               \
-	ROW(PM_SAYS_SWITCH, 1, "switch-problem")                                                                           \
-	ROW(PM_SAYS_HOST, 2, "host-down")                                                                                  \
-	ROW(PM_SAYS_CPU, 3, "cpu-overload")                                                                                \
-	ROW(PM_SAYS_RTT, 4, "high-rtt")
+	ROW(PM_WORD_RNIC, 0, "rnic-problem")                                                                               \
+	ROW(PM_WORD_SWITCH, 1, "switch-problem")                                                                           \
+	ROW(PM_WORD_HOST, 2, "host-down")                                                                                  \
+	ROW(PM_WORD_CPU, 3, "cpu-overload")                                                                                \
+	ROW(PM_WORD_RTT, 4, "high-rtt")
 
 enum pm_word { PM_WORDS(ENUM_VALUE) };
 #define PM_NWORDS ENUM_COUNT(PM_WORDS)

@@ -40,7 +40,7 @@ has_text(const json_t *array, const char *text)
 static enum pm_word
 word_of(const json_t *report)
 {
-	enum pm_word word = PM_SAYS_RNIC;
+	enum pm_word word = PM_WORD_RNIC;
 
 	while (word < PM_NWORDS && strcmp(words[word], text_of(report, "type")) != 0)
 		word++;
@@ -86,7 +86,7 @@ finds(const struct pm_case *c, const struct pm_problem *problem, const json_t *r
 
 /* The port that sends to the bad direction; which of an RNIC's link's is bad nobody can tell: a probe and its ACK cross both (footnote 4). */
 static bool
-has_way(const struct topo *topo, const struct pm_problem *problem, const json_t *report)
+has_direction(const struct topo *topo, const struct pm_problem *problem, const json_t *report)
 {
 	const char *port = json_string_value(json_array_get(json_object_get(report, "ports"), 0));
 	bool both = json_is_true(json_object_get(report, "both_directions"));
@@ -107,7 +107,7 @@ mark_found(const struct pm_case *c, const struct pm_problem *problem, const json
 	found->after_s = found->found && found->after_s < after_s ? found->after_s : after_s;
 	found->found = true;
 	found->alone |= alone;
-	found->way |= alone && has_way(c->loaded->topo, problem, report);
+	found->direction |= alone && has_direction(c->loaded->topo, problem, report);
 	found->several |= has_text(by, "several-rnics");
 	found->delay |= has_text(by, "delay");
 	found->agent |= has_text(by, "agent");
@@ -133,7 +133,7 @@ is_at_starved(const struct pm_case *c, const json_t *report)
 }
 
 static void
-say_place(const json_t *report, char *buf, size_t cap)
+name_place(const json_t *report, char *buf, size_t cap)
 {
 	size_t used = (size_t)snprintf(buf, cap, "%s", text_of(report, "node")), i;
 	const json_t *item;
@@ -151,18 +151,18 @@ say_place(const json_t *report, char *buf, size_t cap)
 static void
 score_report(const struct pm_case *c, const json_t *report, struct pm_marks *marks)
 {
-	struct pm_report said = { .word = word_of(report) };
+	struct pm_report grade = { .word = word_of(report) };
 
 	for (uint32_t p = 0; p < c->nproblems; p++) {
 		if (!finds(c, &c->problems[p], report))
 			continue;
-		said.accurate = true;
+		grade.accurate = true;
 		mark_found(c, &c->problems[p], report, &marks->found[p]);
 	}
-	said.at_starved = !said.accurate && said.word == PM_SAYS_RNIC && is_at_starved(c, report);
-	say_place(report, said.place, sizeof(said.place));
+	grade.at_starved = !grade.accurate && grade.word == PM_WORD_RNIC && is_at_starved(c, report);
+	name_place(report, grade.place, sizeof(grade.place));
 	if (marks->nreports < PM_MOST_REPORTS)
-		marks->reports[marks->nreports++] = said;
+		marks->reports[marks->nreports++] = grade;
 	else
 		marks->unlisted++;
 }

@@ -15,7 +15,7 @@
 struct pm_found {
 	bool found;
 	bool alone;          /* by a report that names one place */
-	bool way;            /* and the direction that is bad, or that both are */
+	bool direction;      /* and the direction that is bad, or that both are */
 	double after_s;      /* of the protocol's time, from its start until the analyzer could say so; at least 0 */
 	bool several, delay; /* a starved CPU: by several RNICs at once; by processing delay */
 	bool agent;          /* by its agent's own word */

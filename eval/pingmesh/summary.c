@@ -6,7 +6,7 @@
 #include <libsmartcols/libsmartcols.h>
 
 #include "common/array.h"
-#include "common/plain.h"
+#include "common/printable.h"
 #include "eval/pingmesh/study.h"
 
 #define MOST_KINDS 64
@@ -16,7 +16,7 @@ static const char *const words[] = { PM_WORDS(ENUM_NAME) };
 
 /* Of problems of one kind, or class. */
 struct found_sum {
-	uint32_t injected, found, alone, way;
+	uint32_t injected, found, alone, direction;
 	double *after_s; /* [found] */
 };
 
@@ -50,7 +50,7 @@ count_found(struct found_sum *sum, const struct pm_found *found)
 {
 	sum->injected++;
 	sum->alone += found->alone;
-	sum->way += found->way;
+	sum->direction += found->direction;
 	if (found->found)
 		sum->after_s[sum->found++] = found->after_s;
 }
@@ -149,12 +149,12 @@ found_json(const char *name, const struct found_sum *sum)
 {
 	return json_pack("{s:s, s:i, s:i, s:f, s:i, s:i, s:f, s:f, s:f}", "name", name, "injected", (int)sum->injected,
 			 "found", (int)sum->found, "recall_percent", percent(sum->found, sum->injected), "at_one_place",
-			 (int)sum->alone, "direction_right", (int)sum->way, "after_s_p50", quantile(sum, 0.5),
+			 (int)sum->alone, "direction_right", (int)sum->direction, "after_s_p50", quantile(sum, 0.5),
 			 "after_s_p90", quantile(sum, 0.9), "after_s_max", quantile(sum, 1));
 }
 
 static json_t *
-said_json(const char *name, uint32_t reported, uint32_t accurate)
+word_json(const char *name, uint32_t reported, uint32_t accurate)
 {
 	return json_pack("{s:s, s:i, s:i, s:f}", "name", name, "reported", (int)reported, "accurate", (int)accurate,
 			 "precision_percent", percent(accurate, reported));
@@ -168,11 +168,12 @@ case_json(const struct pm_row *row)
 	for (uint32_t p = 0; p < row->c->nproblems; p++) {
 		const struct pm_found *found = &row->marks.found[p];
 
-		json_array_append_new(
-			problems, json_pack("{s:s, s:f, s:f, s:b, s:b, s:b, s:o}", "what", row->problems[p], "start_s",
-					    row->c->problems[p].start_s, "duration_s", row->c->problems[p].duration_s,
-					    "found", found->found, "at_one_place", found->alone, "direction_right",
-					    found->way, "after_s", found->found ? json_real(found->after_s) : json_null()));
+		json_array_append_new(problems,
+				      json_pack("{s:s, s:f, s:f, s:b, s:b, s:b, s:o}", "what", row->problems[p], "start_s",
+						row->c->problems[p].start_s, "duration_s", row->c->problems[p].duration_s,
+						"found", found->found, "at_one_place", found->alone, "direction_right",
+						found->direction, "after_s",
+						found->found ? json_real(found->after_s) : json_null()));
 	}
 	for (uint32_t i = 0; i < row->marks.nreports; i++)
 		json_array_append_new(reports,
@@ -186,16 +187,16 @@ case_json(const struct pm_row *row)
 static json_t *
 sums_json(const struct sums *s)
 {
-	json_t *kinds = json_array(), *by_class = json_array(), *said = json_array();
+	json_t *kinds = json_array(), *by_class = json_array(), *words_list = json_array();
 
 	for (const struct pm_kind *kind = pm_kinds; kind->name != NULL; kind++)
 		json_array_append_new(kinds, found_json(kind->name, &s->kinds[kind - pm_kinds]));
 	for (size_t i = 0; i < PM_NCLASSES; i++)
 		json_array_append_new(by_class, found_json(classes[i], &s->classes[i]));
 	for (size_t i = 0; i < PM_NWORDS; i++)
-		json_array_append_new(said, said_json(words[i], s->reported[i], s->accurate[i]));
+		json_array_append_new(words_list, word_json(words[i], s->reported[i], s->accurate[i]));
 	return json_pack("{s:o, s:o, s:o, s:o, s:{s:i, s:i, s:i, s:i, s:i, s:i}, s:{s:i, s:i}}", "all",
-			 found_json("all", &s->all), "classes", by_class, "kinds", kinds, "reports", said, "cpu",
+			 found_json("all", &s->all), "classes", by_class, "kinds", kinds, "reports", words_list, "cpu",
 			 "by_several_rnics", (int)s->by_several, "by_delay", (int)s->by_delay, "by_both", (int)s->by_both,
 			 "by_agent_alone", (int)s->by_agent, "rnics_falsely_blamed", (int)s->at_starved,
 			 "rnic_periods_over_10_percent", (int)s->plain_rnics, "clean", "cases", (int)s->clean,
@@ -250,7 +251,7 @@ add_found(struct libscols_table *table, const char *name, const struct found_sum
 	add_cell(line, 2, sum->found, "");
 	add_cell(line, 3, percent(sum->found, sum->injected), "%");
 	add_cell(line, 4, percent(sum->alone, sum->injected), "%");
-	add_cell(line, 5, percent(sum->way, sum->injected), "%");
+	add_cell(line, 5, percent(sum->direction, sum->injected), "%");
 	add_cell(line, 6, quantile(sum, 0.5), "s");
 	add_cell(line, 7, quantile(sum, 0.9), "s");
 	add_cell(line, 8, quantile(sum, 1), "s");
@@ -278,7 +279,7 @@ print_found(const struct sums *s, FILE *to)
 }
 
 static void
-print_said(const struct sums *s, FILE *to)
+print_words(const struct sums *s, FILE *to)
 {
 	static const char *const columns[] = { "SAID", "REPORTED", "ACCURATE", "PRECISION" };
 	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
@@ -364,7 +365,7 @@ print_case(const struct pm_study *study, const struct pm_row *row, FILE *to)
 	for (uint32_t p = 0; p < row->c->nproblems; p++) {
 		if (!row->marks.found[p].found)
 			fprintf(to, "  %s/%s: not found: %s\n", plain_line(study->dir).text, dir, row->problems[p]);
-		else if (!row->marks.found[p].way)
+		else if (!row->marks.found[p].direction)
 			fprintf(to, "  %s/%s: found, but not %s: %s\n", plain_line(study->dir).text, dir,
 				row->marks.found[p].alone ? "its direction" : "as one place", row->problems[p]);
 	}
@@ -387,7 +388,7 @@ pm_print(const struct pm_study *study, FILE *to)
 		study->nrows, PM_FACTOR, PM_PLAIN_EVERY);
 	print_found(s, to);
 	fputc('\n', to);
-	print_said(s, to);
+	print_words(s, to);
 	fprintf(to,
 		"\nStarved CPUs that were found: %u by several RNICs at once, %u by processing delay, %u by both, %u by "
 		"their agents' word alone. RNICs of "

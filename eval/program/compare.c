@@ -135,9 +135,9 @@ run(void *options_of, struct err *err)
 	ret = compare_study_run(study, err);
 
 	if (ret == 0)
-		ret = eval_args_tell(compare_cpu_json(study), opts->args.dir, CPU, false, err);
+		ret = eval_args_report(compare_cpu_json(study), opts->args.dir, CPU, false, err);
 	if (ret == 0)
-		ret = eval_args_tell(compare_json(study), opts->args.dir, RESULTS, opts->args.json, err);
+		ret = eval_args_report(compare_json(study), opts->args.dir, RESULTS, opts->args.json, err);
 	if (ret == 0 && !opts->args.json)
 		ret = compare_print(study, stdout, err);
 	if (ret == 0)

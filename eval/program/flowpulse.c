@@ -98,7 +98,7 @@ run(void *options_of, struct err *err)
 	ret = fp_study_run(study, err);
 
 	if (ret == 0)
-		ret = eval_args_tell(fp_json(study), study->dir, RESULTS, opts->args.json, err);
+		ret = eval_args_report(fp_json(study), study->dir, RESULTS, opts->args.json, err);
 	if (ret == 0 && !opts->args.json)
 		fp_print(study, stdout);
 	fp_study_fini(study);

@@ -59,7 +59,7 @@ run(void *options_of, struct err *err)
 	ret = ft_study_run(study, err);
 
 	if (ret == 0)
-		ret = eval_args_tell(ft_json(study), study->dir, RESULTS, opts->args.json, err);
+		ret = eval_args_report(ft_json(study), study->dir, RESULTS, opts->args.json, err);
 	if (ret == 0 && !opts->args.json)
 		ft_print(study, stdout);
 	if (ret == 0)

@@ -64,7 +64,7 @@ run(void *options_of, struct err *err)
 	ret = pm_study_run(study, err);
 
 	if (ret == 0)
-		ret = eval_args_tell(pm_json(study), study->dir, RESULTS, opts->args.json, err);
+		ret = eval_args_report(pm_json(study), study->dir, RESULTS, opts->args.json, err);
 	if (ret == 0 && !opts->args.json)
 		pm_print(study, stdout);
 	if (ret == 0)

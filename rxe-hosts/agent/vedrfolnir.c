@@ -8,7 +8,7 @@
 #include "rxe-hosts/agent/policy.h"
 
 /* An RTT of so many thresholds is that of a halt, or of a very deep queue. */
-#define HALT_THRESHOLDS 4
+#define PAUSE_THRESHOLDS 4
 
 static void
 started(struct agent *agent, struct agent_slot *slot)
@@ -63,10 +63,10 @@ is_first_due(const struct agent_slot *slot, uint64_t now_ps)
 static bool
 is_too_soon(const struct agent_slot *slot, uint64_t rtt_ps, uint64_t now_ps)
 {
-	bool halted = slot->wait_ps > slot->spacing_ps; /* when last looked at */
+	bool stopped = slot->wait_ps > slot->spacing_ps; /* when last looked at */
 
-	return (now_ps < slot->next_ps && !halted) ||
-	       (rtt_ps < HALT_THRESHOLDS * slot->threshold_ps && !is_first_due(slot, now_ps));
+	return (now_ps < slot->next_ps && !stopped) ||
+	       (rtt_ps < PAUSE_THRESHOLDS * slot->threshold_ps && !is_first_due(slot, now_ps));
 }
 
 static void

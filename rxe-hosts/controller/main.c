@@ -85,7 +85,7 @@ listen_and_serve(const struct options *options, struct controller *controller, s
 	struct serve_config config = {
 		.controller = controller,
 		.now_ps = protocol_ps,
-		.patience_ms = SERVE_PATIENCE_MS,
+		.idle_limit_ms = SERVE_TIMEOUT_MS,
 		.is_over = is_over,
 	};
 	sigset_t before;

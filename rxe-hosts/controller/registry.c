@@ -13,7 +13,7 @@ struct registry {
 	sqlite3_stmt *put, *find;
 };
 
-#define PATIENCE_MS 2000         /* for a controller that ends while the next one starts */
+#define WAIT_LIMIT_MS 2000       /* for a controller that ends while the next one starts */
 #define APPLICATION "1380994640" /* "RPMP" as a number: whose file it is (sqlite.org/pragma.html#pragma_application_id) */
 
 /* Held alone, as long as it is open; its journal is a file's, its writes wait for the disk. */
@@ -75,7 +75,7 @@ set_up(struct registry *registry, const char *path, struct err *err)
 	int64_t id;
 	int rc;
 
-	sqlite3_busy_timeout(registry->db, PATIENCE_MS);
+	sqlite3_busy_timeout(registry->db, WAIT_LIMIT_MS);
 	rc = sqlite3_exec(registry->db, lock, NULL, NULL, NULL);
 	if (rc == SQLITE_BUSY)
 		return err_set(err, -EIO, "%s: another program has it open; give each controller a store of its own", path);

@@ -167,7 +167,7 @@ drop_slow(struct server *s)
 	for (uint32_t i = 0; i < SERVE_MAX_PEERS; i++) {
 		struct peer *peer = &s->peers[i];
 
-		if (peer->fd < 0 || now_ns - peer->since_ns <= s->config->patience_ms * UINT64_C(1000000))
+		if (peer->fd < 0 || now_ns - peer->since_ns <= s->config->idle_limit_ms * UINT64_C(1000000))
 			continue;
 		s->counts->gave_up += peer->used != 0 || peer->out != NULL;
 		drop(peer);

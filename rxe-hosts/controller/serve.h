@@ -12,13 +12,13 @@
 #include "rxe-hosts/controller/controller.h"
 
 #define SERVE_MAX_PEERS 256
-#define SERVE_PATIENCE_MS 10000 /* for the rest of a request, for a reply to be taken, for the next request */
+#define SERVE_TIMEOUT_MS 10000 /* for the rest of a request, for a reply to be taken, for the next request */
 
 struct serve_config {
 	struct controller *controller;
 	int listener;             /* listening socket; the caller closes it */
 	uint64_t (*now_ps)(void); /* since the protocol began */
-	uint32_t patience_ms;     /* SERVE_PATIENCE_MS */
+	uint32_t idle_limit_ms;   /* SERVE_TIMEOUT_MS */
 	const sigset_t *waiting;  /* signals that are let through while it waits, of those that are held; NULL: none */
 	int (*is_over)(void);     /* asked after each wait: not 0 ends it */
 };

@@ -58,7 +58,7 @@ struct datagram {
 	 */
 	const void *contents;
 	const struct int_header
-		*way; /* of contents that came in: what switches wrote into it, as contents; NULL: nothing */
+		*int_header; /* of contents that came in: what switches wrote into it, as contents; NULL: nothing */
 	/*
 	 * PKT_UD, to a host whose device numbers its QPs: its ud_qpn(), or with contents that of its ud_open(). Received: the
 	 * sender's. 0: flow says it.

@@ -44,7 +44,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	return env->agent_deaths(env->run, ((const struct fault_at_host *)params)->node);
 }
@@ -56,6 +56,6 @@ const struct fault_ops fault_agent_restart = {
 	.check = check,
 	.set = set,
 	.target = fault_at_host_target,
-	.met = met,
+	.affected = affected,
 	.idle = "the agent did not die",
 };

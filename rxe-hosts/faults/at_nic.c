@@ -42,7 +42,7 @@ fault_at_nic_check(const void *params, const struct fault_work *work, struct err
 }
 
 uint64_t
-fault_at_nic_met(const void *params, const struct fault_env *env)
+fault_at_nic_affected(const void *params, const struct fault_env *env)
 {
 	const struct topo_port *port = &env->topo->ports[((const struct fault_at_port *)params)->port_id];
 	const struct node *node = env->fabric->nodes[port->node];

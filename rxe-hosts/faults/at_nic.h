@@ -18,7 +18,7 @@ extern const struct cfg_field fault_at_nic_fields[FAULT_AT_NIC_FIELDS];
 /* struct fault_ops.resolve, .check, .met of such a fault */
 int fault_at_nic_resolve(void *params, const struct topo *topo, struct err *err);
 int fault_at_nic_check(const void *params, const struct fault_work *work, struct err *err);
-uint64_t fault_at_nic_met(const void *params, const struct fault_env *env);
+uint64_t fault_at_nic_affected(const void *params, const struct fault_env *env);
 /* A NIC begins or stops to fail so. */
 void fault_at_nic_fail(const struct fault_at_port *fault, const struct fault_env *env, enum nic_failure failure, bool on);
 void fault_at_nic_slow(const struct fault_at_port *fault, const struct fault_env *env, enum nic_dma_cause cause,

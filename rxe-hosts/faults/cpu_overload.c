@@ -65,7 +65,7 @@ start_delay_ps(const void *params, uint32_t node, uint32_t collective, uint32_t 
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	return env->cpu_overloaded(env->run, ((const struct cpu_overload *)params)->at.node);
 }
@@ -84,7 +84,7 @@ const struct fault_ops fault_cpu_overload = {
 	.set = set,
 	.start_delay_ps = start_delay_ps,
 	.target = fault_at_host_target,
-	.met = met,
+	.affected = affected,
 	.idle = "the host's agent had nothing to handle",
 	.powerless = powerless,
 };

@@ -60,7 +60,7 @@ const struct fault_ops fault_dma_detour = {
 	.check = fault_at_nic_check,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = fault_at_nic_met,
+	.affected = fault_at_nic_affected,
 	.idle = "nothing came to the RNIC",
 	.powerless = powerless,
 };

@@ -38,7 +38,7 @@ set(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct node *node = env->fabric->nodes[((const struct fault_at_host *)params)->node];
 	uint64_t packets = 0;
@@ -56,7 +56,7 @@ const struct fault_ops fault_host_down = {
 	.check = check,
 	.set = set,
 	.target = fault_at_host_target,
-	.met = met,
+	.affected = affected,
 	.rate = fault_loses_all,
 	.idle = "nothing came to the host",
 };

@@ -73,7 +73,7 @@ const struct fault_ops fault_pcie_downgrade = {
 	.check = fault_at_nic_check,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = fault_at_nic_met,
+	.affected = fault_at_nic_affected,
 	.idle = "nothing had to wait for DMA",
 	.truth_keys = truth_keys,
 };

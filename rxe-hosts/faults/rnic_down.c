@@ -21,7 +21,7 @@ const struct fault_ops fault_rnic_down = {
 	.check = fault_at_nic_check,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = fault_at_nic_met,
+	.affected = fault_at_nic_affected,
 	.rate = fault_loses_all,
 	.idle = "nothing came to the RNIC, and nothing was to leave it",
 };

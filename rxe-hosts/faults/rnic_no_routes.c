@@ -21,7 +21,7 @@ const struct fault_ops fault_rnic_no_routes = {
 	.check = fault_at_nic_check,
 	.set = set,
 	.target = fault_at_port_target,
-	.met = fault_at_nic_met,
+	.affected = fault_at_nic_affected,
 	.rate = fault_loses_all,
 	.idle = "nothing was to leave the RNIC",
 };

@@ -57,7 +57,7 @@ start_delay_ps(const void *params, uint32_t node, uint32_t collective, uint32_t 
 }
 
 static uint64_t
-met(const void *params, const struct fault_env *env)
+affected(const void *params, const struct fault_env *env)
 {
 	const struct slow_host *fault = params;
 
@@ -79,7 +79,7 @@ const struct fault_ops fault_slow_host = {
 	.check = check,
 	.start_delay_ps = start_delay_ps,
 	.target = fault_at_host_target,
-	.met = met,
+	.affected = affected,
 	.idle = "the host did not get to the step",
 	.powerless = powerless,
 	.truth_keys = truth_keys,

@@ -16,19 +16,19 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "rxe-hosts/guest/keeper.h"
-#include "rxe-hosts/guest/keeper_files.h"
 #include "rxe-hosts/guest/kind.h"
+#include "rxe-hosts/guest/supervisor.h"
+#include "rxe-hosts/guest/supervisor_files.h"
 
 /* What a keeper needs to end a guest that does not obey, and to clean up. */
-#define KEEPER_STOP_MS (GUEST_STOP_MS + 4000)
+#define SUPERVISOR_STOP_MS (GUEST_STOP_MS + 4000)
 #define PROBE_NAME "probe"
 #define KEPT_FDS 3
 
 struct guest {
 	char name[GUEST_MAX_NAME + 1];
 	char dir[PATH_MAX];
-	pid_t keeper;
+	pid_t supervisor;
 	int report;
 	struct guest_status status;
 };
@@ -77,7 +77,7 @@ ascending(const void *a, const void *b)
 
 /* In the new process: nothing of the caller's but what a keeper needs. */
 static noreturn void
-become_keeper(const struct guest_config *config, int report)
+become_supervisor(const struct guest_config *config, int report)
 {
 	struct guest_config own = *config;
 	int keep[] = { own.manage_fd, own.hold_fd, report }, highest = STDERR_FILENO;
@@ -91,7 +91,7 @@ become_keeper(const struct guest_config *config, int report)
 		highest = keep[i];
 	}
 	close_range((unsigned)highest + 1, UINT_MAX, 0);
-	keeper_run(&own, report);
+	supervisor_run(&own, report);
 }
 
 int
@@ -122,11 +122,11 @@ guest_start(const struct guest_config *config, struct guest **guest, struct err 
 		goto fail;
 	}
 	new->report = ends[0];
-	new->keeper = fork();
-	if (new->keeper == 0)
-		become_keeper(&own, ends[1]);
+	new->supervisor = fork();
+	if (new->supervisor == 0)
+		become_supervisor(&own, ends[1]);
 	close(ends[1]);
-	if (new->keeper < 0) {
+	if (new->supervisor < 0) {
 		rc = err_set(err, -errno, "fork: %s", strerror(errno));
 		close(ends[0]);
 		goto fail;
@@ -193,12 +193,12 @@ void
 guest_stop(struct guest *guest)
 {
 	guest_ask_stop(guest);
-	guest_wait(guest, GUEST_ENDED, KEEPER_STOP_MS, NULL);
+	guest_wait(guest, GUEST_ENDED, SUPERVISOR_STOP_MS, NULL);
 	/* It has nothing left to do. */
-	kill(guest->keeper, SIGKILL);
-	while (waitpid(guest->keeper, NULL, 0) < 0 && errno == EINTR)
+	kill(guest->supervisor, SIGKILL);
+	while (waitpid(guest->supervisor, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	keeper_files_remove(guest->dir, guest->name);
+	supervisor_files_remove(guest->dir, guest->name);
 	close(guest->report);
 	free(guest);
 }
@@ -215,7 +215,7 @@ guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *
 				      .argv = argv,
 				      .manage_fd = -1,
 				      .hold_fd = config->hold_fd };
-	char log[PATH_MAX], said[256];
+	char log[PATH_MAX], last_line[256];
 	struct guest *guest;
 	int rc = guest_start(&probe, &guest, err);
 
@@ -224,8 +224,8 @@ guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *
 	rc = guest_wait(guest, GUEST_EXITED, timeout_ms, err);
 	if (rc == 0 && guest->status.exit_status != 0) {
 		snprintf(log, sizeof(log), "%s/" PROBE_NAME ".log", config->dir);
-		keeper_last_line(log, said, sizeof(said));
-		rc = err_set(err, -ENODEV, "no soft-RoCE in it, `rdma link add` fails: %s", said);
+		supervisor_last_line(log, last_line, sizeof(last_line));
+		rc = err_set(err, -ENODEV, "no soft-RoCE in it, `rdma link add` fails: %s", last_line);
 	}
 	guest_stop(guest);
 	return rc;

@@ -91,7 +91,7 @@ monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, c
 }
 
 void
-monitor_met(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps)
+monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps)
 {
 	struct monitor_entry *entry = &(next ? monitor->next : monitor->entries)[step - 1];
 	bool *here = next ? monitor->next_here : monitor->here;
@@ -103,8 +103,8 @@ monitor_met(struct monitor *monitor, uint32_t step, struct coll_dep on, bool nex
 	assert(at < end && !here[at - base] && entry->missing > 0);
 	here[at - base] = true;
 	entry->missing--;
-	entry->met_ps = now_ps;
-	entry->met = on;
+	entry->dependencies_ps = now_ps;
+	entry->dependency = on;
 	if (!next)
 		advance_rsq(monitor,
 			    monitor->chains->chain_of[coll_step_index(monitor->chains->schedule, monitor->rank, step)]);
@@ -140,8 +140,8 @@ monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_p
 
 	assert(monitor_next_ready(monitor, chain));
 	entry = &monitor->entries[monitor_next_step(monitor, chain) - 1];
-	if (monitor_rsq_set(monitor, chain, ssq, &set) != 0 && entry->met_ps > own_ps)
-		return entry->met;
+	if (monitor_rsq_set(monitor, chain, ssq, &set) != 0 && entry->dependencies_ps > own_ps)
+		return entry->dependency;
 	return ssq != 0 ? (struct coll_dep){ monitor->rank, step_of(monitor, chain, ssq) } : none;
 }
 

@@ -28,9 +28,9 @@ struct monitor_chain {
 
 /* Of one step in one iteration. */
 struct monitor_entry {
-	uint32_t missing;    /* of what it waits for from outside its chain */
-	uint64_t met_ps;     /* when the last of it came that is here */
-	struct coll_dep met; /* and what that was */
+	uint32_t missing;           /* of what it waits for from outside its chain */
+	uint64_t dependencies_ps;   /* when the last of it came that is here */
+	struct coll_dep dependency; /* and what that was */
 };
 
 struct monitor {
@@ -56,7 +56,7 @@ uint32_t monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t
  * @param on    what it was: it does wait for that, once an iteration
  * @param next  of the next iteration
  */
-void monitor_met(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps);
+void monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps);
 
 /* The chain's step that would start next. @return as the rank counts, or 0 when all have been started */
 uint32_t monitor_next_step(const struct monitor *monitor, uint32_t chain);

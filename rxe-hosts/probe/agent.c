@@ -15,7 +15,7 @@ allocate(struct probe_agent *agent)
 	agent->nics = calloc(agent->nnics, sizeof(*agent->nics));
 	agent->results = calloc(PROBE_RESULTS, sizeof(*agent->results));
 	agent->hops = calloc(PROBE_HOP_RESULTS, sizeof(*agent->hops));
-	if (agent->nics == NULL || agent->results == NULL || agent->hops == NULL || probe_ways_init(agent) != 0)
+	if (agent->nics == NULL || agent->results == NULL || agent->hops == NULL || probe_paths_init(agent) != 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < agent->nnics; i++) {
 		struct probe_nic *nic = &agent->nics[i];
@@ -71,15 +71,15 @@ probe_agent_destroy(struct probe_agent *agent)
 		free(agent->nics[i].prober.ring);
 		free(agent->nics[i].responder.ring);
 		free(agent->nics[i].backs);
-		probe_ways_forget(&agent->nics[i]);
-		free(agent->nics[i].came);
+		probe_paths_forget(&agent->nics[i]);
+		free(agent->nics[i].received);
 		for (uint32_t kind = 0; kind < PROBE_LISTS; kind++)
 			free(agent->nics[i].lists[kind].targets);
 	}
 	free(agent->nics);
 	free(agent->results);
 	free(agent->hops);
-	free(agent->ways);
+	free(agent->paths);
 	free(agent->request);
 	free(agent->reply);
 	free(agent);
@@ -152,7 +152,7 @@ handle_responder(struct probe_agent *agent, uint32_t nic, const struct probe_com
 static void
 handle_prober(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
 {
-	if (c->event == PROBE_CAME)
+	if (c->event == PROBE_ACKED)
 		agent->config.device->ops->ud_receive(agent->config.device, (uint16_t)nic);
 	if (c->event == PROBE_CROSSED)
 		agent->config.device->ops->ud_receive(agent->config.device, agent->config.flows->flows[c->flow].dst_nic);
@@ -213,8 +213,8 @@ probe_agent_received(struct probe_agent *agent, const struct datagram *datagram,
 	c.stamp_ps = now_ps;
 	if (!probe_queue_push(agent, queue_of(agent, at, &c), c))
 		agent->config.device->ops->ud_receive(agent->config.device, at);
-	else if (datagram->way != NULL)
-		probe_ways_came(agent, &agent->nics[at], datagram, now_ps);
+	else if (datagram->int_header != NULL)
+		probe_paths_receive(agent, &agent->nics[at], datagram, now_ps);
 }
 
 void
@@ -242,7 +242,7 @@ probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t no
 }
 
 void
-probe_tell_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps)
+probe_report_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps)
 {
 	const struct flow *of = &agent->config.flows->flows[flow];
 	struct rec_connection rec = { .nic = of->src_nic, .open = open, .collective = collective, .tuple = flow_tuple(of) };
@@ -262,7 +262,7 @@ probe_agent_connection(struct probe_agent *agent, uint32_t flow, uint32_t collec
 		agent->counts.dropped += !probe_restart_missed(list, flow, collective, open);
 		return;
 	}
-	probe_tell_connection(agent, flow, collective, open, now_ps);
+	probe_report_connection(agent, flow, collective, open, now_ps);
 	if (open) {
 		if (probe_list_add(list, (struct probe_target){ .flow = flow, .collective = collective }) != 0)
 			agent->counts.dropped++;

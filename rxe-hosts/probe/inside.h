@@ -26,7 +26,7 @@
 
 enum probe_event {
 	PROBE_LEFT,     /* of the prober: (2) */
-	PROBE_CAME,     /* of the prober: an ACK, (5) */
+	PROBE_ACKED,    /* of the prober: an ACK, (5) */
 	PROBE_CROSSED,  /* of the prober: a probe of one way is at its other RNIC, (3) */
 	PROBE_TIMED,    /* of the prober: its timer */
 	PROBE_ASKED,    /* of the responder: a probe, (3) */
@@ -42,7 +42,7 @@ struct probe_completion {
 	uint32_t flow; /* PROBE_ASKED, PROBE_CROSSED */
 	uint32_t qpn;  /* PROBE_ASKED: of the prober */
 	uint8_t event; /* enum probe_event */
-	uint8_t part;  /* PROBE_CAME, PROBE_ASKED: enum probe_part */
+	uint8_t part;  /* PROBE_ACKED, PROBE_ASKED: enum probe_part */
 	bool reply;    /* PROBE_ASKED: it came as one; a traceroute of the way back */
 	uint8_t kind;
 };
@@ -72,7 +72,7 @@ struct probe_answer {
 struct probe_target {
 	uint32_t flow, qpn; /* qpn 0: not known yet */
 	uint32_t collective;
-	bool untold, gone; /* a connection that came, or went, while the agent was down */
+	bool unreported, gone; /* a connection that came, or went, while the agent was down */
 };
 
 /* A pinglist of an RNIC: its targets in turn, one every gap_ps. */
@@ -89,7 +89,7 @@ struct probe_back {
 	uint32_t count, first_seq, last_seq;
 	uint32_t after_seq; /* the last before that */
 	bool chained;       /* there was one */
-	uint64_t heard_ps;
+	uint64_t received_ps;
 };
 
 /* A traceroute under way, one hop at a time. */
@@ -107,20 +107,20 @@ struct probe_trace {
 };
 
 /* A way by which packets of a tuple came, as switches wrote it into them. */
-struct probe_came {
-	uint64_t hops[INT_MAX_HOPS]; /* [nhops] of int_pack_way() */
+struct probe_path {
+	uint64_t hops[INT_MAX_HOPS]; /* [nhops] of int_pack_hop() */
 	uint32_t nhops;
 	uint32_t count; /* since the last upload */
 	uint64_t last_ps;
 };
 
 /* All ways of a tuple's probes, or of their ACKs, that came to an RNIC. */
-struct probe_ways {
+struct probe_paths {
 	uint32_t flow;
 	bool back;
-	uint32_t last, alone;    /* of ways: one that came in the last upload; uploads since any other did */
-	struct probe_came *ways; /* [cap] */
-	uint32_t nways, cap;
+	uint32_t last, alone;     /* of ways: one that came in the last upload; uploads since any other did */
+	struct probe_path *paths; /* [cap] */
+	uint32_t npaths, cap;
 };
 
 #define PROBE_LISTS ENUM_COUNT(REC_PROBE_KINDS)
@@ -147,13 +147,13 @@ struct probe_nic {
 	struct probe_back *backs;             /* [backs_cap] */
 	uint32_t nbacks, backs_cap;
 	struct probe_trace trace;
-	struct probe_ways *came; /* [came_cap] */
-	uint32_t ncame, came_cap;
-	uint32_t nways; /* told of so far */
+	struct probe_paths *received; /* [received_cap] */
+	uint32_t nreceived, received_cap;
+	uint32_t npaths; /* told of so far */
 };
 
 /* A flow to probe by, by what pinglists say. */
-struct probe_way {
+struct probe_path_key {
 	uint32_t nic, ip, sport, flow;
 };
 
@@ -164,8 +164,8 @@ struct probe_agent {
 	struct probe_agent_config config;
 	struct probe_nic *nics; /* [nnics] */
 	uint32_t nnics;
-	struct probe_way *ways; /* [nways] sorted */
-	uint32_t nways;
+	struct probe_path_key *paths; /* [nways] sorted */
+	uint32_t npaths;
 	struct probe_cpu cpu;
 	struct prng prng; /* phases, clocks, and the order of service tracing */
 	/* times that the controller told */
@@ -187,8 +187,8 @@ struct probe_agent {
 	uint32_t nresults, nended, ntimeouts;
 	struct rec_probe_hop *hops; /* [PROBE_HOP_RESULTS] */
 	uint32_t nhops;
-	uint64_t told_dropped; /* of counts.dropped, by the last upload */
-	uint64_t late_ps;      /* by how much a timer was handled late, at most */
+	uint64_t reported_dropped; /* of counts.dropped, by the last upload */
+	uint64_t late_ps;          /* by how much a timer was handled late, at most */
 	struct probe_agent_counts counts;
 };
 
@@ -240,17 +240,18 @@ void probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, ui
 /* A packet came to who it was addressed to. */
 void probe_trace_arrived(struct probe_agent *agent, uint32_t nic, uint32_t seq);
 
-/* ways.c, of packets into which switches write */
+/* paths.c, of packets into which switches write */
 /* One came to an RNIC. */
-void probe_ways_came(struct probe_agent *agent, struct probe_nic *nic, const struct datagram *datagram, uint64_t now_ps);
+void probe_paths_receive(struct probe_agent *agent, struct probe_nic *nic, const struct datagram *datagram,
+			 uint64_t now_ps);
 /* Tells of those that came since the last upload. @param nic  that they came to */
-void probe_ways_tell(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
-void probe_ways_forget(struct probe_nic *nic);
+void probe_paths_report(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
+void probe_paths_forget(struct probe_nic *nic);
 
 /* lists.c */
 /* The way of an entry of a pinglist. @return FLOW_NONE: none was planned */
-uint32_t probe_way_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport);
-int probe_ways_init(struct probe_agent *agent);
+uint32_t probe_path_key_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport);
+int probe_paths_init(struct probe_agent *agent);
 /* @return 0 or -ENOMEM */
 int probe_list_add(struct probe_list *list, struct probe_target target);
 /* A list has other targets: it goes on where it was. @param interval_ps  between two probes of the same target */
@@ -265,7 +266,7 @@ bool probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t colle
 /* New QPs on all RNICs. @return 0 or a negative errno */
 int probe_open_qps(struct probe_agent *agent);
 /* A record of a connection. */
-void probe_tell_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps);
+void probe_report_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps);
 /* Service tracing of an RNIC has other targets, or another interval. */
 void probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
 

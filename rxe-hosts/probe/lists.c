@@ -8,7 +8,7 @@
 static int
 by_tuple(const void *a, const void *b)
 {
-	const struct probe_way *x = a, *y = b;
+	const struct probe_path_key *x = a, *y = b;
 
 	if (x->nic != y->nic)
 		return x->nic < y->nic ? -1 : 1;
@@ -18,33 +18,34 @@ by_tuple(const void *a, const void *b)
 }
 
 int
-probe_ways_init(struct probe_agent *agent)
+probe_paths_init(struct probe_agent *agent)
 {
 	const struct flow_table *flows = agent->config.flows;
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < flows->count; i++)
 		count += flows->flows[i].src_node == agent->config.node;
-	agent->ways = calloc(count + 1u, sizeof(*agent->ways));
-	if (agent->ways == NULL)
+	agent->paths = calloc(count + 1u, sizeof(*agent->paths));
+	if (agent->paths == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < flows->count; i++) {
 		const struct flow *flow = &flows->flows[i];
 
 		if (flow->src_node == agent->config.node && flow->dport == ROCEV2_UDP_PORT)
-			agent->ways[agent->nways++] = (struct probe_way){ flow->src_nic, flow->dst_ip, flow->sport, i };
+			agent->paths[agent->npaths++] =
+				(struct probe_path_key){ flow->src_nic, flow->dst_ip, flow->sport, i };
 	}
-	qsort(agent->ways, agent->nways, sizeof(*agent->ways), by_tuple);
+	qsort(agent->paths, agent->npaths, sizeof(*agent->paths), by_tuple);
 	return 0;
 }
 
 uint32_t
-probe_way_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport)
+probe_path_key_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport)
 {
-	const struct probe_way key = { nic, ip, sport, 0 };
-	const struct probe_way *way = bsearch(&key, agent->ways, agent->nways, sizeof(key), by_tuple);
+	const struct probe_path_key key = { nic, ip, sport, 0 };
+	const struct probe_path_key *found = bsearch(&key, agent->paths, agent->npaths, sizeof(key), by_tuple);
 
-	return way != NULL ? way->flow : PROBE_NO_FLOW;
+	return found != NULL ? found->flow : PROBE_NO_FLOW;
 }
 
 int

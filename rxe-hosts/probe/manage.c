@@ -193,7 +193,7 @@ take_entry(struct probe_agent *agent, const struct pingmesh_entry *entry, uint64
 		agent->counts.unplanned++;
 		return;
 	}
-	flow = probe_way_of(agent, entry->nic, entry->ip, entry->sport);
+	flow = probe_path_key_of(agent, entry->nic, entry->ip, entry->sport);
 	if (flow == PROBE_NO_FLOW ||
 	    probe_list_add(&agent->nics[entry->nic].lists[entry->kind],
 			   (struct probe_target){ .flow = flow, .qpn = entry->qpn, .collective = REC_NONE }) != 0)

@@ -57,7 +57,7 @@ probe_read(const struct datagram *datagram, struct probe_completion *completion)
 		.qpn = be32toh(wire.src_qpn), /* not that of the QP that sent it: soft-RoCE has one for each port */
 		.event = wire.part == PROBE_ONE_WAY                             ? PROBE_CROSSED
 			 : wire.part == PROBE_PROBE || wire.part == PROBE_TRACE ? PROBE_ASKED
-										: PROBE_CAME,
+										: PROBE_ACKED,
 		.reply = datagram->reply,
 		.part = wire.part,
 		.kind = wire.kind,

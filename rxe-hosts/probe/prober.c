@@ -120,7 +120,7 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 
 	if (c->event == PROBE_TIMED && c->ready_ps - c->stamp_ps > agent->late_ps)
 		agent->late_ps = c->ready_ps - c->stamp_ps;
-	if (c->event == PROBE_CAME && c->part == PROBE_TRACED) {
+	if (c->event == PROBE_ACKED && c->part == PROBE_TRACED) {
 		probe_trace_arrived(agent, nic, c->seq);
 		return;
 	}
@@ -132,11 +132,11 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 	} else if (c->event == PROBE_CROSSED) {
 		open->has_ack = open->has_second = true;
 		open->ack_ps = c->stamp_ps;
-	} else if (c->event == PROBE_CAME && c->part == PROBE_ACK) {
+	} else if (c->event == PROBE_ACKED && c->part == PROBE_ACK) {
 		open->has_ack = true;
 		open->ack_ps = c->stamp_ps;
 		open->taken_ps = c->ready_ps;
-	} else if (c->event == PROBE_CAME) {
+	} else if (c->event == PROBE_ACKED) {
 		open->has_second = true;
 		open->responder_ps = c->responder_ps;
 	}

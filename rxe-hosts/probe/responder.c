@@ -38,7 +38,7 @@ answer_trace(struct probe_agent *agent, uint32_t nic, const struct probe_complet
 }
 
 static void
-tell(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
+report_probe(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
 {
 	const struct probe_answer *answer = &agent->nics[nic].answer[c->seq % PROBE_ANSWERS];
 	const struct probe_completion what = { .seq = answer->seq,
@@ -62,5 +62,5 @@ probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struct pro
 	else if (c->event == PROBE_ASKED)
 		acknowledge(agent, nic, c);
 	else
-		tell(agent, nic, c);
+		report_probe(agent, nic, c);
 }

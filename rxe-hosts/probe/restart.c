@@ -15,7 +15,7 @@ forget_nic(struct probe_nic *nic)
 		nic->open[i].is_open = false;
 	nic->timed = nic->seq; /* numbers of probes go on: completions of the old QP may still come */
 	nic->nbacks = 0;
-	probe_ways_forget(nic);
+	probe_paths_forget(nic);
 	nic->trace = (struct probe_trace){ .next_ps = TIME_NEVER };
 	for (uint32_t kind = 0; kind < PROBE_LISTS; kind++) {
 		struct probe_list *list = &nic->lists[kind];
@@ -42,7 +42,7 @@ probe_agent_stop(struct probe_agent *agent)
 	agent->reply_ps = agent->next_upload_ps = agent->next_pull_ps = TIME_NEVER;
 	agent->service_ps = agent->pinglist_ps = 0;
 	agent->nresults = agent->nended = agent->ntimeouts = agent->nhops = 0;
-	agent->told_dropped = agent->counts.dropped;
+	agent->reported_dropped = agent->counts.dropped;
 	agent->late_ps = 0;
 	for (uint32_t i = 0; i < agent->nnics; i++)
 		forget_nic(&agent->nics[i]);
@@ -58,19 +58,20 @@ probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective
 			continue;
 		if (open)
 			target->gone = false;
-		else if (target->untold)
+		else if (target->unreported)
 			*target = list->targets[--list->count];
 		else
 			target->gone = true;
 		return true;
 	}
 	return !open ||
-	       probe_list_add(list, (struct probe_target){ .flow = flow, .collective = collective, .untold = true }) == 0;
+	       probe_list_add(list, (struct probe_target){ .flow = flow, .collective = collective, .unreported = true }) ==
+		       0;
 }
 
 /* Of the host's connections that there are now, and of those that went meanwhile. */
 static void
-tell_connections(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
+report_connections(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 {
 	struct probe_list *list = &agent->nics[nic].lists[REC_PROBE_SERVICE];
 
@@ -78,9 +79,9 @@ tell_connections(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 		struct probe_target *target = &list->targets[i];
 		bool gone = target->gone;
 
-		if (target->untold || gone)
-			probe_tell_connection(agent, target->flow, target->collective, !gone, now_ps);
-		target->untold = false;
+		if (target->unreported || gone)
+			probe_report_connection(agent, target->flow, target->collective, !gone, now_ps);
+		target->unreported = false;
 		if (gone)
 			*target = list->targets[--list->count];
 	}
@@ -93,7 +94,7 @@ probe_agent_restart(struct probe_agent *agent, uint64_t now_ps)
 
 	agent->is_down = false;
 	for (uint32_t i = 0; i < agent->nnics; i++)
-		tell_connections(agent, i, now_ps);
+		report_connections(agent, i, now_ps);
 	agent->wants |= PROBE_WANTS_REGISTRATION | PROBE_WANTS_TARGETS;
 	probe_ask(agent, now_ps);
 	return rc;

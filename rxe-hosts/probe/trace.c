@@ -131,7 +131,7 @@ probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, const struct 
 	if (back->count++ == 0)
 		back->first_seq = c->seq;
 	back->last_seq = c->seq;
-	back->heard_ps = c->ready_ps;
+	back->received_ps = c->ready_ps;
 }
 
 static bool

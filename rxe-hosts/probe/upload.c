@@ -3,7 +3,7 @@
 #include "rxe-hosts/probe/inside.h"
 
 static void
-tell_round_trip(const struct probe_open *probe, struct rec_probe *rec)
+report_round_trip(const struct probe_open *probe, struct rec_probe *rec)
 {
 	if (probe->has_second)
 		rec->responder_ps = probe->responder_ps;
@@ -14,7 +14,7 @@ tell_round_trip(const struct probe_open *probe, struct rec_probe *rec)
 }
 
 static void
-tell_one_way(const struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, struct rec_probe *rec)
+report_one_way(const struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, struct rec_probe *rec)
 {
 	const struct flow *flow = &agent->config.flows->flows[probe->flow];
 
@@ -38,9 +38,9 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 	};
 
 	if (probe->kind == REC_PROBE_RAIL)
-		tell_one_way(agent, nic, probe, &rec);
+		report_one_way(agent, nic, probe, &rec);
 	else
-		tell_round_trip(probe, &rec);
+		report_round_trip(probe, &rec);
 	agent->counts.results++;
 	agent->counts.timeouts += result != REC_PROBE_OK;
 	agent->nended++;
@@ -53,7 +53,7 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 
 /* Of whom was probed by lately: also that none came any more. */
 static void
-tell_heard(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uint64_t now_ps)
+report_received(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uint64_t now_ps)
 {
 	struct rec_heard rec = { .tuple = flow_tuple(&agent->config.flows->flows[back->flow]),
 				 .nic = (uint16_t)nic,
@@ -64,7 +64,7 @@ tell_heard(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uin
 				 .count = back->count,
 				 .qpn = back->qpn };
 
-	if (back->count == 0 && now_ps - back->heard_ps > agent->pinglist_ps)
+	if (back->count == 0 && now_ps - back->received_ps > agent->pinglist_ps)
 		return; /* its prober has others to probe by now */
 	recbuf_put(agent->config.device->ops->records(agent->config.device), &rec, REC_HEARD, sizeof(rec), now_ps);
 	if (back->count == 0)
@@ -96,7 +96,7 @@ probe_upload(struct probe_agent *agent, uint64_t now_ps)
 	struct recbuf *records = agent->config.device->ops->records(agent->config.device);
 	struct rec_upload upload = { .probes = agent->nended,
 				     .timeouts = agent->ntimeouts,
-				     .dropped = (uint32_t)(agent->counts.dropped - agent->told_dropped),
+				     .dropped = (uint32_t)(agent->counts.dropped - agent->reported_dropped),
 				     .late_us = late_us(agent, now_ps) };
 
 	for (uint32_t i = 0; i < agent->nresults; i++)
@@ -105,12 +105,12 @@ probe_upload(struct probe_agent *agent, uint64_t now_ps)
 		recbuf_put(records, &agent->hops[i], REC_PROBE_HOP, sizeof(agent->hops[i]), now_ps);
 	for (uint32_t nic = 0; nic < agent->nnics; nic++)
 		for (uint32_t i = 0; i < agent->nics[nic].nbacks; i++)
-			tell_heard(agent, nic, &agent->nics[nic].backs[i], now_ps);
+			report_received(agent, nic, &agent->nics[nic].backs[i], now_ps);
 	for (uint32_t nic = 0; nic < agent->nnics; nic++)
-		probe_ways_tell(agent, &agent->nics[nic], now_ps);
+		probe_paths_report(agent, &agent->nics[nic], now_ps);
 	agent->nhops = 0;
 	recbuf_put(records, &upload, REC_UPLOAD, sizeof(upload), now_ps);
 	agent->nresults = agent->nended = agent->ntimeouts = 0;
-	agent->told_dropped = agent->counts.dropped;
+	agent->reported_dropped = agent->counts.dropped;
 	agent->next_upload_ps = now_ps + agent->upload_ps;
 }

@@ -167,8 +167,8 @@ uint16_t
 roce_ud_contents_bytes(const struct roce_params *params, uint32_t payload_bytes)
 {
 	if (params->data_overhead_bytes != 0)
-		return (uint16_t)(payload_bytes + params->data_overhead_bytes + params->way_bytes);
-	return (uint16_t)(roce_wire_bytes(ROCE_UD_SEND_ONLY, payload_bytes) + params->ip_bytes + params->way_bytes);
+		return (uint16_t)(payload_bytes + params->data_overhead_bytes + params->inband_bytes);
+	return (uint16_t)(roce_wire_bytes(ROCE_UD_SEND_ONLY, payload_bytes) + params->ip_bytes + params->inband_bytes);
 }
 
 static int

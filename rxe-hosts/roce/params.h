@@ -63,7 +63,7 @@ struct roce_params {
 	uint16_t middle_bytes; /* a full segment that is neither first nor last */
 	uint16_t ip_bytes;     /* of what hosts send, more than IPv4 takes; 0: it is IPv4 */
 	uint16_t int_bytes;    /* telemetry of the path in data, ACKs and NAKs; 0: none */
-	uint16_t way_bytes;    /* what a UD SEND with contents has for the switches of its way; 0: none */
+	uint16_t inband_bytes; /* what a UD SEND with contents has for the switches of its way; 0: none */
 	uint32_t ack_every;
 	uint64_t window_bytes; /* 0: none */
 	bool window_is_bdp;    /* window_bytes is still to be filled in, from the topology */

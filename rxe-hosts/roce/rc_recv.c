@@ -39,7 +39,7 @@ take_expected(struct rc_recv *r, const struct roce_params *params, const struct 
 {
 	uint32_t reply;
 
-	r->under_way = true;
+	r->in_message = true;
 	r->gap = false;
 	reply = rc_recv_take(r, params, p);
 	if (psn_diff(r->expected, r->seen) >= 0)
@@ -55,7 +55,7 @@ rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct p
 
 	if (!in_order(r, params, p, now_ps, &reply))
 		return reply;
-	refusal = r->under_way ? 0 : begin(r, p, reth);
+	refusal = r->in_message ? 0 : begin(r, p, reth);
 	if (refusal != 0) {
 		withhold_naks(r);
 		return reply | refusal;
@@ -72,7 +72,7 @@ rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struc
 
 	if (!in_order(r, params, p, now_ps, &reply))
 		return reply;
-	refusal = r->under_way == first ? RC_STALE : first ? begin(r, p, reth) : 0;
+	refusal = r->in_message == first ? RC_STALE : first ? begin(r, p, reth) : 0;
 	if (refusal == 0 && r->done_bytes + p->payload_bytes > r->room_bytes)
 		refusal = RC_STALE;
 	if (refusal != 0) {

@@ -29,7 +29,7 @@ struct rc_recv {
 	_Alignas(64) uint32_t expected; /* 24 bits */
 	uint32_t unacked;               /* packets since the last ACK */
 	uint32_t seen;                  /* while repairing: behind the highest PSN that came for the first time; 24 bits */
-	bool under_way;                 /* within a message */
+	bool in_message;                /* within a message */
 	bool gap;                       /* something is missing, and the sender was told: quiet until expected arrives */
 	bool repairing;                 /* from a gap on, until expected has caught up with seen */
 	bool ce;                        /* a marked packet waits to be echoed */
@@ -69,7 +69,7 @@ rc_recv_take(struct rc_recv *r, const struct roce_params *params, const struct p
 	r->done_bytes += p->payload_bytes;
 	if (p->flags & PKT_LAST) {
 		assert(r->done_bytes <= r->room_bytes);
-		r->under_way = false;
+		r->in_message = false;
 		r->msn = (r->msn + 1) & PSN_MASK;
 		reply |= RC_COMPLETE;
 	}
@@ -88,7 +88,7 @@ static inline uint32_t
 rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
 	     uint64_t now_ps)
 {
-	if (__builtin_expect(p->psn != r->expected || !r->under_way || r->repairing || (p->flags & PKT_CE), 0))
+	if (__builtin_expect(p->psn != r->expected || !r->in_message || r->repairing || (p->flags & PKT_CE), 0))
 		return rc_recv_slow(r, params, p, reth, now_ps);
 	return rc_recv_take(r, params, p);
 }

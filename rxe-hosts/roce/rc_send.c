@@ -91,7 +91,7 @@ rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t 
 }
 
 void
-rc_send_heard(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack)
+rc_send_received(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack)
 {
 	params->cc.ops->acked(&s->cc, &params->cc, ack);
 	apply_rate(s, params);

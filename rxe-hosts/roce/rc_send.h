@@ -204,7 +204,7 @@ bool rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t p
 
 /* The congestion state hears of a marked packet; of an ACK, where params->cc.ops->acked is not NULL. */
 void rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
-void rc_send_heard(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack);
+void rc_send_received(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack);
 /* The congestion state hears of a loss. */
 void rc_send_lost(struct rc_send *s, const struct roce_params *params, enum cc_loss loss, uint64_t now_ps);
 

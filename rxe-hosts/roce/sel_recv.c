@@ -16,8 +16,8 @@ sel_recv_create(uint32_t span)
 	if (sel == NULL)
 		return NULL;
 	sel->mask = span - 1;
-	sel->came = calloc(span / WORD_PACKETS, sizeof(*sel->came));
-	if (sel->came != NULL)
+	sel->received = calloc(span / WORD_PACKETS, sizeof(*sel->received));
+	if (sel->received != NULL)
 		return sel;
 	free(sel);
 	return NULL;
@@ -27,7 +27,7 @@ void
 sel_recv_destroy(struct sel_recv *sel)
 {
 	if (sel != NULL)
-		free(sel->came);
+		free(sel->received);
 	free(sel);
 }
 
@@ -38,7 +38,7 @@ advance(struct rc_recv *r, struct sel_recv *sel)
 	r->expected = (r->expected + 1) & PSN_MASK;
 	sel->count++;
 	while (sel->ahead != 0) {
-		uint64_t *word = &sel->came[(r->expected & sel->mask) / WORD_PACKETS];
+		uint64_t *word = &sel->received[(r->expected & sel->mask) / WORD_PACKETS];
 		uint32_t at = r->expected % WORD_PACKETS, run;
 		uint64_t missing = ~(*word >> at);
 
@@ -59,7 +59,7 @@ note_last(struct sel_recv *sel, const struct pkt *p, uint32_t ahead)
 		.end = sel->count + ahead + 1,
 		.imm = p->arg,
 		.payload_bytes = p->payload_bytes,
-		.came = true,
+		.received = true,
 	};
 }
 
@@ -79,7 +79,7 @@ note_order(struct rc_recv *r, const struct pkt *p)
 static bool
 keep(struct rc_recv *r, struct sel_recv *sel, const struct pkt *p, uint32_t ahead, uint32_t *reply)
 {
-	uint64_t *word = &sel->came[(p->psn & sel->mask) / WORD_PACKETS], bit = 1ULL << p->psn % WORD_PACKETS;
+	uint64_t *word = &sel->received[(p->psn & sel->mask) / WORD_PACKETS], bit = 1ULL << p->psn % WORD_PACKETS;
 
 	if (ahead > sel->mask) {
 		r->stale++;
@@ -101,7 +101,7 @@ is_complete(const struct rc_recv *r, const struct sel_recv *sel)
 {
 	const struct sel_last *last = &sel->lasts[r->msn % SEL_MESSAGES];
 
-	return last->came && sel->count >= last->end;
+	return last->received && sel->count >= last->end;
 }
 
 uint32_t
@@ -140,10 +140,10 @@ sel_recv_syndrome(const struct rc_recv *r, const struct sel_recv *sel, uint32_t 
 	if (ahead <= 0)
 		return AETH_ACK_SELECTIVE | BEFORE_BITS;
 	if (at >= AETH_ACK_BEFORE)
-		before = sel->came[word] >> (at - AETH_ACK_BEFORE);
+		before = sel->received[word] >> (at - AETH_ACK_BEFORE);
 	else
-		before = sel->came[word] << (AETH_ACK_BEFORE - at) |
-			 sel->came[(word - 1) & words] >> (WORD_PACKETS - (AETH_ACK_BEFORE - at));
+		before = sel->received[word] << (AETH_ACK_BEFORE - at) |
+			 sel->received[(word - 1) & words] >> (WORD_PACKETS - (AETH_ACK_BEFORE - at));
 	if (ahead < AETH_ACK_BEFORE)
 		before |= (1ULL << (AETH_ACK_BEFORE - ahead)) - 1;
 	return AETH_ACK_SELECTIVE | (uint8_t)(before & BEFORE_BITS);
@@ -158,7 +158,7 @@ sel_recv_pop(struct rc_recv *r, struct sel_recv *sel, const struct roce_params *
 		return false;
 	r->imm = last->imm;
 	r->done_bytes = (last->end - sel->first - 1) * params->mtu_bytes + last->payload_bytes;
-	last->came = false;
+	last->received = false;
 	sel->first = last->end;
 	r->msn = (r->msn + 1) & PSN_MASK;
 	return true;

@@ -14,11 +14,11 @@ struct sel_last {
 	uint64_t end; /* of it, counted as struct sel_recv's count */
 	uint32_t imm;
 	uint32_t payload_bytes;
-	bool came;
+	bool received;
 };
 
 struct sel_recv {
-	uint64_t *came;                      /* [span / 64] bits by PSN: packets from expected on */
+	uint64_t *received;                  /* [span / 64] bits by PSN: packets from expected on */
 	uint32_t mask;                       /* how many packets, a power of two, less one */
 	uint32_t ahead;                      /* bits that are set */
 	uint64_t count;                      /* packets before expected, of all time */

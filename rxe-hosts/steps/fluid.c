@@ -186,7 +186,7 @@ add_dirty(struct run *run, uint32_t index, uint64_t within_ps)
 
 /* How long those that a flow has left behind at its NICs can do without what it leaves. */
 static uint64_t
-patience_ps(const struct run *run, uint32_t index)
+wait_limit_ps(const struct run *run, uint32_t index)
 {
 	const struct fluid_step *step = &run->steps[index];
 	uint64_t least_ps = UINT64_MAX;
@@ -229,7 +229,7 @@ step_start(struct run *run, uint32_t index)
 }
 
 static void
-met(struct run *run, uint32_t rank, uint32_t step)
+dependency_done(struct run *run, uint32_t rank, uint32_t step)
 {
 	uint32_t index = (uint32_t)coll_step_index(run->schedule, rank, step);
 
@@ -245,7 +245,7 @@ let_go(struct run *run, uint32_t index, bool own)
 
 	for (uint32_t i = chains->first_waiter[index]; i < chains->first_waiter[index + 1]; i++)
 		if ((chains->waiters[i].rank == run->at[index].rank) == own)
-			met(run, chains->waiters[i].rank, chains->waiters[i].step);
+			dependency_done(run, chains->waiters[i].rank, chains->waiters[i].step);
 }
 
 static void
@@ -261,7 +261,7 @@ complete(struct run *run, uint32_t index)
 	run->steps[index].takes_ps = run->now_ps - at->start_ps;
 	let_go(run, index, true);
 	if (next != 0)
-		met(run, at->rank, next);
+		dependency_done(run, at->rank, next);
 }
 
 static void
@@ -274,7 +274,7 @@ end_phase(struct run *run, uint32_t index)
 	case PHASE_WIRE:
 		share_remove(&run->share, index);
 		run->in_flight--;
-		add_dirty(run, index, patience_ps(run, index));
+		add_dirty(run, index, wait_limit_ps(run, index));
 		at->phase = PHASE_ARRIVES;
 		at->next_ps += step->arrive_ps;
 		heap_sift(run, index);

@@ -118,7 +118,7 @@ let_go(struct step_engine *engine, struct step_rank *rank, struct coll_dep on, b
 
 		if (waiter.rank != rank->rank)
 			continue;
-		monitor_met(&rank->monitor, waiter.step, on, next, now_ps);
+		monitor_dependency_done(&rank->monitor, waiter.step, on, next, now_ps);
 		if (!next)
 			step_engine_ready(engine, rank,
 					  chains->chain_of[coll_step_index(chains->schedule, rank->rank, waiter.step)]);

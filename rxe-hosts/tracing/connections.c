@@ -44,13 +44,13 @@ same(const struct traced_tuple *a, const struct traced_tuple *b)
 
 /* A row has, or has no longer, a tuple: others may have it too. */
 static void
-tell(struct connections *connections, uint32_t row, bool open)
+report_connection(struct connections *connections, uint32_t row, bool open)
 {
 	const struct traced_tuple tuple = connections->rows[row].tuple;
 
-	connections->rows[row].is_told = open;
+	connections->rows[row].is_reported = open;
 	for (uint32_t i = 0; i < connections->count; i++)
-		if (i != row && connections->rows[i].is_told && same(&connections->rows[i].tuple, &tuple))
+		if (i != row && connections->rows[i].is_reported && same(&connections->rows[i].tuple, &tuple))
 			return;
 	connections->changed(connections->ctx, &tuple, open);
 }
@@ -64,7 +64,7 @@ add(struct connections *connections, const struct traced_qp *qp)
 	}
 	connections->rows[connections->count].qp = *qp;
 	connections->rows[connections->count].tuple = (struct traced_tuple){ 0 };
-	connections->rows[connections->count].is_told = false;
+	connections->rows[connections->count].is_reported = false;
 	connections->rows[connections->count++].is_there = true;
 }
 
@@ -91,8 +91,8 @@ connections_qps(struct connections *connections, const struct traced_qp *qps, ui
 	for (uint32_t i = connections->count; i-- > 0;) {
 		if (connections->rows[i].is_there)
 			continue;
-		if (connections->rows[i].is_told)
-			tell(connections, i, false);
+		if (connections->rows[i].is_reported)
+			report_connection(connections, i, false);
 		connections->rows[i] = connections->rows[--connections->count];
 	}
 }
@@ -104,13 +104,13 @@ connections_frame(struct connections *connections, const struct traced_frame *fr
 		struct traced_tuple *tuple = &connections->rows[i].tuple;
 
 		if (!frame->out && connections->rows[i].qp.lqpn == frame->dst_qpn) {
-			tuple->peer_ip = connections->rows[i].is_told ? tuple->peer_ip : frame->peer_ip;
+			tuple->peer_ip = connections->rows[i].is_reported ? tuple->peer_ip : frame->peer_ip;
 			return;
 		}
 		if (frame->out && frame->request && connections->rows[i].qp.rqpn == frame->dst_qpn &&
-		    tuple->peer_ip == frame->peer_ip && !connections->rows[i].is_told) {
+		    tuple->peer_ip == frame->peer_ip && !connections->rows[i].is_reported) {
 			tuple->sport = frame->sport;
-			tell(connections, i, true);
+			report_connection(connections, i, true);
 			return;
 		}
 	}

@@ -29,7 +29,7 @@ struct connections {
 	struct {
 		struct traced_qp qp;
 		struct traced_tuple tuple; /* 0: not known yet */
-		bool is_told, is_there;
+		bool is_reported, is_there;
 	} rows[TRACED_QPS];
 	uint32_t count;
 	uint32_t left_off;

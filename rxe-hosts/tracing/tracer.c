@@ -206,7 +206,7 @@ tracer_connections(const struct tracer *tracer, struct traced_connection *rows, 
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < tracer->connections.count && count < cap; i++)
-		if (tracer->connections.rows[i].is_told)
+		if (tracer->connections.rows[i].is_reported)
 			rows[count++] = (struct traced_connection){ tracer->connections.rows[i].tuple,
 								    tracer->connections.rows[i].qp.lqpn };
 	return count;

@@ -9,7 +9,7 @@
 #include "common/cfg/cfg.h"
 #include "common/grow.h"
 #include "common/number.h"
-#include "common/plain.h"
+#include "common/printable.h"
 
 #define MAX_POINTS 100000
 #define MAX_LINE 256

@@ -90,7 +90,7 @@ def targets(measured):
         asked.append((f'{spraying}, test {test}{", in the second half of runs" * when}: within 1.2 times the smallest drop rate of any test',
                       ', '.join(number(ratio) for ratio in ratios) or 'not measured',
                       '-' if not ratios else 'yes' if is_known and max(ratios) <= 1.2 else 'no'))
-    return table([{'target': target, 'is': is_, 'met': met} for target, is_, met in asked],
+    return table([{'target': target, 'is': is_, 'met': is_reached} for target, is_, is_reached in asked],
                  {'target': 'target', 'measured': 'is', 'met': 'met'})
 
 

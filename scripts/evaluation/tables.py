@@ -37,13 +37,13 @@ def command_line(results, families, variants, what=''):
             f'{results.sets}{cases} --out {shlex.quote(str(results.directory))}\n')
 
 
-def command(results, families, variants, what='', told=None):
+def command(results, families, variants, what='', reported=None):
     """
     The same as a paragraph of its own, and what the runs came to.
     @param told  the variants that the table below tells of, if not these
     """
     return (command_line(results, families, variants, what) +
-            f'\nSeed {results.seed}, runs {digest(results, families, told or variants)}.\n\n')
+            f'\nSeed {results.seed}, runs {digest(results, families, reported or variants)}.\n\n')
 
 
 def saving(ours, other, cost):
@@ -65,7 +65,7 @@ def rows_by_policy(results, families, head, cells):
         rows += [[FAMILIES[family], POLICIES[policy], *cells(results.summary([family], policy, policies))]
                  for policy in policies]
     policies = sorted({policy for family in families for policy in policies_of(results, [family])})
-    return command(results, families, [OURS], told=policies) + table(head, rows, 2) if rows else None
+    return command(results, families, [OURS], reported=policies) + table(head, rows, 2) if rows else None
 
 
 def accuracy(measured):
@@ -219,8 +219,8 @@ def rules(results):
                          percent(s.recall), amount(s.mean('telemetry_bytes')), amount(s.mean('bandwidth_bytes')),
                          f'{s.mean("polls"):.0f}'])
     head = ['family', 'rule', 'what is wrong', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean', 'polls, mean']
-    told = sorted({variant for family in families for _, variant in ablations.rules(results, family)})
-    return command(results, families, [OURS], ' --ablation rules', told) + table(head, rows, 3) if rows else None
+    reported = sorted({variant for family in families for _, variant in ablations.rules(results, family)})
+    return command(results, families, [OURS], ' --ablation rules', reported) + table(head, rows, 3) if rows else None
 
 
 def blame(directory):

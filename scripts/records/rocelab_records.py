@@ -182,12 +182,12 @@ class Record:
 
     def as_dict(self):
         """Plain values for JSON: enumerations by name, flows by addresses."""
-        told = {name: self.name_of(name) or self[name] for name in self.fields}
-        for name, value in told.items():
+        reported = {name: self.name_of(name) or self[name] for name in self.fields}
+        for name, value in reported.items():
             if isinstance(value, Flow):
-                told[name] = f"{_address(value.src_ip)}->{_address(value.dst_ip)}/{value.sport}>{value.dport}"
+                reported[name] = f"{_address(value.src_ip)}->{_address(value.dst_ip)}/{value.sport}>{value.dport}"
         return {"type": self.type, "node": self.node, "time_ps": self.time_ps, "seq": self.seq, "event": self.event,
-                "fields": told}
+                "fields": reported}
 
 
 def _address(ip):
@@ -214,18 +214,18 @@ class _Frame:
         raise ValueError(f"byte {self.offset}: a frame with an integer of more than 10 bytes")
 
     def change(self):
-        told = self.number()
-        return told >> 1 if told & 1 == 0 else -(told >> 1) - 1
+        reported = self.number()
+        return reported >> 1 if reported & 1 == 0 else -(reported >> 1) - 1
 
     def tuple(self):
         index = self.number()
         if index:
             return self.tuples[index - 1]
         self.src_ip ^= self.number()
-        told = _TUPLE.pack(self.src_ip, self.number() ^ self.src_ip, self.number(), self.number() ^ _ROCE_PORT, self.number())
+        reported = _TUPLE.pack(self.src_ip, self.number() ^ self.src_ip, self.number(), self.number() ^ _ROCE_PORT, self.number())
         if len(self.tuples) < _MOST_TUPLES:
-            self.tuples.append(told)
-        return told
+            self.tuples.append(reported)
+        return reported
 
     def record(self):
         number = self.data[self.at]
@@ -240,14 +240,14 @@ class _Frame:
         _HEADER.pack_into(row, 0, number, size, self.node, self.time_ps & _MASK, self.seq & NONE, self.event & NONE)
         named, previous = self.number(), None
         for i, (_, at, width, what) in enumerate(fields):
-            told, span = named >> i & 1, slice(at, at + width)
+            reported, span = named >> i & 1, slice(at, at + width)
             if what == "tuple":
-                row[span] = self.tuple() if told else before[span]
+                row[span] = self.tuple() if reported else before[span]
                 continue
             expected = 0 if what == "count" else int.from_bytes(before[span], "little")
             if what == "end":
                 expected += int.from_bytes(row[previous], "little") - int.from_bytes(before[previous], "little")
-            if told:
+            if reported:
                 expected += self.number() if what == "count" else self.change()
             row[span] = (expected & _MASK).to_bytes(8, "little")[:width]
             previous = span
@@ -339,26 +339,26 @@ class Session:
             elif line["is"] in ("turn", "end"):
                 while self.reader.bytes < line["bytes"] and self._receive():
                     pass
-                told, self._waiting = self._waiting, []
-                yield Turn(line["turn"], line["time_ns"] * 1000, told, line["is"] == "end")
-                self._say({"done": line["turn"]})
+                reported, self._waiting = self._waiting, []
+                yield Turn(line["turn"], line["time_ns"] * 1000, reported, line["is"] == "end")
+                self._print({"done": line["turn"]})
             else:
                 self.refused.append(line)
 
     def find(self, type, evidence, start_ps, end_ps, confidence=1.0, ports=(), links=(), hosts=(), **more):
         """A finding; more: flows, steps, collective, job, explained_ns."""
         where = {"ports": list(ports), "links": list(links), "hosts": list(hosts)}
-        self._say({"finding": {"type": type, "where": where, "time": {"start_ns": start_ps // 1000, "end_ns": end_ps // 1000},
+        self._print({"finding": {"type": type, "where": where, "time": {"start_ns": start_ps // 1000, "end_ns": end_ps // 1000},
                                "confidence": confidence, "evidence": evidence, **more}})
 
     def poll(self, **what):
         """port="6:2" or flow="h1->h2/20000>4791": what is replied comes with later turns' records."""
-        self._say({"poll": what})
+        self._print({"poll": what})
 
     def probe(self, source, target):
-        self._say({"probe": {"from": source, "to": target}})
+        self._print({"probe": {"from": source, "to": target}})
 
-    def _say(self, line):
+    def _print(self, line):
         self.control.sendall(json.dumps(line).encode() + b"\n")
 
     def _line(self):

@@ -11,7 +11,7 @@ class Problem:
     key: str             # of its folder: the paper's number, and a letter where it has several forms
     title: str
     faults: tuple        # each the keys of a fault but its start
-    said: str            # the finding; '' : nothing
+    observed: str            # the finding; '' : nothing
     places: tuple        # any of these: a node, or either end of a link
     # Keys of the scenario that make the traffic without which nothing would show, by seconds of a period and bit/s of a link
     traffic: object = None
@@ -54,16 +54,16 @@ def unbound(rate):
     return f'host = {{ cc = "none"; window = "none"; timeout = {seconds(1e8 / rate)}; }};\n'
 
 
-def pins(ways):
+def pins(paths):
     rows = (f'{{ src = "{src}"; dst = "{dst}"; data = [ {", ".join(f"{chr(34)}{port}{chr(34)}" for port in ports.split())} ]; }}'
-            for src, dst, ports in ways)
+            for src, dst, ports in paths)
     return f'paths = (\n  {(","+chr(10)+"  ").join(rows)}\n);\n'
 
 
 def incast(at, period_s, rate):
     """Three hosts of other ToRs send to one, by a spine each."""
-    ways = [('h1', 'h5', 'l0:5 s0:2 l1:2'), ('h9', 'h5', 'l2:6 s1:2 l1:2'), ('h13', 'h5', 'l3:7 s2:2 l1:2')]
-    return flows([way[:2] for way in ways], at.start * period_s, at.end * period_s) + pins(ways) + unbound(rate)
+    paths = [('h1', 'h5', 'l0:5 s0:2 l1:2'), ('h9', 'h5', 'l2:6 s1:2 l1:2'), ('h13', 'h5', 'l3:7 s2:2 l1:2')]
+    return flows([path[:2] for path in paths], at.start * period_s, at.end * period_s) + pins(paths) + unbound(rate)
 
 
 def neighbours(at, period_s, _rate):
@@ -79,12 +79,12 @@ def tenants(at, period_s, rate):
         return (f'  {{ name = "{name}"; ranks = [ {ranks} ]; iterations = {times}; start = {seconds(start_s)};\n'
                 f'    collectives = ( {{ name = "sum"; op = "allgather"; algorithm = "ring"; bytes = {size}; }} ); }}')
 
-    ways = [('h0', 'h4', 'l0:5 s0:2 l1:1'), ('h1', 'h9', 'l0:5 s0:3 l2:2'), ('h2', 'h13', 'l0:5 s0:4 l3:2'),
+    paths = [('h0', 'h4', 'l0:5 s0:2 l1:1'), ('h1', 'h9', 'l0:5 s0:3 l2:2'), ('h2', 'h13', 'l0:5 s0:4 l3:2'),
             ('h3', 'h10', 'l0:5 s0:3 l2:3'), ('h4', 'h0', 'l1:5 s0:1 l0:1'), ('h9', 'h2', 'l2:6 s1:1 l0:3'),
             ('h13', 'h3', 'l3:7 s2:1 l0:4'), ('h10', 'h1', 'l2:8 s3:1 l0:2')]
     return ('jobs = (\n' + job('first', '"h0", "h4"', period_s / 10, size, 360) + ',\n'
             + job('second', '"h1", "h9", "h2", "h13", "h3", "h10"', (at.start + 0.1) * period_s, size // 2, 120) + '\n);\n'
-            + pins(ways) + UNCONTROLLED)
+            + pins(paths) + UNCONTROLLED)
 
 
 def link(port):

@@ -20,14 +20,14 @@ class Case:
         self.folder = folder
         self.programs = programs
         self.rng = random.Random(f'{kind}:{seed}')
-        self.said = []  # what the case did, for whoever reads of its failure
+        self.output = []  # what the case did, for whoever reads of its failure
 
     @property
     def name(self):
         return f'{self.kind}:{self.seed}'
 
     def note(self, text):
-        self.said.append(text)
+        self.output.append(text)
 
     def write(self, name, data):
         """A file in the case's folder. @return its path"""

@@ -178,20 +178,20 @@ def words(verdict, text):
 
 def verdict(folder, names):
     """All of a verdict. @return it, parsed"""
-    told = parsed(folder / 'verdict.json')
-    times(told)
-    for found in told['findings']:
-        finding(found, told, names)
-    critical_path(told)
-    contributors(told)
-    completeness(told)
-    words(told, (folder / 'report.txt').read_text(errors='surrogateescape'))
-    costly = [found for found in told['findings'] if found['explained_ns'] and found['type'] != 'slow-host']
-    require(not (told['network']['innocent'] and costly), 'innocent, with findings that cost time', (told['network'], costly))
-    return told
+    reported = parsed(folder / 'verdict.json')
+    times(reported)
+    for found in reported['findings']:
+        finding(found, reported, names)
+    critical_path(reported)
+    contributors(reported)
+    completeness(reported)
+    words(reported, (folder / 'report.txt').read_text(errors='surrogateescape'))
+    costly = [found for found in reported['findings'] if found['explained_ns'] and found['type'] != 'slow-host']
+    require(not (reported['network']['innocent'] and costly), 'innocent, with findings that cost time', (reported['network'], costly))
+    return reported
 
 
-def steps(folder, run, told):
+def steps(folder, run, reported):
     """steps.csv against the run and the verdict."""
     with open(folder / 'steps.csv', newline='', encoding='utf-8') as file:
         rows = list(csv.DictReader(file))
@@ -199,19 +199,19 @@ def steps(folder, run, told):
         if row['duration_ns'] not in ('', '-'):
             end_ns = int(row['start_ns']) + int(row['duration_ns'])
             require(end_ns <= run['virtual_ns'] + ROUNDING_NS, 'a step outlives the run', row)
-    require(told['evidence']['end_ns'] <= run['virtual_ns'] + ROUNDING_NS, 'the verdict ends after the run', told['evidence'])
+    require(reported['evidence']['end_ns'] <= run['virtual_ns'] + ROUNDING_NS, 'the verdict ends after the run', reported['evidence'])
 
 
-def ended(run, told):
+def ended(run, reported):
     """How run.json says it ended, against the verdict."""
     export = run['export']
     kept_back = export['dropped_records'] + export.get('analyzer_missed_records', 0)
     if run['end_reason'] == 'complete' and kept_back == 0:
-        require(all(collective['complete'] for collective in told['collectives']), 'the run is complete, a collective is not',
-                told['collectives'])
-    require(not told['evidence']['truncated'], 'a run that ended has a cut recording', told['evidence'])
-    require(kept_back == told['overhead']['dropped'], 'records dropped: run.json and verdict differ',
-            (export, told['overhead']['dropped']))
+        require(all(collective['complete'] for collective in reported['collectives']), 'the run is complete, a collective is not',
+                reported['collectives'])
+    require(not reported['evidence']['truncated'], 'a run that ended has a cut recording', reported['evidence'])
+    require(kept_back == reported['overhead']['dropped'], 'records dropped: run.json and verdict differ',
+            (export, reported['overhead']['dropped']))
 
 
 def whole_run(folder, names):
@@ -219,10 +219,10 @@ def whole_run(folder, names):
     whole_files(folder)
     run = parsed(folder / 'run.json')
     invariants(run)
-    told = verdict(folder, names)
-    steps(folder, run, told)
-    ended(run, told)
-    return run, told
+    reported = verdict(folder, names)
+    steps(folder, run, reported)
+    ended(run, reported)
+    return run, reported
 
 
 def refusal(folder, ended_program, scenario):
@@ -230,6 +230,6 @@ def refusal(folder, ended_program, scenario):
     text = ended_program.stdout + ended_program.stderr
     require(len(text) < 4000, 'a refusal of many words', text[:4000])
     require(re.search(re.escape(scenario.name) + r':\d+: \S', text) or f'{scenario.name}: ' in text,
-            'a refusal that names no place', ended_program.said)
+            'a refusal that names no place', ended_program.output)
     require(not folder.exists() or not list(folder.iterdir()), 'a refused run leaves something',
             sorted(path.name for path in folder.iterdir()) if folder.exists() else '')

@@ -183,7 +183,7 @@ def run(case):
         checks.refusal(out, ended, path)
         raise Refused(ended.stderr.strip())
     folders = sorted(file.parent for file in out.rglob('verdict.json'))
-    case.check(folders, 'no verdict', ended.said)
+    case.check(folders, 'no verdict', ended.output)
     for folder in folders:
         run_json = folder / 'run.json' if (folder / 'run.json').exists() else out / 'run.json'
         no_fault(checks.parsed(folder / 'verdict.json'), checks.parsed(run_json), folder.relative_to(case.folder))

@@ -11,7 +11,7 @@ from programs import UNFINISHED
 
 SYSTEMS = ('vedrfolnir', 'flowpulse', 'flowtracer', 'pingmesh', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
 OWN_PACKETS = ('pingmesh', 'hawkeye-minr', 'hawkeye-maxr', 'full-polling')
-PATIENCE_S = 300
+STALL_LIMIT_S = 300
 
 
 class Asked:
@@ -25,10 +25,10 @@ class Asked:
 
     def rocelab(self, *args, codes=(0, 1, UNFINISHED)):
         """Runs rocelab. Raises Refused where it says of the scenario what is wrong. @return Ended"""
-        ended = self.case.programs.run(self.case, self.case.programs.rocelab, *args, within_s=PATIENCE_S, codes=(*codes, 2))
+        ended = self.case.programs.run(self.case, self.case.programs.rocelab, *args, within_s=STALL_LIMIT_S, codes=(*codes, 2))
         if ended.code == 2:
             self.case.check(re.search(r'(case|effective)\.cfg|--set|--\w+', ended.stderr) and len(ended.stderr) < 4000,
-                            'a refusal that names nothing', ended.said)
+                            'a refusal that names nothing', ended.output)
             raise Refused(ended.stderr.strip())
         return ended
 
@@ -37,7 +37,7 @@ class Asked:
         try:
             return json.loads(ended.stdout, parse_constant=checks.no_constant, object_pairs_hook=checks.no_doubles)
         except ValueError as error:
-            raise checks.Failure(f'no JSON: {error}: {ended.said}') from error
+            raise checks.Failure(f'no JSON: {error}: {ended.output}') from error
 
 
 def trace(asked):
@@ -55,8 +55,8 @@ def trace(asked):
         checks.parsed(files[-1])
     merged = asked.json('trace', '--merge', asked.path, *files, '--json', codes=(0, 1, UNFINISHED))
     for key in ('flows', 'links', 'layers', 'all', 'silent'):
-        said = [sorted(map(str, told[key])) if isinstance(told[key], list) else told[key] for told in (whole, merged)]
-        case.check(said[0] == said[1], f'{key}: merged, partitions tell something else', said)
+        output = [sorted(map(str, reported[key])) if isinstance(reported[key], list) else reported[key] for reported in (whole, merged)]
+        case.check(output[0] == output[1], f'{key}: merged, partitions tell something else', output)
 
 
 def several(asked):
@@ -65,8 +65,8 @@ def several(asked):
     names = asked.rng.sample(SYSTEMS, asked.rng.randint(2, 3))
     compared = asked.json('run', asked.path, '--out', out, '--json', '--diagnosers', ','.join(names), codes=(0, 1, UNFINISHED))
     checks.whole_files(out)
-    told = {system['name'] for system in compared['systems']}
-    case.check(set(names) <= told, 'a system is missing', (names, told))
+    reported = {system['name'] for system in compared['systems']}
+    case.check(set(names) <= reported, 'a system is missing', (names, reported))
     if not set(names) & set(OWN_PACKETS) and 'flowtracer' not in names:
         asked.rocelab('run', asked.path, '--out', alone)
         digests = [checks.parsed(folder / 'run.json')['digest'] for folder in (out, alone)]
@@ -102,7 +102,7 @@ def explain(asked):
     """A packet of any two hosts."""
     src, dst = asked.rng.sample(asked.scenario.network.hosts, 2)
     ended = asked.rocelab('explain', asked.path, '--flow', f'{src},{dst},{asked.rng.randint(1, 65535)},4791')
-    asked.case.check(ended.stdout.strip(), 'nothing is explained', ended.said)
+    asked.case.check(ended.stdout.strip(), 'nothing is explained', ended.output)
 
 
 def blame(asked):

@@ -27,7 +27,7 @@ def kill(case):
             if pid is not None:
                 processes.send(pid, signal.SIGKILL)
         ended = run.end()
-        case.check(ended.code in (0, 1, UNFINISHED) or victims[0] == 'rocelab', 'exit code', ended.said)
+        case.check(ended.code in (0, 1, UNFINISHED) or victims[0] == 'rocelab', 'exit code', ended.output)
         underway.afterwards(case, run, ended)
 
 
@@ -42,9 +42,9 @@ def freeze_for_a_while(case, run, victims):
     time.sleep(case.rng.random() * PAUSE_S)
     run.started.signal_group(signal.SIGCONT)
     ended = run.end()
-    case.check(ended.code == 0, 'a pause breaks the run', ended.said)
+    case.check(ended.code == 0, 'a pause breaks the run', ended.output)
     reason = checks.parsed(run.out / 'run.json')['end_reason']
-    case.check(reason == 'complete', f'a pause ends a healthy run: {reason}', ended.said)
+    case.check(reason == 'complete', f'a pause ends a healthy run: {reason}', ended.output)
     checks.whole_run(run.out, checks.Names(None))
     return ended
 
@@ -84,12 +84,12 @@ def interrupt(case):
         for _ in range(2 if twice else 1):
             run.started.signal_group(what) if to_all else processes.send(run.pid, what)
         ended = run.end()
-        case.check(ended.code in (0, 1, INTERRUPTED) or not recorded, 'exit code', ended.said)
+        case.check(ended.code in (0, 1, INTERRUPTED) or not recorded, 'exit code', ended.output)
         if recorded:
-            told = checks.verdict(run.out, checks.Names(None))
+            reported = checks.verdict(run.out, checks.Names(None))
             reason = checks.parsed(run.out / 'run.json')['end_reason']
-            case.check(reason in ('interrupt', 'complete'), f'the run ends by {reason}', ended.said)
-            case.check(not told['evidence']['truncated'], 'the recording has no end', told['evidence'])
+            case.check(reason in ('interrupt', 'complete'), f'the run ends by {reason}', ended.output)
+            case.check(not reported['evidence']['truncated'], 'the recording has no end', reported['evidence'])
         underway.afterwards(case, run, ended)
 
 
@@ -112,5 +112,5 @@ def guest(case):
             for stopped in processes.descendants(run.pid):
                 processes.send(stopped, signal.SIGCONT)
         ended = run.end()
-        case.check(ended.code in (0, 1, 3, UNFINISHED) or victim == 'rocelab', 'exit code', ended.said)
+        case.check(ended.code in (0, 1, 3, UNFINISHED) or victim == 'rocelab', 'exit code', ended.output)
         underway.afterwards(case, run, ended)

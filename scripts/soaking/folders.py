@@ -32,8 +32,8 @@ def disk(case):
 
 def checks_of_full(case, out, ended, full):
     if full:
-        case.check(ended.code in (1, 2), 'a full disk is no error', ended.said)
-        case.check(ended.stderr.strip(), 'no word of a full disk', ended.said)
+        case.check(ended.code in (1, 2), 'a full disk is no error', ended.output)
+        case.check(ended.stderr.strip(), 'no word of a full disk', ended.output)
     if out.exists():
         whole_but_recording(case, out)
 
@@ -55,9 +55,9 @@ def while_another_runs(case):
         path = case.write('next.cfg', underway.AFTERWARDS)
         second = Started(case, [case.programs.rocelab, 'run', path, '--out', run.out]).end()
         first = run.end()
-        case.check(first.code == 0, 'a second run breaks the first', first.said)
+        case.check(first.code == 0, 'a second run breaks the first', first.output)
         case.check(second.code == 2 or 'next' in (run.out / 'effective.cfg').read_text(), 'two runs write to one folder',
-                   second.said)
+                   second.output)
         checks.whole_run(run.out, checks.Names(None))
 
 
@@ -70,7 +70,7 @@ def after_another(case):
     path = second.write(case, 'second.cfg')
     ended = case.programs.run(case, case.programs.rocelab, 'run', path, '--out', out)
     if ended.code == 2:
-        case.check(contents(out) == before, 'a refused run changes what an earlier one left', ended.said)
+        case.check(contents(out) == before, 'a refused run changes what an earlier one left', ended.output)
         return
     fresh = case.folder / 'fresh'
     case.programs.run(case, case.programs.rocelab, 'run', path, '--out', fresh, codes=(ended.code,))
@@ -88,7 +88,7 @@ def refused_after_another(case):
         ('nonsense = 1;\n', 'host = { mtu = 7; };\n', 'host = {', 'limits = { stall = "never"; };\n',
          'exporter = { burst = "1B"; budget = "1MB"; };\n', 'switch = { buffer = "1KiB"; };\n')))
     ended = case.programs.run(case, case.programs.rocelab, 'run', bad, '--out', out, codes=(2,))
-    case.check(contents(out) == before, 'a refused run changes what an earlier one left', ended.said)
+    case.check(contents(out) == before, 'a refused run changes what an earlier one left', ended.output)
 
 
 def killed_after_another(case):

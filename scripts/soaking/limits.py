@@ -95,9 +95,9 @@ def run(case):
     ended = case.programs.run(case, case.programs.rocelab, *command, preexec=limit_files(FILES_BYTES))
     if ended.code == 2:
         checks.refusal(out, ended, path)
-        case.check(re.search(r'case\.cfg:\d+: ', ended.stderr), 'a refusal that names no line', ended.said)
+        case.check(re.search(r'case\.cfg:\d+: ', ended.stderr), 'a refusal that names no line', ended.output)
         raise Refused(ended.stderr.strip())
-    case.check(trial.expect != reference.BEYOND, 'beyond its limits, and taken', ended.said)
+    case.check(trial.expect != reference.BEYOND, 'beyond its limits, and taken', ended.output)
     if command[0] == 'run':
         small_files(out)
         checks.whole_run(out, checks.Names(None))

@@ -23,7 +23,7 @@ BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentati
 # common/exit_code.h
 UNFINISHED, INTERRUPTED = 5, 130
 DOCUMENTED = (0, 1, 2, 3, 4, UNFINISHED, INTERRUPTED)
-PATIENCE_S = 120   # of a run that does little, on a machine that does much
+STALL_LIMIT_S = 120   # of a run that does little, on a machine that does much
 MEMORY_BYTES = 3 << 30
 DATA_BYTES = 8 << 30     # what a program without sanitizers may ask for; these have a limit of their own
 OUTPUT_BYTES = 64 << 20  # what a program may print
@@ -41,7 +41,7 @@ class Ended:
         self.peak_bytes = peak_bytes
 
     @property
-    def said(self):
+    def output(self):
         return f'{self.line}\nexit code {self.code} after {self.wall_s:.1f} s\n{self.stdout[-2000:]}\n{self.stderr[-6000:]}'
 
 
@@ -51,7 +51,7 @@ class Started:
     def __init__(self, case, args, preexec=None):
         self.line = shlex.join(map(str, args))
         case.note(self.line)
-        number = len(case.said)
+        number = len(case.output)
         self.paths = [case.folder / f'{number}.{stream}' for stream in ('stdout', 'stderr')]
         with open(self.paths[0], 'wb') as stdout, open(self.paths[1], 'wb') as stderr:
             self.began_s = time.monotonic()
@@ -76,7 +76,7 @@ class Started:
         poll.register(self.fd, select.POLLIN)
         return bool(poll.poll(within_s * 1000))
 
-    def end(self, within_s=PATIENCE_S):
+    def end(self, within_s=STALL_LIMIT_S):
         """Waits for its end, so long at most. @return Ended. Raises Failure if it goes on, or broke."""
         if not self.over(within_s):
             still = [(pid, processes.status(pid)[0], ' '.join(processes.words(pid)))
@@ -89,9 +89,9 @@ class Started:
         ended = Ended(self.line, self.process.returncode, self.read(0), self.read(1),
                       time.monotonic() - self.began_s, usage.ru_maxrss << 10)
         if any(word in ended.stdout + ended.stderr for word in BROKEN):
-            raise Failure(f'it broke: {ended.said}')
+            raise Failure(f'it broke: {ended.output}')
         if ended.peak_bytes > MEMORY_BYTES:
-            raise Failure(f'it took {ended.peak_bytes} B of memory: {ended.said}')
+            raise Failure(f'it took {ended.peak_bytes} B of memory: {ended.output}')
         return ended
 
     def read(self, stream):
@@ -123,11 +123,11 @@ class Programs:
                 also()
         return prepare
 
-    def run(self, case, *args, codes=DOCUMENTED, within_s=PATIENCE_S, preexec=None):
+    def run(self, case, *args, codes=DOCUMENTED, within_s=STALL_LIMIT_S, preexec=None):
         """Runs a program to its end. @param codes  that it may end with"""
         ended = Started(case, args, preexec).end(within_s)
         if ended.code not in codes:
-            raise Failure(f'exit code {ended.code}, not one of {codes}: {ended.said}')
+            raise Failure(f'exit code {ended.code}, not one of {codes}: {ended.output}')
         return ended
 
 

@@ -90,19 +90,19 @@ class Frame:
                 return value
 
     def change(self):
-        told = self.number()
-        return told >> 1 if told & 1 == 0 else -(told >> 1) - 1
+        reported = self.number()
+        return reported >> 1 if reported & 1 == 0 else -(reported >> 1) - 1
 
     def tuple(self):
         index = self.number()
         if index:
             return self.tuples[index - 1]
         self.src_ip ^= self.number()
-        told = struct.pack('<IIHHI', self.src_ip, self.number() ^ self.src_ip, self.number(), self.number() ^ ROCE_PORT,
+        reported = struct.pack('<IIHHI', self.src_ip, self.number() ^ self.src_ip, self.number(), self.number() ^ ROCE_PORT,
                            self.number())
         if len(self.tuples) < MAX_TUPLES:
-            self.tuples.append(told)
-        return told
+            self.tuples.append(reported)
+        return reported
 
     def record(self):
         kind = self.data[self.at]
@@ -120,14 +120,14 @@ class Frame:
     def fields(self, row, before, fields):
         named, previous = self.number(), None
         for i, (_, at, width, what) in enumerate(fields):
-            told, span = named >> i & 1, slice(at, at + width)
+            reported, span = named >> i & 1, slice(at, at + width)
             if what == 'tuple':
-                row[span] = self.tuple() if told else before[span]
+                row[span] = self.tuple() if reported else before[span]
                 continue
             expected = 0 if what == 'count' else int.from_bytes(before[span], 'little')
             if what == 'end':
                 expected += int.from_bytes(row[previous], 'little') - int.from_bytes(before[previous], 'little')
-            if told:
+            if reported:
                 expected += self.number() if what == 'count' else self.change()
             row[span] = (expected & MASK).to_bytes(8, 'little')[:width]
             previous = span

@@ -55,7 +55,7 @@ class Recording:
         self.rng = rng
         self.head = data[:STREAM_BYTES]
         self.records = records(data)
-        self.said = []
+        self.output = []
 
     def bytes(self):
         return self.head + b''.join(self.records)
@@ -75,7 +75,7 @@ class Recording:
         old = number(record, offset, width)
         new = value(self.rng, old, width, others)
         self.records[at] = put(record, offset, width, new)
-        self.said.append(f'record {at} ({kind.name if kind else "?"}) {name}: {old} -> {new}')
+        self.output.append(f'record {at} ({kind.name if kind else "?"}) {name}: {old} -> {new}')
 
     def text(self):
         named = [i for i, r in enumerate(self.records) if type_of(r) in KINDS and KINDS[type_of(r)].texts]
@@ -86,7 +86,7 @@ class Recording:
         new = self.rng.choice(WORDS)[:length].ljust(self.rng.choice((0, length)), b'\0')
         record = self.records[at]
         self.records[at] = record[:offset] + new + record[offset + len(new):]
-        self.said.append(f'record {at} {name}: {new!r}')
+        self.output.append(f'record {at} {name}: {new!r}')
 
     def everywhere(self):
         """The same field of all records of a type."""
@@ -96,37 +96,37 @@ class Recording:
         name, offset, width = self.rng.choice(kind.fields)
         new = value(self.rng, 0, width, [])
         self.records = [put(r, offset, width, new) if type_of(r) == kind.type else r for r in self.records]
-        self.said.append(f'all {kind.name} {name}: {new}')
+        self.output.append(f'all {kind.name} {name}: {new}')
 
     def repeat(self):
         at, count = self._pick(), self.rng.choice((1, 1, 2, MANY))
         self.records[at:at] = [self.records[at]] * count
-        self.said.append(f'record {at} {count} times more')
+        self.output.append(f'record {at} {count} times more')
 
     def remove(self):
         at = self._pick()
-        self.said.append(f'record {at} removed')
+        self.output.append(f'record {at} removed')
         del self.records[at]
 
     def remove_type(self):
         kind = type_of(self.records[self._pick()])
         self.records = [r for r in self.records if type_of(r) != kind]
-        self.said.append(f'all of type {kind} removed')
+        self.output.append(f'all of type {kind} removed')
 
     def move(self):
         at, to = self._pick(), self.rng.randrange(len(self.records))
         self.records.insert(to, self.records.pop(at))
-        self.said.append(f'record {at} moved to {to}')
+        self.output.append(f'record {at} moved to {to}')
 
     def shuffle(self):
         self.rng.shuffle(self.records)
-        self.said.append('shuffled')
+        self.output.append('shuffled')
 
     def stream_header(self):
         name, offset, width = self.rng.choice(STREAM)
         new = value(self.rng, number(self.head, offset, width), width, [])
         self.head = put(self.head, offset, width, new)
-        self.said.append(f'stream header {name}: {new}')
+        self.output.append(f'stream header {name}: {new}')
 
 
 def cut(rng, data):
@@ -174,7 +174,7 @@ def changed(rng, data, other):
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         if recording.records:
             getattr(recording, rng.choice(CHANGES))()
-    return recording.bytes(), '; '.join(recording.said)
+    return recording.bytes(), '; '.join(recording.output)
 
 
 def bases(case):
@@ -198,14 +198,14 @@ def run(case):
     case.note(f'# {what}')
     path, out = case.write('records.bin', data), case.folder / 'out'
     ended = case.programs.run(case, case.programs.analyzer, '--read', path, '--out', out, '--print', within_s=WITHIN_S)
-    case.check(ended.peak_bytes <= MEMORY_BYTES, f'{ended.peak_bytes} B of memory for {len(data)} B', ended.said)
+    case.check(ended.peak_bytes <= MEMORY_BYTES, f'{ended.peak_bytes} B of memory for {len(data)} B', ended.output)
     if ended.code != 0:
-        case.check(ended.stderr.startswith('analyzer: ') and ended.stderr.count('\n') == 1, 'no clear message', ended.said)
-        case.check(not checks.CONTROL.search(ended.stderr), 'control characters in the message', ended.said)
-        case.check(ended.code == 2, 'a bad recording is bad input', ended.said)
+        case.check(ended.stderr.startswith('analyzer: ') and ended.stderr.count('\n') == 1, 'no clear message', ended.output)
+        case.check(not checks.CONTROL.search(ended.stderr), 'control characters in the message', ended.output)
+        case.check(ended.code == 2, 'a bad recording is bad input', ended.output)
         case.check(not out.exists() or not list(out.iterdir()), 'a refused recording leaves something')
         raise Refused(ended.stderr.strip())
     checks.whole_files(out)
-    told = checks.verdict(out, checks.Names(None))
+    reported = checks.verdict(out, checks.Names(None))
     if record_layout.END not in {type_of(r) for r in records(data)}:
-        case.check(told['evidence']['truncated'], 'without its end, and not said to be cut', what)
+        case.check(reported['evidence']['truncated'], 'without its end, and not said to be cut', what)

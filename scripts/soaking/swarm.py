@@ -15,7 +15,7 @@ from case import Case, Failure, Refused
 from kinds import KINDS, round_of
 
 SEEDS = 1_000_000   # between the first cases of one --seed and the next
-TELL_S = 30         # between two lines of progress where nobody watches
+PROGRESS_S = 30         # between two lines of progress where nobody watches
 GRACE_S = 20        # until no process of a case is left
 OUTCOMES = ('clean', 'refused', 'failed')
 
@@ -40,8 +40,8 @@ class Swarm:
         """One case in this process, told in full. @return exit code"""
         processes.adopt_orphans()
         with tempfile.TemporaryDirectory(prefix='soak-') as holder:
-            outcome, message, said = self._try(kind, seed, pathlib.Path(holder))
-        print('\n'.join(said))
+            outcome, message, output = self._try(kind, seed, pathlib.Path(holder))
+        print('\n'.join(output))
         print(f'{kind}:{seed}: {outcome}' + (f'\n{message}' if message else ''))
         return 1 if outcome == 'failed' else 0
 
@@ -52,37 +52,37 @@ class Swarm:
         counter = multiprocessing.Value('Q', 0)
         results = multiprocessing.SimpleQueue()
         workers = [multiprocessing.Process(target=self._work, args=(counter, results, deadline_s, rounds)) for _ in range(jobs)]
-        tally = Tally(self.names, began_s)
+        totals = Totals(self.names, began_s)
         try:
             for worker in workers:
                 worker.start()
-            self._collect(workers, results, tally)
+            self._collect(workers, results, totals)
         except KeyboardInterrupt:
-            tally.interrupted = True
+            totals.interrupted = True
         finally:
             for worker in workers:
                 if worker.is_alive():
                     worker.terminate()
                 worker.join()
-        return tally.conclude(self.keep)
+        return totals.conclude(self.keep)
 
-    def _collect(self, workers, results, tally):
+    def _collect(self, workers, results, totals):
         """Until every worker has said that it is done, or is gone."""
         done = 0
         while done < len(workers):
             if results.empty():
                 lost = [w for w in workers if w.exitcode not in (None, 0)]
                 if lost:
-                    tally.lost += len(lost)
+                    totals.lost += len(lost)
                     return
                 time.sleep(0.05)
-                tally.tell()
+                totals.report()
                 continue
             result = results.get()
             if result is None:
                 done += 1
             else:
-                tally.add(*result)
+                totals.add(*result)
 
     def _work(self, counter, results, deadline_s, rounds):
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -122,7 +122,7 @@ class Swarm:
             outcome, message = 'failed', f'{message}\nprocesses are left: {left}'.strip()
         if outcome == 'failed':
             self._keep(case, message)
-        return outcome, message, case.said
+        return outcome, message, case.output
 
     def _keep(self, case, message):
         """The case's files, what went wrong and how to see it again."""
@@ -130,18 +130,18 @@ class Swarm:
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(case.folder, kept, symlinks=True)
         again = f'scripts/soak --case {case.name} --build {os.path.relpath(self.programs.build)}'
-        said = '\n'.join(case.said)
-        (kept / 'failure.txt').write_text(f'{again}\n\n{message}\n\nWhat was done, in {case.folder}, now {kept}:\n{said}\n',
+        output = '\n'.join(case.output)
+        (kept / 'failure.txt').write_text(f'{again}\n\n{message}\n\nWhat was done, in {case.folder}, now {kept}:\n{output}\n',
                                           errors='surrogateescape')
 
 
-class Tally:
+class Totals:
     """How many of each kind ended how."""
 
     def __init__(self, names, began_s):
         self.counts = {name: dict.fromkeys(OUTCOMES, 0) for name in names}
         self.began_s = began_s
-        self.told_s = began_s
+        self.reported_s = began_s
         self.interrupted = False
         self.lost = 0  # workers that broke
 
@@ -150,14 +150,14 @@ class Tally:
         if outcome == 'failed':
             self._clear()
             print(f'FAILED {kind}:{seed}: {message.splitlines()[0][:300] if message else ""}', flush=True)
-        self.tell()
+        self.report()
 
-    def tell(self):
+    def report(self):
         """A line that renews itself for people; for files, one from time to time."""
         now_s, watched = time.monotonic(), sys.stdout.isatty()
-        if now_s - self.told_s < (0.2 if watched else TELL_S):
+        if now_s - self.reported_s < (0.2 if watched else PROGRESS_S):
             return
-        self.told_s = now_s
+        self.reported_s = now_s
         line = ', '.join(f'{name} {sum(count.values())}' for name, count in self.counts.items())
         line = f'{(now_s - self.began_s) / 60:.1f} min: {line}; {self._total("failed")} failed'
         print(f'\r\x1b[K{line}' if watched else line, end='' if watched else '\n', flush=True)

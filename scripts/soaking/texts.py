@@ -93,7 +93,7 @@ def run(case):
     if ended.code == 2:
         if 'nowhere: No such file' not in ended.stderr:  # libconfig does not say who includes it
             checks.refusal(out, ended, path)
-        case.check(not checks.CONTROL.search(ended.stderr), 'control characters in the message', ended.said)
+        case.check(not checks.CONTROL.search(ended.stderr), 'control characters in the message', ended.output)
         raise Refused(ended.stderr.strip())
     if out.exists():
         checks.whole_run(out, checks.Names(None))

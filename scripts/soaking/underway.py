@@ -146,20 +146,20 @@ def diagnoses(case, out):
         return
     ended = case.programs.run(case, case.programs.rocelab, 'diagnose', out, '--out', again)
     if ended.code != 0:
-        case.check(not diagnosable(recording), 'a recording that is kept is refused', ended.said)
-        case.check(ended.stderr.strip(), 'no word of why', ended.said)
+        case.check(not diagnosable(recording), 'a recording that is kept is refused', ended.output)
+        case.check(ended.stderr.strip(), 'no word of why', ended.output)
         return
     checks.whole_files(again)
-    told = checks.verdict(again, checks.Names(None))
+    reported = checks.verdict(again, checks.Names(None))
     has_end = any(record_layout.type_of(r) == record_layout.END for r in record_layout.records(recording.read_bytes()))
-    case.check(told['evidence']['truncated'] == (not has_end), 'cut or not: the verdict has it wrong', told['evidence'])
+    case.check(reported['evidence']['truncated'] == (not has_end), 'cut or not: the verdict has it wrong', reported['evidence'])
 
 
 def nothing_left(case, run):
     """After the next run into the same folder: its own files alone, and none of the folders that programs had used."""
     path = case.write('next.cfg', AFTERWARDS)
     ended = case.programs.run(case, case.programs.rocelab, 'run', path, '--out', run.out)
-    case.check(ended.code == 0, 'the next run into the folder fails', ended.said)
+    case.check(ended.code == 0, 'the next run into the folder fails', ended.output)
     fresh = case.folder / 'fresh'
     case.programs.run(case, case.programs.rocelab, 'run', path, '--out', fresh, codes=(0,))
     names = [sorted(str(p.relative_to(folder)) for p in folder.rglob('*')) for folder in (run.out, fresh)]
@@ -173,7 +173,7 @@ def afterwards(case, run, ended):
     """What must hold however a run was disturbed."""
     left = processes.remaining(30)
     if left:
-        raise Failure(f'processes are left: {left}\n{ended.said if ended else ""}')
+        raise Failure(f'processes are left: {left}\n{ended.output if ended else ""}')
     if run.out.exists():
         checks.whole_files(run.out, killed=True)
         if (run.out / 'verdict.json').exists():

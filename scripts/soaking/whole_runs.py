@@ -44,6 +44,6 @@ def run(case):
         raise Refused(ended.stderr.strip())
     run_json, _ = checks.whole_run(out, checks.Names(scenario.network.ports))
     if (ended.code == 0) != (run_json['end_reason'] == 'complete'):
-        raise Failure(f'exit code {ended.code} of a run that ended by {run_json["end_reason"]}: {ended.said}')
+        raise Failure(f'exit code {ended.code} of a run that ended by {run_json["end_reason"]}: {ended.output}')
     again(case, run_json)
     diagnosed_again(case, out)

@@ -24,9 +24,9 @@ moments(uint32_t ports, uint32_t kept, double *mean, double *variance)
 
 	for (int i = 0; i < STEPS; i++) {
 		double u = WIDEST * (i + 0.5) / STEPS, phi = exp(-u * u / 2) / sqrt(2 * M_PI);
-		double outside = 2 * tail_normal(u), inside = 1 - outside;
+		double tails = 2 * tail_normal(u), inside = 1 - tails;
 		double m = 1 - 2 * u * phi / inside, fourth = 3 - 2 * (u * u * u + 3 * u) * phi / inside;
-		double weight = exp(kept * log(inside) + (ports - kept - 1.0) * log(outside)) * phi;
+		double weight = exp(kept * log(inside) + (ports - kept - 1.0) * log(tails)) * phi;
 
 		total += weight;
 		sum += weight * kept * m;

@@ -293,7 +293,7 @@ locate_port(struct locate *l, const struct locate_grid *grid, uint16_t port)
 			faulty = k;
 		remote = fmin(remote, k_remote);
 	}
-	unsure = faulty == 1 && fabs(local - remote) < 2 * log(LOCATE_DOUBT);
+	unsure = faulty == 1 && fabs(local - remote) < 2 * log(LOCATE_LEAST_ODDS);
 	if (local < remote && !unsure) {
 		l->places[0] = make_place(REC_LOSS_LOCAL, l->parts, count, l);
 		return 1;

@@ -17,9 +17,9 @@
 
 #include "telemetry/volumes/predict.h"
 
-#define LOCATE_ODDS 10000.0 /* of a link that is well to one that is not */
-#define LOCATE_DOUBT 100.0  /* the better hypothesis is named alone if it is so many times as likely as the other */
-#define LOCATE_Z95 1.959964 /* of the normal distribution: 95 % of it is within so many standard deviations */
+#define LOCATE_ODDS 10000.0     /* of a link that is well to one that is not */
+#define LOCATE_LEAST_ODDS 100.0 /* the better hypothesis is named alone if it is so many times as likely as the other */
+#define LOCATE_Z95 1.959964     /* of the normal distribution: 95 % of it is within so many standard deviations */
 
 struct locate_part;
 

@@ -11,10 +11,10 @@ static const struct {
 	const char *name;
 	bool (*write)(const char *folder);
 } targets[] = {
-	{ "answer", answer_seeds }, { "cfg", cfg_seeds },       { "controller", controller_seeds },
-	{ "guest", guest_seeds },   { "manage", manage_seeds }, { "outside", outside_seeds },
-	{ "parts", parts_seeds },   { "record", record_seeds }, { "roce", roce_seeds },
-	{ "msccl", msccl_seeds },   { "goal", goal_seeds },     { "chakra", chakra_seeds },
+	{ "answer", answer_seeds },       { "cfg", cfg_seeds },       { "controller", controller_seeds },
+	{ "guest", guest_seeds },         { "manage", manage_seeds }, { "plugin", plugin_seeds },
+	{ "partition", partition_seeds }, { "record", record_seeds }, { "roce", roce_seeds },
+	{ "msccl", msccl_seeds },         { "goal", goal_seeds },     { "chakra", chakra_seeds },
 	{ "hpcc", hpcc_seeds },
 };
 
@@ -56,7 +56,8 @@ main(int argc, char **argv)
 	for (size_t i = 0; argc == 3 && i < ARRAY_LEN(targets); i++)
 		if (strcmp(argv[1], targets[i].name) == 0)
 			return !targets[i].write(argv[2]);
-	fprintf(stderr, "usage: corpus answer|cfg|controller|guest|manage|outside|parts|record|roce|msccl|goal|chakra|hpcc "
-			"FOLDER\n");
+	fprintf(stderr,
+		"usage: corpus answer|cfg|controller|guest|manage|plugin|partition|record|roce|msccl|goal|chakra|hpcc "
+		"FOLDER\n");
 	return 2;
 }

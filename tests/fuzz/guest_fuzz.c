@@ -24,7 +24,7 @@ struct world {
 };
 
 static void
-say(int fd, uint8_t type, uint8_t session, const uint8_t *bytes, size_t size)
+send_frame(int fd, uint8_t type, uint8_t session, const uint8_t *bytes, size_t size)
 {
 	struct guest_frame frame = { .type = type, .session = session, .size = (uint16_t)size };
 
@@ -36,7 +36,7 @@ say(int fd, uint8_t type, uint8_t session, const uint8_t *bytes, size_t size)
 
 /* A program that connected, put where accept() would put it. */
 static void
-come(struct world *world, int i)
+recv_reply(struct world *world, int i)
 {
 	int ends[2];
 
@@ -80,14 +80,14 @@ play(struct world *world, const uint8_t *data, size_t size)
 	i = data[0] / 4 % PROGRAMS;
 	switch (data[0] % 4) {
 	case 0:
-		say(world->guest, data[1], data[2], data + 4, length);
+		send_frame(world->guest, data[1], data[2], data + 4, length);
 		break;
 	case 1:
 		if (world->program[i] >= 0)
-			say(world->program[i], data[1], data[2], data + 4, length);
+			send_frame(world->program[i], data[1], data[2], data + 4, length);
 		break;
 	case 2:
-		come(world, i);
+		recv_reply(world, i);
 		break;
 	case 3:
 		go(world, i);

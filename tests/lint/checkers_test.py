@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY CC...: each checker fails on a tree
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY WORDS_PY CC...: each checker fails on a tree
 that breaks its rule, and says what is wrong where; and is content with a tree that keeps it."""
 import os
 import shutil
@@ -115,6 +115,21 @@ CASES = [
     ('map', 'a file that is gone', {'docs/architecture.md': '\nSee `topo/b.c`.\n'}, 'docs/architecture.md:2: there is no topo/b.c'),
     ('map', 'a function that is gone',
      {'docs/architecture.md': '| `topo/a.c` | `b()` | x |\n', 'topo/a.c': C + '/* b() */\n'}, 'docs/architecture.md:1: topo/a.c has no b'),
+    ('words', "the field's terms",
+     {'topo/one_way.c': C + '#include "topo/way.h"\n/* the way */\nconst char *path_name = "way"; int always, way_; /* way_of() */\n',
+      'scripts/a': PY + '"""What it told."""\nprint("came", reported)\n', 'words.txt': 'way: path\ntold: reported\n'
+      'came: received\nallow way_: for tests\nallow one_way*: for tests\n'}, ''),
+    ('words', 'a private word in a name of C', {'topo/a.h': H + 'int a;\nint LAST_WAY_of(void);\n', 'words.txt': 'way: path\n'},
+     'topo/a.h:4: LAST_WAY_of: not "way" but path'),
+    ('words', 'a private word in a name of Python', {'scripts/a': PY + 'a_told = 1\n', 'words.txt': 'told: reported\n'},
+     'scripts/a:2: a_told: not "told" but reported'),
+    ('words', 'a private word in the name of a file', {'topo/way.c': C, 'words.txt': 'way: path\n'}, 'topo/way.c: way.c: not "way"'),
+    ('words', 'a private word in the name of a folder', {'topo/way/a.c': C, 'words.txt': 'way: path\n'}, 'topo/way/a.c: way: not "way"'),
+    ('words', 'a word that is allowed elsewhere alone',
+     {'topo/a.c': C + 'int ways;\n', 'dpswitch/a.c': C + 'int ways;\n', 'words.txt': 'ways: paths\nallow ways topo/*: for tests\n'},
+     'dpswitch/a.c:2: ways: not "ways" but paths'),
+    ('words', 'an allowance without use', {'topo/a.c': C, 'words.txt': 'way: path\nallow way_*: for tests\n'},
+     'words.txt: nothing needs "allow way_* *"'),
     ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
 ]
 
@@ -128,19 +143,19 @@ def run(checker, command, name, tree, expected):
                 file.write(text)
         if checker == 'format':
             shutil.copy(STYLE, root)
-        extra = [root] if 'layers.txt' in tree or 'unused.txt' in tree else []
-        compiler = sys.argv[10:] if checker == 'headers' else []
+        extra = [root] if {'layers.txt', 'unused.txt', 'words.txt'} & set(tree) else []
+        compiler = sys.argv[11:] if checker == 'headers' else []
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
+    observed = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
-        return f'{checker}: {name}: fails: {said}'
-    if expected != '' and (done.returncode != 1 or expected not in said):
-        return f'{checker}: {name}: exit {done.returncode}, wanted 1 and "{expected}", got: {said}'
+        return f'{checker}: {name}: fails: {observed}'
+    if expected != '' and (done.returncode != 1 or expected not in observed):
+        return f'{checker}: {name}: exit {done.returncode}, wanted 1 and "{expected}", got: {observed}'
     return None
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map'], sys.argv[1:10]))
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map', 'words'], sys.argv[1:11]))
     skipped = set() if shutil.which('shellcheck') else {'shell'}
     with tempfile.TemporaryDirectory() as root:
         if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 from devices import traced
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets, slowness, until
+from harness import STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, fail, rocelab, scenario_file, scratch, sets, slowness, until
 
 CLOS = """topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
 flowtracer = { enabled = true; rtt = "20us"; processes = 8; };
@@ -22,13 +22,13 @@ def advise(*args, expect=0):
     return command(ROCELAB, "trace", "--advise", *args, "--out", scratch(), expect=expect)
 
 
-def times(told):
-    return [float(n) for n in re.search(r"took (\S+) us, and take (\S+) us", told).groups()]
+def times(reported):
+    return [float(n) for n in re.search(r"took (\S+) us, and take (\S+) us", reported).groups()]
 
 
-def written(told):
+def written(reported):
     """What is advised: flow: its ports."""
-    text = pathlib.Path(re.search(r"rocelab run (\S+)", told).group(1)).read_text()
+    text = pathlib.Path(re.search(r"rocelab run (\S+)", reported).group(1)).read_text()
     return {group: ports for group, ports in re.findall(r"\{ (src = .*?); data = \[(.*?)\]", text)}
 
 
@@ -43,9 +43,9 @@ def whole():
 
 
 def jobs_that_compute():
-    told = advise(rocelab(scenario_file(CLOS)).dir).stdout
-    took, takes = times(told)
-    check(0 < takes < took, "of jobs that compute, too", told)
+    reported = advise(rocelab(scenario_file(CLOS)).dir).stdout
+    took, takes = times(reported)
+    check(0 < takes < took, "of jobs that compute, too", reported)
 
 
 def faulty():
@@ -53,21 +53,21 @@ def faulty():
     run = rocelab(scenario_file(CLOS + 'faults = ( { kind = "link-down"; port = "l0:5"; start = "0s"; } );\n'), expect=None)
     seen = json.loads((run.dir / "verdict.json").read_text())["flowtracer"]
     check(not any({"l0:5", "s0:1"} & set(p["ports"]) for p in seen["paths"]), "traced ways avoid a cut link")
-    told = advise(run.dir).stdout
-    ways = written(told)
+    reported = advise(run.dir).stdout
+    routes = written(reported)
     arrive = len([p for p in seen["paths"] if p["result"] == "egress"])
-    check(0 < arrive < 240 and f"{240 - arrive} more are left as they are" in told, "those that do not arrive are left", arrive)
-    check(len(ways) == arrive and not any('"l0:5"' in w or '"s0:1"' in w for w in ways.values()),
-          "and advised ones, too", told)
+    check(0 < arrive < 240 and f"{240 - arrive} more are left as they are" in reported, "those that do not arrive are left", arrive)
+    check(len(routes) == arrive and not any('"l0:5"' in w or '"s0:1"' in w for w in routes.values()),
+          "and advised ones, too", reported)
 
 
 def partly():
     path = scenario_file(CLOS + "switch = { sampling = 100; };\n")
     run = rocelab(path, *sets(**{"flowtracer.first_hop": '"sflow"', "flowtracer.start": '"500us"'}))
     known = len(run.verdict["flowtracer"]["paths"])
-    told = advise(run.dir).stdout
-    check(0 < known < 240 and f"{known} flows as they were traced" in told and len(written(told)) == known,
-          "of samples, what they told", (known, told))
+    reported = advise(run.dir).stdout
+    check(0 < known < 240 and f"{known} flows as they were traced" in reported and len(written(reported)) == known,
+          "of samples, what they told", (known, reported))
 
 
 def live():
@@ -82,12 +82,12 @@ def live():
     file = folder.parent / "traced.json"
     found = traced(folder, "--out", file)
     run.send_signal(signal.SIGINT)  # however long that took
-    run.communicate(timeout=PATIENCE_S)
+    run.communicate(timeout=STALL_LIMIT_S)
     check(run.returncode >= 0 and len(found["flows"]) == 240, "it is traced", len(found["flows"]))
     done = advise(folder, expect=2)
     check("no flow was traced in that run" in done.stderr and "--traced" in done.stderr, "nobody traced it by itself", done.stderr)
-    told = advise(folder, "--traced", file).stdout
-    check("240 flows as they were traced" in told and all(t > 0 for t in times(told)), "and advised", told)
+    reported = advise(folder, "--traced", file).stdout
+    check("240 flows as they were traced" in reported and all(t > 0 for t in times(reported)), "and advised", reported)
 
 
 def refused():

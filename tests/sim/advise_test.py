@@ -13,22 +13,22 @@ PAIR = 'collectives = ( { op = "sendrecv"; algorithm = "linear"; pairs = [ "0 2"
 
 
 def advised(by, out):
-    told = command(ROCELAB, "trace", "--advise", SCENARIO, "--by", by, "--out", out).stdout
-    before, after = re.search(r"all links +256 +4.00 +(\S+) +(\S+)", told).groups()
-    took, takes = re.search(r"took (\S+) us, and take (\S+) us", told).groups()
-    return float(before), float(after), float(took), float(takes), told
+    reported = command(ROCELAB, "trace", "--advise", SCENARIO, "--by", by, "--out", out).stdout
+    before, after = re.search(r"all links +256 +4.00 +(\S+) +(\S+)", reported).groups()
+    took, takes = re.search(r"took (\S+) us, and take (\S+) us", reported).groups()
+    return float(before), float(after), float(took), float(takes), reported
 
 
 def helps(by, most_percent):
     out = scratch()
-    before, after, took, takes, told = advised(by, out)
+    before, after, took, takes, reported = advised(by, out)
     check(before > 25 and after <= most_percent, f"{by}: even", (before, after))
     check(takes < 0.6 * took, f"{by}: faster", (took, takes))
-    case = re.search(r"rocelab run (\S+) --seed (\d+)", told)
+    case = re.search(r"rocelab run (\S+) --seed (\d+)", reported)
     run = rocelab(case.group(1), "--seed", case.group(2), "--set", 'detection.policy="off"')
     last = max(int(row["start_ns"]) + int(row["duration_ns"]) for row in run.steps())
     check(abs(last / 1e3 - takes) < 0.1, f"{by}: what it writes takes the time that it says", (last, takes))
-    check(advised(by, out)[4] == told, f"{by}: the same again")
+    check(advised(by, out)[4] == reported, f"{by}: the same again")
 
 
 def refused():
@@ -65,38 +65,38 @@ faults = ( { kind = "link-down"; port = "l0:3"; start = "%s"; }, { kind = "link-
 def knows_faults():
     """No flow is placed on a cable that is taken down at some time, and what is printed never makes jobs longer."""
     for start, other, enabled in (("0s", "100us", "true"), ("300us", "300us", "true"), ("40us", "0s", "false")):
-        told = command(ROCELAB, "trace", "--advise", scenario_file(DOWN % (start, other, enabled)), "--out", scratch()).stdout
+        reported = command(ROCELAB, "trace", "--advise", scenario_file(DOWN % (start, other, enabled)), "--out", scratch()).stdout
         left = 2 if enabled == "true" else 1
-        check(f"Cables that faults take down: {left};" in told, "cables that faults take down are counted", told)
-        links = int(re.search(r"leaf to spine +(\d+)", told).group(1))
-        check(links == 16 - left, "and are not available", told)
-        found = re.search(r"took (\S+) us, and take (\S+) us: (\S+) us \((\S+) %\) regained\nrocelab run (\S+)", told)
+        check(f"Cables that faults take down: {left};" in reported, "cables that faults take down are counted", reported)
+        links = int(re.search(r"leaf to spine +(\d+)", reported).group(1))
+        check(links == 16 - left, "and are not available", reported)
+        found = re.search(r"took (\S+) us, and take (\S+) us: (\S+) us \((\S+) %\) regained\nrocelab run (\S+)", reported)
         if found is None:
-            check("Nothing better found: all jobs took" in told and "rocelab run" not in told, "nothing better is no advice", told)
+            check("Nothing better found: all jobs took" in reported and "rocelab run" not in reported, "nothing better is no advice", reported)
             continue
         took, takes, regained, percent = (float(found.group(i)) for i in range(1, 5))
-        check(takes < took and abs(took - takes - regained) < 0.11 and abs(100 * regained / took - percent) < 0.06, "advice helps", told)
+        check(takes < took and abs(took - takes - regained) < 0.11 and abs(100 * regained / took - percent) < 0.06, "advice helps", reported)
         text = pathlib.Path(found.group(5)).read_text()
         check('"l0:3"' not in text and '"s0:1"' not in text, "by no such cable", text)
 
 
 def nothing_better():
     """Flows that lie as evenly as they can; and flows that are even and no faster for it."""
-    told = command(ROCELAB, "trace", "--advise", scenario_file(
+    reported = command(ROCELAB, "trace", "--advise", scenario_file(
         'topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 1; rate = "100Gbps"; };\n'
         'flows = ( { src = "h0"; dst = "h1"; sport = 1; bytes = "1MB"; } );\n'), "--out", scratch()).stdout
-    check(re.search(r"^Nothing better found: all jobs took [\d.]+ us$", told, re.M) and "rocelab run" not in told, "one flow", told)
+    check(re.search(r"^Nothing better found: all jobs took [\d.]+ us$", reported, re.M) and "rocelab run" not in reported, "one flow", reported)
     # Both flows of each pair fit the 100 Gbps of their hosts, wherever they go: 10 Gbps hosts below 100 Gbps uplinks.
     links = ", ".join([f'{{ a = "{h}"; b = "{s}"; rate = "10Gbps"; }}' for h, s in ("al", "bl", "cm", "dm")] +
                       [f'{{ a = "{a}"; b = "{b}"; rate = "100Gbps"; }}' for a in "lm" for b in "st"])
-    told = command(ROCELAB, "trace", "--advise", scenario_file(
+    reported = command(ROCELAB, "trace", "--advise", scenario_file(
         'topology = { kind = "explicit"; hosts = [ "a", "b", "c", "d" ]; switches = [ "l", "m", "s", "t" ];\n links = ( ' + links + " ); };\n"
         'jobs = ( { name = "p"; ranks = [ "a", "b", "c", "d" ]; collectives = ( { op = "sendrecv"; algorithm = "linear"; bytes = "1MB"; channels = 5;\n'
         ' pairs = [ "0 2", "1 3" ]; } ); } );\n'), "--out", scratch()).stdout
-    took = re.search(r"[aA]ll jobs took (\S+) us", told).group(1).rstrip(",")
-    gain = re.search(r"\((\S+) %\) regained", told)
-    check(gain is None or float(gain.group(1)) >= 0, "never worse", told)
-    check(gain is not None or "Nothing better found" in told, "and said so", (took, told))
+    took = re.search(r"[aA]ll jobs took (\S+) us", reported).group(1).rstrip(",")
+    gain = re.search(r"\((\S+) %\) regained", reported)
+    check(gain is None or float(gain.group(1)) >= 0, "never worse", reported)
+    check(gain is not None or "Nothing better found" in reported, "and said so", (took, reported))
 
 
 helps("paths", 0)

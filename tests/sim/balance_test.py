@@ -78,26 +78,26 @@ def losing_link():
     check(clean.findings() == [], "and nothing without it", clean.findings())
 
 
-def ways(seeds):
+def paths(seeds):
     """By which of two uplinks flows of h0 to another pod leave the first switch, and the one above it."""
     scenario = scenario_file(TOPOLOGIES["three tiers"] + f'load_balancing = {{ seeds = "{seeds}"; }};\n' + RING)
     found = set()
     for sport in range(49152, 49168):
-        told = command(ROCELAB, "explain", scenario, "--flow", f"h0,h15,{sport},4791").stdout.split("\nACK")[0]
-        found.add(tuple(re.findall(r"^  [ea]0\S*:(\d+)|^  a1:(\d+)", told, re.M)))
-    return {tuple("".join(hop) for hop in way) for way in found}
+        reported = command(ROCELAB, "explain", scenario, "--flow", f"h0,h15,{sport},4791").stdout.split("\nACK")[0]
+        found.add(tuple(re.findall(r"^  [ea]0\S*:(\d+)|^  a1:(\d+)", reported, re.M)))
+    return {tuple("".join(hop) for hop in path) for path in found}
 
 
 def polarisation():
-    own, shared = ways("own"), ways("shared")
+    own, shared = paths("own"), paths("shared")
     check(len(own) == 4, "with seeds of their own switches use all 4 ways up", own)
     check(len(shared) == 2 and all(edge == above for edge, above in shared), "with one seed half of them are never used", shared)
 
 
 def explained():
     scenario = scenario_file(TOPOLOGIES["leaf-spine"] + 'load_balancing = { kind = "adaptive"; };\n' + RING)
-    told = command(ROCELAB, "explain", scenario, "--flow", "h0,h2,49152,4791").stdout
-    check("adaptive, for example: one for every packet, of ports 3, 4, 5, 6" in told, "explain tells the set", told)
+    reported = command(ROCELAB, "explain", scenario, "--flow", "h0,h2,49152,4791").stdout
+    check("adaptive, for example: one for every packet, of ports 3, 4, 5, 6" in reported, "explain tells the set", reported)
 
 
 def refused():

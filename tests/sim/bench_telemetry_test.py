@@ -35,8 +35,8 @@ for case in limited:
     check(case["bytes"] <= burst + budget(case) * case["run_s"], f"{name}: {case['bytes']} B are within it", case)
     enough = budget(case) >= unlimited["peak_bytes_s"]
     check((case["dropped"] + case["held_back"] == 0) == enough, f"{name}: something waits where less than the peak is allowed", case)
-came = [c["in_time"] + c["held_back"] for c in limited]
-check(came == sorted(came, reverse=True) and came[-1] < came[0] / 10, "the smaller the budget, the less comes", came)
+received = [c["in_time"] + c["held_back"] for c in limited]
+check(received == sorted(received, reverse=True) and received[-1] < received[0] / 10, "the smaller the budget, the less comes", received)
 
 off, alarms, counts = first_run["volumes"]
 check(off["export"] == "off" and off["sent_bytes"] == 0 == off["port_bytes"] and off["ratio"] == 1 and

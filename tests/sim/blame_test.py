@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, descendants, rocelab, scenario_file, scratch, told
+from harness import STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, descendants, rocelab, scenario_file, scratch, reported
 
 CASE = SCENARIOS / "case-study.cfg"
 FABRIC = """topology = { kind = "leaf-spine"; leaves = 2; spines = 1; hosts_per_leaf = 4; rate = "100Gbps"; delay = "1us"; };
@@ -31,7 +31,7 @@ def suspects(result):
 
 def refused(name, target, *args, words, **kwargs):
     done, _ = blame(target, *args, expect=2, **kwargs)
-    check(all(word.lower() in told(done) for word in words), name, told(done))
+    check(all(word.lower() in reported(done) for word in words), name, reported(done))
 
 
 def case_study():
@@ -55,7 +55,7 @@ def case_study():
     again, _ = blame(CASE, "--json", out=out)
     check(json.loads(again.stdout) == result, "case study: a second time it is known already")
     folder, from_folder = blame(whole.dir)
-    check(suspects(from_folder) == rows, "case study: the same of a run's folder", told(folder))
+    check(suspects(from_folder) == rows, "case study: the same of a run's folder", reported(folder))
     (whole.dir / "run.json").write_text((whole.dir / "run.json").read_text().replace('"digest": "', '"digest": "0'))
     refused("case study: a run of another version is refused", whole.dir, words=[str(whole.dir), "another version"])
     (out / "blame.sqlite").unlink()
@@ -137,13 +137,13 @@ def interrupted():
     out = scratch() / "blame"
     big = [ROCELAB, "blame", CASE, "--out", out, "--jobs", "1", "--set", "collectives.[0].step_bytes=200MB"]
     with subprocess.Popen(list(map(str, big)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + STALL_LIMIT_S
         while not descendants(started.pid) and time.monotonic() < deadline:
             time.sleep(0.02)
         started.send_signal(signal.SIGINT)
-        told_then = started.communicate(timeout=PATIENCE_S)[1]
-    check(started.returncode == 130 and "goes on" in told_then, "interrupted: it ends, and says how to go on",
-          (started.returncode, told_then))
+        reported_then = started.communicate(timeout=STALL_LIMIT_S)[1]
+    check(started.returncode == 130 and "goes on" in reported_then, "interrupted: it ends, and says how to go on",
+          (started.returncode, reported_then))
     command(*big[:-1], "collectives.[0].step_bytes=20MB", expect=2)
     shutil.rmtree(out)
     blame(CASE, out=out)

@@ -27,10 +27,10 @@ def every_member_is_used():
     whole(run, "bonds")
     names = {row["src"] for row in run.steps()}
     check(names == {"h0", "h1", "h2", "h3"}, "steps name hosts, not members", names)
-    told = [command(ROCELAB, "explain", ring(), "--flow", f"h0,h2,{49152 + i},4791").stdout for i in range(32)]
-    members = {re.search(r"h0:(\d)", one).group(1) for one in told}
+    reported = [command(ROCELAB, "explain", ring(), "--flow", f"h0,h2,{49152 + i},4791").stdout for i in range(32)]
+    members = {re.search(r"h0:(\d)", one).group(1) for one in reported}
     check(members == {"1", "2", "3", "4"}, "a host's flows leave by all members", members)
-    last = {re.findall(r"^  (l\d:\d+) +-> h2", one, re.M)[0] for one in told}
+    last = {re.findall(r"^  (l\d:\d+) +-> h2", one, re.M)[0] for one in reported}
     check(len(last) == 4, "and come in by all of the other's", last)
 
 

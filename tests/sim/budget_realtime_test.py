@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from harness import DPSWITCH, PATIENCE_S, UNFINISHED, Run, check, scenario_file, scratch
+from harness import DPSWITCH, STALL_LIMIT_S, UNFINISHED, Run, check, scenario_file, scratch
 
 BUDGET = 40_000     # bytes a second
 BURST = 4608        # the least that a bucket holds (docs/engine.md)
@@ -36,12 +36,12 @@ path = scratch() / "analyzer"
 listener = socket.socket(socket.AF_UNIX)
 listener.bind(str(path))
 listener.listen(1)
-listener.settimeout(PATIENCE_S)
+listener.settimeout(STALL_LIMIT_S)
 run = Run(scratch())
 fabric = subprocess.Popen([DPSWITCH, scenario_file(SCENARIO, "budget.cfg"), "--out", run.dir, "--analyzer", path, "--quiet"])
 connection, _ = listener.accept()
 pieces = receive(connection)
-fabric.wait(PATIENCE_S)
+fabric.wait(STALL_LIMIT_S)
 check(fabric.returncode == UNFINISHED, "the run ends as flows without an end do", fabric.returncode)
 realtime = run.run["realtime"]
 zero_s = realtime["zero_clock_ns"] / 1e9

@@ -9,8 +9,8 @@ SCENARIO = SCENARIOS / "case-study.cfg"
 
 full = rocelab(SCENARIO)
 peak = full.run["export"]["peak_bytes_per_s"]
-[(_, told)] = records.of(records.read(full.dir / "records.bin"), records.RUN)
-check(told.budget_bps == 1_250_000_000, "there is a budget where nobody asks for one: 10 Gbps", told)
+[(_, reported)] = records.of(records.read(full.dir / "records.bin"), records.RUN)
+check(reported.budget_bps == 1_250_000_000, "there is a budget where nobody asks for one: 10 Gbps", reported)
 check(full.verdict["overhead"]["completeness"] == 1, "with that the evidence is complete", full.verdict["overhead"])
 check(full.verdict["overhead"]["dropped"] == 0, "and nothing is dropped", full.verdict["overhead"])
 check(not records.gaps(records.read(full.dir / "records.bin")), "and no gap is told")

@@ -22,13 +22,13 @@ def counts(run):
 
 def complete(run, seen, name):
     """run.json, the file and its own statistics agree, and nothing is missing."""
-    told = counts(run)
-    check(list(told) == seen.ports, f"{name}: an interface a port, named after it", seen.ports)
+    reported = counts(run)
+    check(list(reported) == seen.ports, f"{name}: an interface a port, named after it", seen.ports)
     for port in seen.ports:
         found = {"in": len(seen.of(port, False)), "out": len(seen.of(port, True)),
                  "pfc_in": len(seen.of(port, False, is_pfc)), "pfc_out": len(seen.of(port, True, is_pfc))}
-        check(all(told[port][key] == value for key, value in found.items()) and told[port]["beyond_limit"] == 0,
-              f"{name}: {port}: {found['in']} in, {found['out']} out are what run.json says", (found, told[port]))
+        check(all(reported[port][key] == value for key, value in found.items()) and reported[port]["beyond_limit"] == 0,
+              f"{name}: {port}: {found['in']} in, {found['out']} out are what run.json says", (found, reported[port]))
         check(seen.statistics[port] == (found["in"] + found["out"], 0), f"{name}: {port}: so do the statistics",
               seen.statistics)
     check(run.run["capture"]["bytes"] == (run.dir / "capture.pcapng").stat().st_size, f"{name}: size", run.run["capture"])
@@ -40,11 +40,11 @@ def complete(run, seen, name):
 def crosses(seen, sender, receiver, name, delay_ps=CABLE_PS):
     """What leaves one end of a cable arrives at the other, one delay later."""
     left = [(f.time_ps + delay_ps, f.bytes) for f in seen.of(sender, True)]
-    came = [(f.time_ps, f.bytes) for f in seen.of(receiver, False)]
+    received = [(f.time_ps, f.bytes) for f in seen.of(receiver, False)]
     end_ps = max(f.time_ps for f in seen.frames)
     left = [f for f in left if f[0] <= end_ps]
-    check(len(left) > 0 and came[:len(left)] == left and len(came) - len(left) <= 1,
-          f"{name}: {len(left)} frames from {sender} to {receiver}, a delay later", (len(left), len(came)))
+    check(len(left) > 0 and received[:len(left)] == left and len(received) - len(left) <= 1,
+          f"{name}: {len(left)} frames from {sender} to {receiver}, a delay later", (len(left), len(received)))
 
 
 def storm():
@@ -71,8 +71,8 @@ def storm():
         check(frame.bytes[:6].hex() == "0180c2000001" and frame.bytes[16:18] == b"\0\x08" and
               frame.bytes[24:26] == (b"\xff\xff" if i < 10 else b"\0\0") and frame.size == 60,
               f"storm: frame {i} names class 3 and its time", frame)
-    halted = [f.time_ps for f in seen.of("0:4", True, is_roce) if f.bytes[15] >> 5 == 3]
-    check(not [t for t in halted if pauses[0].time_ps + 5_000_000 < t < pauses[-1].time_ps],
+    paused = [f.time_ps for f in seen.of("0:4", True, is_roce) if f.bytes[15] >> 5 == 3]
+    check(not [t for t in paused if pauses[0].time_ps + 5_000_000 < t < pauses[-1].time_ps],
           "storm: no data leaves the halted port meanwhile")
     check(all(icrc_is_right(f.bytes) for f in seen.frames if is_roce(f.bytes)), "storm: every ICRC is right")
 
@@ -138,8 +138,8 @@ def control():
     seen = capture(run)
     complete(run, seen, "control")
     sent = sum(len(seen.of(port, True, lambda f: is_udp(f, 47911))) for port in seen.ports)
-    came = sum(len(seen.of(port, False, lambda f: is_udp(f, 47911))) for port in seen.ports)
-    check(sent == came > 0, f"control: {sent} notifications", (sent, came))
+    received = sum(len(seen.of(port, False, lambda f: is_udp(f, 47911))) for port in seen.ports)
+    check(sent == received > 0, f"control: {sent} notifications", (sent, received))
 
 
 def bounds():
@@ -151,10 +151,10 @@ def bounds():
     check("100KB" in run.stderr and "not in it" in run.stderr, "limit: it says so", run.stderr)
     seen, whole = capture(run), capture(plain)
     check(seen.frames == whole.frames[:len(seen.frames)], "limit: the file holds the first frames")
-    told = run.run["capture"]
-    check(told["frames"] == len(seen.frames) and told["frames"] + told["beyond_limit"] == len(whole.frames) and
-          told["limit_ns"] == whole.frames[len(seen.frames)].time_ps // 1000, "limit: the others are counted", told)
-    check(seen.statistics["a1:1"] == (len(whole.frames), told["beyond_limit"]), "limit: in the file as well", seen.statistics)
+    reported = run.run["capture"]
+    check(reported["frames"] == len(seen.frames) and reported["frames"] + reported["beyond_limit"] == len(whole.frames) and
+          reported["limit_ns"] == whole.frames[len(seen.frames)].time_ps // 1000, "limit: the others are counted", reported)
+    check(seen.statistics["a1:1"] == (len(whole.frames), reported["beyond_limit"]), "limit: in the file as well", seen.statistics)
 
     run = rocelab(small(), *FAST, "--capture", "a1:1", "--capture-bytes", "64")
     cut_short = capture(run)
@@ -176,9 +176,9 @@ def times():
                         '          { src = "a2"; dst = "b2"; sport = 50001; bytes = "1KB"; start = "1200ms"; } );'), *FAST, "--capture", "a2:1")
     path = run.dir / "capture.pcapng"
     seen = [frame.time_ps // 1000 for frame in capture(run).frames]
-    told = command("tshark", "-r", path, "-T", "fields", "-e", "frame.time_epoch").stdout.split()
-    check(seen[-1] > 1_200_000_000 and [int(t.replace(".", "")) for t in told] == seen,
-          f"times: tshark shows those of {len(seen)} frames", list(zip(told, seen))[-3:])
+    reported = command("tshark", "-r", path, "-T", "fields", "-e", "frame.time_epoch").stdout.split()
+    check(seen[-1] > 1_200_000_000 and [int(t.replace(".", "")) for t in reported] == seen,
+          f"times: tshark shows those of {len(seen)} frames", list(zip(reported, seen))[-3:])
 
 
 storm()

@@ -8,7 +8,7 @@ import random
 import sys
 
 from cases import fault, ring, small
-from harness import PATIENCE_S, SANITIZED, check, cpus, dpswitch, fail, rocelab
+from harness import STALL_LIMIT_S, SANITIZED, check, cpus, dpswitch, fail, rocelab
 
 SEEDS = range(1, 21 if SANITIZED else 51)
 SWITCH_PORTS = ("A:1", "A:2", "A:3", "A:4", "B:1", "B:2", "B:3", "B:4", "S:1", "S:2", "T:1", "T:2")
@@ -81,7 +81,7 @@ def run_seed(seed):
     scenario = random_scenario(seed)
     text = scenario.read_text()
     args = ["--seed", str(seed)]
-    first = rocelab(scenario, *args, expect=None, timeout=PATIENCE_S)
+    first = rocelab(scenario, *args, expect=None, timeout=STALL_LIMIT_S)
     if first.code != 0:
         fail(f"seed {seed}: exit code {first.code}\n{first.stderr}\n{text}")
     runs = [dpswitch(scenario, *args)]

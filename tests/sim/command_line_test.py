@@ -7,7 +7,7 @@ import subprocess
 import time
 
 from cases import small
-from harness import (ANALYZER, BUILD, DPSWITCH, PATIENCE_S, ROCELAB, SOURCE, check, command, long_run, scenario_file, scratch, sets, told)
+from harness import (ANALYZER, BUILD, DPSWITCH, STALL_LIMIT_S, ROCELAB, SOURCE, check, command, long_run, scenario_file, scratch, sets, reported)
 
 
 def rows(path, table):
@@ -42,7 +42,7 @@ def long_names():
     for policy in policies:
         done = command(ROCELAB, "eval", "incast", "--cases", 1, "--scale", "0.02", "--policy", policy, "--out", scratch(), expect=None)
         row = next(line for line in done.stdout.splitlines() if line.startswith("incast "))
-        check(row.split()[1] == policy, f"eval's table has a name of {len(policy)} characters whole", told(done))
+        check(row.split()[1] == policy, f"eval's table has a name of {len(policy)} characters whole", reported(done))
 
 
 def own_names():
@@ -75,7 +75,7 @@ def progress_in_a_log():
     began = time.monotonic()
     done = subprocess.run([str(word) for word in (DPSWITCH, scenario, "--out", scratch(), *sets(limits__hold=f"{seconds}s",
                                                                                                limits__virtual_time="600s"))],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + PATIENCE_S)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds + STALL_LIMIT_S)
     took_s = time.monotonic() - began
     lines = [line for line in done.stderr.splitlines() if "running" in line]
     check(done.returncode == 0, f"a run of {seconds} s", done.stderr)

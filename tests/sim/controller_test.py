@@ -7,7 +7,7 @@ import struct
 import subprocess
 import time
 
-from harness import BUILD, PATIENCE_S, check, command, fail, scenario_file, scratch, told
+from harness import BUILD, STALL_LIMIT_S, check, command, fail, scenario_file, scratch, reported
 
 PROGRAM = BUILD / "rxe-hosts" / "pingmesh-controller"
 TOPOLOGY = 'topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; };\n' \
@@ -19,7 +19,7 @@ REGISTER, PINGLISTS, RESOLVE, REGISTERED, ENTRIES, RESOLVED, REFUSED = range(1, 
 class Agent:
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(PATIENCE_S)
+        self.socket.settimeout(STALL_LIMIT_S)
         self.socket.connect(str(path))
 
     def ask(self, kind, body):
@@ -66,7 +66,7 @@ def start(*args):
 def stop(process):
     process.send_signal(signal.SIGTERM)
     text = process.stderr.read()
-    check(process.wait(PATIENCE_S) == 0, "it ends in good order", text)
+    check(process.wait(STALL_LIMIT_S) == 0, "it ends in good order", text)
     return text
 
 
@@ -92,9 +92,9 @@ def main():
     kind, again = Agent(work / "socket").ask(PINGLISTS, struct.pack("<II", 0, 0))
     check(kind == ENTRIES and again == body, "a restart changes nothing", again)
     done = command(PROGRAM, scenario, "--listen", work / "other", "--store", work / "store", expect=2)
-    check("another program has it open" in told(done), "a store has one controller", told(done))
+    check("another program has it open" in reported(done), "a store has one controller", reported(done))
     process.kill()
-    process.wait(PATIENCE_S)
+    process.wait(STALL_LIMIT_S)
     process.stderr.close()
     process = start(*args)
     kind, again = Agent(work / "socket").ask(RESOLVE, struct.pack("<III", 1, 0, address(3)))
@@ -107,14 +107,14 @@ def main():
                        ("garbled", whole[:4096] + bytes(byte ^ 0xff for byte in whole[4096:]))):
         (work / "damaged").write_bytes(data)
         done = command(PROGRAM, scenario, "--listen", work / "socket", "--store", work / "damaged", expect=2)
-        check("damaged; remove it" in told(done), f"a store that is {name} is refused", told(done))
+        check("damaged; remove it" in reported(done), f"a store that is {name} is refused", reported(done))
 
-    foreign = work / "notes"
-    foreign.write_text("no database\n" * 100)
-    done = command(PROGRAM, scenario, "--listen", work / "socket", "--store", foreign, expect=2)
-    check("no registry, but another file" in told(done), "another file is left alone", told(done))
+    remote = work / "notes"
+    remote.write_text("no database\n" * 100)
+    done = command(PROGRAM, scenario, "--listen", work / "socket", "--store", remote, expect=2)
+    check("no registry, but another file" in reported(done), "another file is left alone", reported(done))
     done = command(PROGRAM, scenario, "--listen", work / "socket", expect=2)
-    check("--store" in told(done), "options are asked for", told(done))
+    check("--store" in reported(done), "options are asked for", reported(done))
 
 
 begin = time.monotonic()

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import BUILD, DPSWITCH, PATIENCE_S, check, cpus, scenario_file, scratch, until
+from harness import BUILD, DPSWITCH, STALL_LIMIT_S, check, cpus, scenario_file, scratch, until
 
 FORWARD = BUILD / "dpswitch" / "dpswitch-forward"
 # Two senders of one rack, and a neighbour, to a host of the other: its leaf pauses spines and the neighbour.
@@ -35,7 +35,7 @@ class Telemetry:
 
     def __init__(self, path, fabric):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(PATIENCE_S)
+        self.socket.settimeout(STALL_LIMIT_S)
         until("DPDK listens", lambda: self.socket.connect_ex(str(path)) == 0, fabric)
         self.most = json.loads(self.socket.recv(1024))["max_output_len"]
 
@@ -76,7 +76,7 @@ def running(*args):
             yield fabric, path, greet(fabric, path)
         finally:
             fabric.terminate()
-            fabric.wait(PATIENCE_S)
+            fabric.wait(STALL_LIMIT_S)
 
 
 def incast():
@@ -103,8 +103,8 @@ def incast():
         check(pfc and all(ports[int(i)] == row["name"] for i, row in pfc.items() if i != "next"), "ports with PFC", pfc)
         prios = {name[len(SAI + "PFC_"):].split("_")[0] for row in pfc.values() for name in row if name.startswith(SAI + "PFC_")}
         sent = sum(row[f"{SAI}PFC_{p}_TX_PKTS"] for row in pfc.values() for p in prios)
-        came = sum(row[f"{SAI}PFC_{p}_RX_PKTS"] for row in pfc.values() for p in prios)
-        check(sent > came > 0, "PFC frames go to switches, and to hosts", (sent, came))
+        received = sum(row[f"{SAI}PFC_{p}_RX_PKTS"] for row in pfc.values() for p in prios)
+        check(sent > received > 0, "PFC frames go to switches, and to hosts", (sent, received))
         sets = telemetry.ask("/rocelab/ecmp")
         check(len(sets) == 2 and all(row["destinations"] == 2 for row in sets.values()), "a set on each leaf, to two hosts", sets)
         members = [int(key) for row in sets.values() for key in row if key.isdigit()]
@@ -112,7 +112,7 @@ def incast():
               "of the uplinks", sets)
         if shutil.which("dpdk-telemetry.py"):
             done = subprocess.run(["dpdk-telemetry.py"], input="/rocelab/ports\nquit\n", capture_output=True, text=True,
-                                  env={**os.environ, "RUNTIME_DIRECTORY": str(path.parents[2])}, timeout=PATIENCE_S)
+                                  env={**os.environ, "RUNTIME_DIRECTORY": str(path.parents[2])}, timeout=STALL_LIMIT_S)
             check('"l0:1"' in done.stdout, "dpdk-telemetry.py reads it", done.stdout + done.stderr)
         others = [Telemetry(path, fabric) for _ in range(5)]
         for other in others:
@@ -130,10 +130,10 @@ def under_load(lcores):
         nports = len(telemetry.ask("/rocelab/ports"))
         while time.monotonic() < end:
             row = telemetry.port(count % nports)
-            for way in ("IN", "OUT"):
-                octets, packets = row[f"{SAI}IF_{way}_OCTETS"], row[f"{SAI}IF_{way}_UCAST_PKTS"]
+            for direction in ("IN", "OUT"):
+                octets, packets = row[f"{SAI}IF_{direction}_OCTETS"], row[f"{SAI}IF_{direction}_UCAST_PKTS"]
                 if octets != 1004 * packets or row["time_ns"] < before:
-                    check(False, f"{way} adds up, and time goes on", row)
+                    check(False, f"{direction} adds up, and time goes on", row)
             before = row["time_ns"]
             count += 1
         check(count > 50, f"{count} copies at full load on {lcores} lcores are whole")

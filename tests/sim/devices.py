@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import PATIENCE_S, ROCELAB, check, command, fail
+from harness import STALL_LIMIT_S, ROCELAB, check, command, fail
 
 HDR = struct.Struct("<IHHII")
 MAGIC = 0x4D575352
@@ -53,9 +53,9 @@ class Served:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGCONT)
         self.process.send_signal(signal.SIGTERM)
-        self.said = self.process.communicate(timeout=PATIENCE_S)[1]
+        self.observed = self.process.communicate(timeout=STALL_LIMIT_S)[1]
         if self.process.returncode != 0:
-            fail(f"--serve ended with {self.process.returncode}: {self.said}")
+            fail(f"--serve ended with {self.process.returncode}: {self.observed}")
         if list(self.path.glob("*.manage")) != [] and not getattr(self, "littered", False):
             fail("sockets are left over")
         self.dir.cleanup()
@@ -63,7 +63,7 @@ class Served:
     def connect(self, name):
         sock = socket.socket(socket.AF_UNIX)
         sock.connect(str(self.path / f"{name}.manage")) # waits while the queue of connections is full
-        sock.settimeout(PATIENCE_S)
+        sock.settimeout(STALL_LIMIT_S)
         return sock
 
 

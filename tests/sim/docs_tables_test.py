@@ -29,8 +29,8 @@ check(tables.congestion(ROCELAB) in tables.CONGESTION.read_text(encoding="utf-8"
 for page, made in ((tables.ENGINE, tables.volumes), (tables.PAGE, tables.monitors), (tables.BLAME, tables.blame),
                    (tables.DIAGNOSIS, tables.peak), (tables.README, tables.report)):
     check(made(ROCELAB) in page.read_text(encoding="utf-8"), f"{page.name}: {made.__name__}", (anew, made(ROCELAB)))
-told = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
-check(told == [name for name, *_ in tables.POLICIES], "and every policy has its row", told)
+reported = re.findall(r"^\| (.+?) \| `detection\.policy=", text, re.MULTILINE)
+check(reported == [name for name, *_ in tables.POLICIES], "and every policy has its row", reported)
 
 loader = importlib.machinery.SourceFileLoader("spines", str(SOURCE / "scripts/measure-flowpulse-spines"))
 spines = importlib.util.module_from_spec(importlib.util.spec_from_loader("spines", loader))

@@ -9,7 +9,7 @@ import pty
 import shutil
 import subprocess
 
-from harness import BUILD, NOT_BEGUN, PATIENCE_S, ROCELAB, SCENARIOS, SOURCE, check, command, scratch
+from harness import BUILD, NOT_BEGUN, STALL_LIMIT_S, ROCELAB, SCENARIOS, SOURCE, check, command, scratch
 
 # In place of dpswitch: a port that fails with words, one that ends it, and one with which it is never through.
 STAND_IN = """#!/bin/sh
@@ -22,7 +22,7 @@ esac
 
 
 def ask(*kinds, before=(), program=ROCELAB):
-    done = subprocess.run([*before, program, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=PATIENCE_S)
+    done = subprocess.run([*before, program, "doctor", "--json", *kinds], capture_output=True, text=True, timeout=STALL_LIMIT_S)
     return done.returncode, {row["kind"]: row for row in json.loads(done.stdout)}
 
 
@@ -114,7 +114,7 @@ def asked_at_a_terminal(answer, env):
     except OSError: # nobody has the terminal any more
         pass
     os.close(master)
-    return run.wait(PATIENCE_S), shown.decode()
+    return run.wait(STALL_LIMIT_S), shown.decode()
 
 
 def the_question():

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import tempfile
 
-from harness import DPSWITCH, PATIENCE_S, SANITIZED, SCENARIOS, check, command, dpswitch, scenario_file, scratch, until
+from harness import DPSWITCH, STALL_LIMIT_S, SANITIZED, SCENARIOS, check, command, dpswitch, scenario_file, scratch, until
 
 SCENARIO = SCENARIOS / "pfc-storm.cfg"
 REAL = """topology = { kind = "explicit"; rate = "200Mbps"; delay = "50us"; switches = [ "a" ]; hosts = [ "h0", "h1" ];
@@ -19,9 +19,9 @@ limits = { virtual_time = "20s"; };
 flows = ( { src = "h0"; dst = "h1"; sport = 49152; bytes = "1GB"; } );
 """
 
-plain, told = dpswitch(SCENARIO), dpswitch(SCENARIO, "--eal", "--log-level=lib.eal:debug  --vdev net_null0")
-check(told.run["digest"] == plain.run["digest"], "EAL's arguments change nothing in the run", told.run["digest"])
-check("EAL: " in told.stderr and "EAL: " not in plain.stderr, "they reach EAL", told.stderr[-300:])
+plain, reported = dpswitch(SCENARIO), dpswitch(SCENARIO, "--eal", "--log-level=lib.eal:debug  --vdev net_null0")
+check(reported.run["digest"] == plain.run["digest"], "EAL's arguments change nothing in the run", reported.run["digest"])
+check("EAL: " in reported.stderr and "EAL: " not in plain.stderr, "they reach EAL", reported.stderr[-300:])
 done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", "--no-such-thing", expect=2)
 check("--no-such-thing" in done.stderr, "an argument that EAL does not know is named", done.stderr[-300:])
 done = command(DPSWITCH, SCENARIO, "--out", scratch(), "--eal", " -x" * 100, expect=2)
@@ -89,4 +89,4 @@ with tempfile.TemporaryDirectory(prefix="eal") as folder:
     check(hello["pid"] == fabric.pid, "the socket is the fabric's", hello)
     check(len(reply["/ethdev/list"]) == 1, "DPDK's devices are told of", reply)
     fabric.terminate()
-    fabric.wait(PATIENCE_S)
+    fabric.wait(STALL_LIMIT_S)

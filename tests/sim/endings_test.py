@@ -8,8 +8,8 @@ import subprocess
 import time
 
 from cases import fault, ring, small
-from harness import (FINDING, INTERRUPTED, PATIENCE_S, ROCELAB, SCENARIOS, UNFINISHED, Run, check, command, fail, page_data,
-                     rocelab, scratch, sets, told)
+from harness import (FINDING, INTERRUPTED, STALL_LIMIT_S, ROCELAB, SCENARIOS, UNFINISHED, Run, check, command, fail, page_data,
+                     rocelab, scratch, sets, reported)
 
 
 def agrees_with_itself(run, name):
@@ -78,7 +78,7 @@ def unfinished():
     run = rocelab(small(), *limit)
     command(ROCELAB, "diagnose", run.dir)
     done = command(ROCELAB, "run", SCENARIOS / "clean-ring.cfg", "--out", scratch(), *sets(exporter__budget="1KB"))
-    check("never reported" in told(done), "unfinished: a collective that was not reported may well have finished", told(done))
+    check("never reported" in reported(done), "unfinished: a collective that was not reported may well have finished", reported(done))
     flow = 'flows = ( { src = "a1"; dst = "b1"; sport = 1; bytes = 4000000; } );\n'
     flows = (ROCELAB, "run", small(extra=flow, collective=""), "--out", scratch(), *sets(limits__virtual_time="10us"))
     done = command(*flows, expect=UNFINISHED)
@@ -147,17 +147,17 @@ def without_pfc():
 def interrupted():
     """Ctrl-C ends the run, not the verdict on what there is."""
     out = scratch()
-    telling = sets(detection__policy="full-polling") # enough that the recording grows while the run goes on
-    args = [ROCELAB, "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, *telling]
+    reporting = sets(detection__policy="full-polling") # enough that the recording grows while the run goes on
+    args = [ROCELAB, "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, *reporting]
     run = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            start_new_session=True)
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + STALL_LIMIT_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > deadline:
             fail(f"the run ended or hangs before it could be interrupted: {run.communicate()}")
         time.sleep(0.02)
     os.killpg(run.pid, signal.SIGINT)
-    stdout, stderr = run.communicate(timeout=PATIENCE_S)
+    stdout, stderr = run.communicate(timeout=STALL_LIMIT_S)
     check(run.returncode == INTERRUPTED, "interrupt: exit code", (run.returncode, stderr))
     done = Run(out)
     check(done.run["end_reason"] == "interrupt", "interrupt: run.json says so", done.run["end_reason"])
@@ -173,7 +173,7 @@ def nowhere_to_write():
                  ("diagnose", run.dir), ("diagnose", run.dir, "--json"), ("run", small(), "--out", scratch())):
         with open("/dev/full", "w") as full:
             done = subprocess.run([str(a) for a in (ROCELAB, *args)], stdout=full, stderr=subprocess.PIPE, text=True,
-                                  timeout=PATIENCE_S)
+                                  timeout=STALL_LIMIT_S)
         name = f"full: rocelab {args[0]} {str(args[1])[:6] if len(args) > 1 else ''}"
         check(done.returncode == 1, f"{name}: exit code", (done.returncode, done.stderr))
         check("standard output cannot be written" in done.stderr, f"{name}: told", done.stderr)

@@ -6,7 +6,7 @@ like any; the rules are those of docs/compare.md; bad input is refused."""
 import json
 import shutil
 
-from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, told
+from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, reported
 
 CASES, ONE_RUN, SEED = (2, 1, 1) if SANITIZED else (40, 2, 1)
 SMALL = ("--scale", "0.1", "--no-times", "--seed", SEED)
@@ -90,8 +90,8 @@ def resumed(root):
     recording = runs[0].with_name("records.bin")
     recording.mkdir()
     done = compare(*args, expect=1)
-    check("failed" in told(done) and f"{ONE_RUN - 1} of 620 cases" in done.stdout, "a run that breaks is told, its case not counted",
-          told(done))
+    check("failed" in reported(done) and f"{ONE_RUN - 1} of 620 cases" in done.stdout, "a run that breaks is told, its case not counted",
+          reported(done))
     recording.rmdir()
 
 
@@ -108,19 +108,19 @@ def program(root):
     check(mark["by_design"] and mark["grade"] in FOUND and mark["finding"].startswith("deep-queue at "), "it is judged by the rules", mark)
     check(mark["bytes"] > row["systems"]["vedrfolnir"]["bytes"], "it reads what all are told", row["systems"])
     check(json.loads((out / "cpu.json").read_text())["./deep_ports"]["median"] > 0, "its own processor time counts")
-    said = told(compare(*args, expect=2))
-    check("program ./deep_ports" in said and "another folder" in said, "without it the cases are others", said)
+    observed = reported(compare(*args, expect=2))
+    check("program ./deep_ports" in observed and "another folder" in observed, "without it the cases are others", observed)
     edited = scratch() / "deep_ports.py"
     shutil.copy(DEEP, edited)
     edited.write_text(edited.read_text() + "# Another.\n")
-    said = told(compare(*args, "--diagnoser", edited, expect=2))
-    check("./deep_ports has changed" in said, "what another version of it found is not taken for what this one finds", said)
+    observed = reported(compare(*args, "--diagnoser", edited, expect=2))
+    check("./deep_ports has changed" in observed, "what another version of it found is not taken for what this one finds", observed)
     for path, words in (("deep_ports.py", "with a slash"), ("./no-such-program", "./no-such-program: no such file"),
                         (scratch(), "no file that can be run")):
-        said = " ".join(told(compare(*args, "--diagnoser", path, expect=2)).split())
-        check(words in said, f"--diagnoser {path} is refused, with the reason", said)
-    said = " ".join(told(compare(*args, "--diagnoser", DEEP, "--diagnoser", DEEP, expect=2)).split())
-    check("both called ./deep_ports" in said, "two of a name are refused", said)
+        observed = " ".join(reported(compare(*args, "--diagnoser", path, expect=2)).split())
+        check(words in observed, f"--diagnoser {path} is refused, with the reason", observed)
+    observed = " ".join(reported(compare(*args, "--diagnoser", DEEP, "--diagnoser", DEEP, expect=2)).split())
+    check("both called ./deep_ports" in observed, "two of a name are refused", observed)
 
 
 def refused(root):
@@ -131,14 +131,14 @@ def refused(root):
                         (("--out", str(copy), "--seed", "5"), "another folder"),
                         (("--merge", str(copy), "--scale", "3"), "another folder")]:
         done = compare(*args, *(() if "--out" in args else ("--out", root / "refused")), expect=2)
-        check(words in told(done), f"{' '.join(args)} is refused, with the reason", told(done))
+        check(words in reported(done), f"{' '.join(args)} is refused, with the reason", reported(done))
     case = copy / "0000/case.cfg"
     case.write_text(case.read_text() + "// Another.\n")
     done = compare(*SMALL, "--cases", 1, "--out", copy, expect=2)
-    check("was another case" in told(done), "a case that is another is not overwritten unseen", told(done))
+    check("was another case" in reported(done), "a case that is another is not overwritten unseen", reported(done))
     (copy / "0000/shared/vedrfolnir/verdict.json").write_text("{")
     done = compare(*SMALL, "--cases", 1, "--merge", copy, "--out", root / "refused", expect=1)
-    check("cannot be read" in told(done), "a damaged verdict is told", told(done))
+    check("cannot be read" in reported(done), "a damaged verdict is told", reported(done))
 
 
 def documented():

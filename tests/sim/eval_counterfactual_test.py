@@ -4,7 +4,7 @@
 import json
 import sqlite3
 
-from harness import ROCELAB, check, command, scratch, told
+from harness import ROCELAB, check, command, scratch, reported
 
 CASES = 4
 
@@ -42,6 +42,6 @@ table = evaluate(out, "--seeds", "5", "--cases", CASES).stdout
 check("SHARE ERROR" in table and "leaf-spine" in table, "a table says it to people", table)
 (out / "5" / "002" / "case.cfg").write_text("collectives = ();\n")
 other = evaluate(out, "--seeds", "5", "--cases", CASES, expect=2)
-check("another version" in told(other) and "--out" in told(other), "a case of another version is refused", told(other))
+check("another version" in reported(other) and "--out" in reported(other), "a case of another version is refused", reported(other))
 for args, word in (("--seeds", "3-1"), "3-1"), (("--cases", "0"), "--cases"), (("paper",), "paper"):
-    check(word in told(evaluate(scratch() / "cf", *args, expect=2)), f"bad input: {' '.join(args)}")
+    check(word in reported(evaluate(scratch() / "cf", *args, expect=2)), f"bad input: {' '.join(args)}")

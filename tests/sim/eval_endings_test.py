@@ -13,7 +13,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import PATIENCE_S, ROCELAB, check, command, descendants, scratch, told
+from harness import STALL_LIMIT_S, ROCELAB, check, command, descendants, scratch, reported
 
 SCALE = "0.02"
 
@@ -44,7 +44,7 @@ def killed(directory, victims, *args):
     words = [str(word) for word in (ROCELAB, "eval", *args, "--scale", SCALE, "--jobs", 1, "--out", directory)]
     victims = list(victims)
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + STALL_LIMIT_S
         while victims and started.poll() is None and time.monotonic() < deadline:
             name, folder, number = victims[0]
             pid = program_of(started.pid, name, directory / folder)
@@ -52,7 +52,7 @@ def killed(directory, victims, *args):
                 os.kill(pid, number)
                 victims.pop(0)
             time.sleep(0.002)
-        out, err = started.communicate(timeout=PATIENCE_S)
+        out, err = started.communicate(timeout=STALL_LIMIT_S)
     check(not victims, "the programs were there to be killed", (victims, err))
     return subprocess.CompletedProcess(words, started.returncode, out, err)
 
@@ -64,7 +64,7 @@ def broken_runs_count_for_nothing():
     unwritable.mkdir(parents=True)
     done = killed(directory, [("dpswitch", "contention/000/vedrfolnir", signal.SIGKILL),
                               ("dpswitch", "contention/001/truth", signal.SIGTERM)], *args)
-    check(done.returncode == 1, "runs that broke fail the evaluation", told(done))
+    check(done.returncode == 1, "runs that broke fail the evaluation", reported(done))
     for folder, program in (("000/vedrfolnir", "fabric"), ("000/full-polling", "analyzer"), ("001/truth", "fabric")):
         check(f"contention/{folder} failed: the {program} " in done.stderr, f"{folder} is named", done.stderr)
     check("false" not in done.stdout and rows(directory) == [], "no verdict is no result", (done.stdout, rows(directory)))
@@ -86,7 +86,7 @@ def truth_breaks_when_made_again():
         directory = scratch() / f"again-{int(number)}"
         evaluate(directory, *args, "vedrfolnir")
         done = killed(directory, [("dpswitch", "contention/000/truth", number)], *args, "vedrfolnir,full-polling")
-        check(done.returncode == 1 and len(rows(directory)) == 1, "a part of a run is no result", told(done))
+        check(done.returncode == 1 and len(rows(directory)) == 1, "a part of a run is no result", reported(done))
         evaluate(directory, *args, "vedrfolnir,full-polling")
         kept = [[{key: value for key, value in row.items() if not key.endswith("_s")} for row in rows(of)]
                 for of in (directory, whole)]
@@ -99,16 +99,16 @@ def job_dies():
     args = ("clean", "--cases", 1, "--policy", "vedrfolnir")
     words = [str(word) for word in (ROCELAB, "eval", *args, "--scale", "0.2", "--jobs", 1, "--out", directory)]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        fabric, deadline = None, time.monotonic() + PATIENCE_S
+        fabric, deadline = None, time.monotonic() + STALL_LIMIT_S
         while fabric is None and started.poll() is None and time.monotonic() < deadline:
             fabric = program_of(started.pid, "dpswitch", directory / "clean/000/vedrfolnir")
             time.sleep(0.002)
         check(fabric is not None, "the fabric was there", directory)
-        told_of = [word for word in pathlib.Path(f"/proc/{fabric}/cmdline").read_text().split("\0") if word.startswith("/")]
+        predicted_of = [word for word in pathlib.Path(f"/proc/{fabric}/cmdline").read_text().split("\0") if word.startswith("/")]
         os.kill(int(pathlib.Path(f"/proc/{fabric}/stat").read_text().rsplit(")", 1)[1].split()[1]), signal.SIGKILL)
-        err = started.communicate(timeout=PATIENCE_S)[1]
-    check(told_of and all(pathlib.Path(word).is_relative_to(directory) for word in told_of),
-          "a run has no files but in its folder", told_of)
+        err = started.communicate(timeout=STALL_LIMIT_S)[1]
+    check(predicted_of and all(pathlib.Path(word).is_relative_to(directory) for word in predicted_of),
+          "a run has no files but in its folder", predicted_of)
     check(started.returncode == 1 and "clean/000/vedrfolnir failed: its process broke" in err, "a killed run is named", err)
     while pathlib.Path(f"/proc/{fabric}").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -143,13 +143,13 @@ def rows_agree():
     with sqlite3.connect(directory / "eval.sqlite") as db:
         stored = db.execute("SELECT family, idx, policy, outcome, why, telemetry_bytes, collected_bytes, bandwidth_bytes, polls,"
                             " hops FROM runs ORDER BY family, policy, idx").fetchall()
-    told_csv = [(r["family"], int(r["case"]), r["policy"], r["outcome"], r["why"], *(int(r[c]) for c in columns))
+    reported_csv = [(r["family"], int(r["case"]), r["policy"], r["outcome"], r["why"], *(int(r[c]) for c in columns))
                 for r in rows(directory)]
-    told_json = [tuple(r[c] for c in ("family", "case", "policy", "outcome", "why", *columns))
+    reported_json = [tuple(r[c] for c in ("family", "case", "policy", "outcome", "why", *columns))
                  for r in json.loads((directory / "runs.json").read_text())]
-    check(len(stored) == 4 and stored == told_csv == told_json, "CSV, JSON and SQLite agree", (stored, told_csv, told_json))
+    check(len(stored) == 4 and stored == reported_csv == reported_json, "CSV, JSON and SQLite agree", (stored, reported_csv, reported_json))
     policies = json.loads(done.stdout)["policies"]
-    for row in told_json[2:]:
+    for row in reported_json[2:]:
         check(policies[row[2]][row[3]] == 1 and policies[row[2]]["telemetry_bytes_median"] == row[5],
               f"{row[2]}: --json agrees with the rows", (policies, row))
 
@@ -171,12 +171,12 @@ def replays():
 def refused():
     directory = scratch() / "refused"
     done = evaluate(directory, "clean", "--set", "switch.buffer=" + " " * 5000 + '"900KiB"', expect=2)
-    check("longer than" in told(done), "what does not fit the store is refused", told(done))
+    check("longer than" in reported(done), "what does not fit the store is refused", reported(done))
     with sqlite3.connect(directory / "eval.sqlite") as db:
         db.execute("CREATE TABLE runs (family TEXT, idx INTEGER, policy TEXT, outcome TEXT)")
         db.execute("INSERT INTO runs VALUES ('clean', 0, 'vedrfolnir', 'tp')")
     done = evaluate(directory, "clean", "--cases", 1, "--policy", "vedrfolnir", expect=2)
-    check("not of this version" in told(done), "a store of other columns is not read as one of zeros", told(done))
+    check("not of this version" in reported(done), "a store of other columns is not read as one of zeros", reported(done))
 
 
 broken_runs_count_for_nothing()

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import xml.etree.ElementTree as xml
 
-from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, told
+from harness import ROCELAB, SANITIZED, SOURCE, check, command, scratch, skip, reported
 
 FIGURES = SOURCE / "scripts/eval-figures"
 PAPER = ("contention", "incast", "pfc-storm", "backpressure")
@@ -24,7 +24,7 @@ if subprocess.run(["/usr/bin/python3", "-c", "import matplotlib"], stderr=subpro
 def evaluate(directory, *args):
     """At this scale cases may well be wrong by construction: the exit code says so, no more."""
     done = command(ROCELAB, "eval", *args, "--cases", 1, "--scale", SCALE, "--out", directory, expect=None, timeout=1500)
-    check(done.returncode in (0, 1), f"eval {' '.join(args)}", told(done))
+    check(done.returncode in (0, 1), f"eval {' '.join(args)}", reported(done))
 
 
 def draw(directory, out, *args, expect=0):
@@ -137,10 +137,10 @@ def uneven(directory):
 def refused():
     empty = scratch()
     done = draw(empty, scratch(), expect=2)
-    check("eval-runs" in told(done), "no evaluation: it says how to make one", told(done))
+    check("eval-runs" in reported(done), "no evaluation: it says how to make one", reported(done))
     (empty / "eval.sqlite").write_text("not a database, but as long as the header of one would have to be" * 4)
     done = draw(empty, scratch(), expect=2)
-    check("is no evaluation" in told(done), "another file is refused", told(done))
+    check("is no evaluation" in reported(done), "another file is refused", reported(done))
 
 
 refused()

@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 
-from harness import ROCELAB, SANITIZED, SOURCE, check, command, long_run, scratch, told
+from harness import ROCELAB, SANITIZED, SOURCE, check, command, long_run, scratch, reported
 
 sys.path.insert(0, str(SOURCE / "scripts/evaluation"))
 
@@ -60,13 +60,13 @@ def once():
     times = [path.stat().st_mtime_ns for path in runs]
     check(not list(directory.glob("*/records.bin")) and len(runs) >= 10, "counts stay, recordings do not", runs)
     again = evaluate(directory, "--only", names, *ARGS)
-    check(again.stdout == first.stdout, "the same again says the same", told(again))
+    check(again.stdout == first.stdout, "the same again says the same", reported(again))
     check([path.stat().st_mtime_ns for path in runs] == times, "and runs nothing", runs)
     shutil.rmtree(runs[0].parent)
     again = evaluate(directory, "--only", names, *ARGS, "--json")
     check(runs[0].exists() and [path.stat().st_mtime_ns for path in runs[1:]] == times[1:], "what is wanting alone is run",
           runs)
-    check(json.loads(again.stdout) == json.loads((directory / "flowpulse.json").read_text()), "JSON on demand", told(again))
+    check(json.loads(again.stdout) == json.loads((directory / "flowpulse.json").read_text()), "JSON on demand", reported(again))
 
 
 def named():
@@ -101,7 +101,7 @@ def others():
     check(all(rows["its own", load] < 1.5 * rows["alone", 0] for load in (10, 30, 50)), "but not in a class before it", rows)
 
 
-def told_bytes():
+def reported_bytes():
     directory = scratch() / "bytes"
     evaluate(directory, "--only", "bytes", "--scale", "0.05")
     rows = {(row["export"], row["drop_percent"]): row["bytes"] for row in rows_of(directory, "bytes")}
@@ -117,7 +117,7 @@ def points():
     check([path for path in directory.iterdir() if path.is_dir() and "-32x16-adaptive-10-" not in path.name] == [],
           "and nothing else is run", list(directory.iterdir()))
     done = evaluate(directory, "--only", "roc", "--points", "4x4-*", *ARGS, expect=2)
-    check("32x16-adaptive-" in told(done) and "8x4-random-" in told(done), "no such point: it says which there are", told(done))
+    check("32x16-adaptive-" in reported(done) and "8x4-random-" in reported(done), "no such point: it says which there are", reported(done))
 
 
 def refused():
@@ -125,7 +125,7 @@ def refused():
     for args, words in [(("--only", "nonsense"), "no experiment"), (("--only", "roc,roc"), "twice"),
                         (("--trials", "0"), "--trials"), (("--scale", "0"), "--scale"), (("roc",), "takes no")]:
         done = evaluate(directory, *args, expect=2)
-        check(words in told(done), f"{' '.join(args)} is refused, with the reason", told(done))
+        check(words in reported(done), f"{' '.join(args)} is refused, with the reason", reported(done))
 
 
 def each_runs():
@@ -140,10 +140,10 @@ if not SANITIZED:
     once()
     named()
     others()
-    told_bytes()
+    reported_bytes()
 elif long_run("experiments of FlowPulse beyond one point"):
     once()
     each_runs()
-    told_bytes()
+    reported_bytes()
 points()
 refused()

@@ -20,7 +20,7 @@ def medians(of):
 
 out = scratch()
 args = ("--seeds", SEEDS, "--runs", 2)
-told = study(out, *args).stdout
+reported = study(out, *args).stdout
 kept = json.loads((out / "flowtracer.json").read_text())
 groups = {group["links"]: group for group in kept["groups"]}
 check(set(groups) == {"host to leaf", "leaf to spine", "spine to leaf", "leaf to host", "links of switches", "all links"},
@@ -39,14 +39,14 @@ check(medians(kept["static"]) > 1.2 * medians(kept["ecmp"]), "and pairs are fast
 check(max(kept["static"]["job_ns"]) < min(kept["ecmp"]["job_ns"]), "the job too",
       (kept["static"]["job_ns"], kept["ecmp"]["job_ns"]))
 before = (out / "static" / "2" / "steps.csv").stat().st_mtime_ns
-check(study(out, *args).stdout == told, "the same again")
+check(study(out, *args).stdout == reported, "the same again")
 check((out / "static" / "2" / "steps.csv").stat().st_mtime_ns == before, "of runs that are kept")
 steps = out / "ecmp" / "1" / "steps.csv"
 steps.write_text("a,b\n1,2\n")
 done = study(out, *args, expect=None)
 check(done.returncode == 2 and "steps.csv:2: is no step of a flow" in done.stderr, "what is no result is said", done.stderr)
 steps.unlink()
-check(study(out, *args).stdout == told, "and made again")
+check(study(out, *args).stdout == reported, "and made again")
 other = scenario_file(SCENARIO.read_text().replace("64MB", "32MB"), "flowtracer.cfg")
 done = study(out, *args, scenario=other, expect=None)
 check(done.returncode == 2 and "case.cfg" in done.stderr, "results of another scenario are not taken", done.stderr)

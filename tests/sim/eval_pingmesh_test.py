@@ -4,7 +4,7 @@
 again runs nothing, a verdict that is wanting is made again; another case in the way and bad input are refused."""
 import json
 
-from harness import ROCELAB, SOURCE, check, command, scratch, told
+from harness import ROCELAB, SOURCE, check, command, scratch, reported
 
 SEED, CASES = 8, 3
 ARGS = ("--seeds", SEED, "--cases", CASES)
@@ -40,31 +40,31 @@ def again(directory, first):
     times = [path.stat().st_mtime_ns for path in verdicts]
     check(len(verdicts) == CASES and not list(directory.glob(f"{SEED}/*/records.bin")), "verdicts stay, recordings do not", verdicts)
     done = evaluate(directory, *ARGS)
-    check(done.stdout == first.stdout, "the same again says the same", told(done))
+    check(done.stdout == first.stdout, "the same again says the same", reported(done))
     check([path.stat().st_mtime_ns for path in verdicts] == times, "and runs nothing", verdicts)
     before = json.loads(verdicts[2].read_text())
     verdicts[2].unlink()
     done = evaluate(directory, *ARGS, "--json")
     check(json.loads(verdicts[2].read_text())["pingmesh"] == before["pingmesh"], "what is wanting is made again")
     check([path.stat().st_mtime_ns for path in verdicts[3:]] == times[3:], "and nothing else", verdicts)
-    check(json.loads(done.stdout) == json.loads((directory / "pingmesh.json").read_text()), "JSON on demand", told(done))
+    check(json.loads(done.stdout) == json.loads((directory / "pingmesh.json").read_text()), "JSON on demand", reported(done))
 
 
 def refused(directory):
     for args, words in [(("--cases", "0"), "--cases"), (("--seeds", "2-1"), "from the least"), (("roc",), "takes no")]:
         done = evaluate(directory, *args, expect=2)
-        check(words in told(done), f"{' '.join(args)} is refused, with the reason", told(done))
+        check(words in reported(done), f"{' '.join(args)} is refused, with the reason", reported(done))
     case = directory / f"{SEED}/001/case.cfg"
     case.write_text(case.read_text() + "// Another.\n")
     done = evaluate(directory, *ARGS, expect=2)
-    check("was another case" in told(done), "a case that is another is not overwritten unseen", told(done))
+    check("was another case" in reported(done), "a case that is another is not overwritten unseen", reported(done))
 
 
 def beside_the_paper(directory):
     """The same recordings by Algorithm 1: its sums beside ours, and ours as they are without."""
     done = evaluate(directory, *ARGS, "--baseline")
     results = json.loads((directory / "pingmesh.json").read_text())
-    check("LIKELIHOOD" in done.stdout and "ALGORITHM 1" in done.stdout, "both stand side by side", told(done))
+    check("LIKELIHOOD" in done.stdout and "ALGORITHM 1" in done.stdout, "both stand side by side", reported(done))
     check(results["baseline"]["all"]["injected"] == results["all"]["injected"] and results["baseline"]["all"]["found"] > 0,
           "of the same problems", results["baseline"]["all"])
     plain(results)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import PATIENCE_S, ROCELAB, SANITIZED, check, command, cpus, descendants, rocelab, scratch, told
+from harness import STALL_LIMIT_S, ROCELAB, SANITIZED, check, command, cpus, descendants, rocelab, scratch, reported
 
 SCALE = "0.02"
 CASES = 2 if SANITIZED else 4
@@ -48,7 +48,7 @@ def every_family():
     """A slice of all families holds its scores."""
     directory = scratch() / "all"
     done = evaluate(directory, "all", "--cases", CASES, "--scale", SCALE, "--policy", "vedrfolnir", "--json", expect=None)
-    check(done.returncode == 0, "all families: few cases are wrong by construction", told(done))
+    check(done.returncode == 0, "all families: few cases are wrong by construction", reported(done))
     whole = json.loads(done.stdout)
     shape(whole, "all", CASES * len(FLOORS), {"vedrfolnir"})
     check([f["family"] for f in whole["families"]] == list(FLOORS), "all families are there", whole["families"])
@@ -61,8 +61,8 @@ def every_family():
     check(len(rows(directory)) == CASES * len(FLOORS), "a row a run", directory)
     case = directory / "pfc-storm" / "000"
     run = rocelab(case / "case.cfg")
-    told_then = json.loads((case / "vedrfolnir" / "verdict.json").read_text())
-    check(run.verdict["findings"] == told_then["findings"], "a case replays alone, to the same findings", case)
+    reported_then = json.loads((case / "vedrfolnir" / "verdict.json").read_text())
+    check(run.verdict["findings"] == reported_then["findings"], "a case replays alone, to the same findings", case)
     score = json.loads((case / "vedrfolnir" / "score.json").read_text())
     check(score["truth"]["faults"][0]["target"] == score["anomalies"][0]["root"], "the truth stands beside the verdict", score)
 
@@ -92,17 +92,17 @@ def other_shapes():
         check(f"shape {name}," in (directory / "pfc-storm/000/case.cfg").read_text().splitlines()[0],
               f"{name}: the case names it", directory)
         done = evaluate(directory, *args, expect=2)
-        check(f"--shape {name}" in told(done), f"{name}: another shape needs another directory", told(done))
+        check(f"--shape {name}" in reported(done), f"{name}: another shape needs another directory", reported(done))
 
 
-def as_they_come():
+def in_order():
     """Nothing picked, frames of another size: cases run, and a store holds one way of making them."""
     directory = scratch() / "unpicked"
     args = ("clean", "backpressure", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir", "--set", "host.mtu=4096")
     evaluate(directory, *args, "--pick", "none")
     check(len(rows(directory)) == 2 and not wrong(directory), "both are run and right", rows(directory))
     done = evaluate(directory, *args, expect=2)
-    check("--pick none" in told(done), "other picks need another directory", told(done))
+    check("--pick none" in reported(done), "other picks need another directory", reported(done))
 
 
 def fabrics(pid):
@@ -124,7 +124,7 @@ def interrupted(jobs_have_cpus):
             "--out", str(directory)]
     together = apart = 0
     with subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + STALL_LIMIT_S
         scores = []
         while len(scores) < 2 and time.monotonic() < deadline and started.poll() is None:
             sets = list(fabrics(started.pid).values())
@@ -134,7 +134,7 @@ def interrupted(jobs_have_cpus):
             scores = list(directory.glob("*/*/vedrfolnir/score.json"))
             time.sleep(0.01)
         started.send_signal(signal.SIGINT)
-        started.communicate(timeout=PATIENCE_S)
+        started.communicate(timeout=STALL_LIMIT_S)
     check(together > 0 or not jobs_have_cpus, "two jobs ran side by side", together)
     # One that is looked at while it starts or ends may not have, or may have lost, its place.
     check(apart >= 0.95 * together, "two jobs have two CPUs", (apart, together))
@@ -161,15 +161,15 @@ def refused():
                         (("pfc-storm", "--policy", "vedrfolnir,hawkeye-minr,vedrfolnir"), "twice"),
                         (("pfc-storm", "--policy", "hawkeye-minr", "--ablation", "fixed"), "--ablation")]:
         done = evaluate(directory, *args, expect=2)
-        check(words in told(done), f"eval {' '.join(args)} is refused, with the reason", told(done))
+        check(words in reported(done), f"eval {' '.join(args)} is refused, with the reason", reported(done))
     evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--policy", "vedrfolnir")
     done = evaluate(directory, "clean", "--cases", 1, "--scale", SCALE, "--seed", 2, expect=2)
-    check("seed 1" in told(done), "another seed needs another directory", told(done))
+    check("seed 1" in reported(done), "another seed needs another directory", reported(done))
 
 
 every_family()
 policies_share_cases()
 other_shapes()
-as_they_come()
+in_order()
 interrupted(cpus() >= 2)
 refused()

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 
-from harness import PATIENCE_S, ROCELAB, SANITIZED, check, command, dpswitch, long_run, scratch, sets
+from harness import STALL_LIMIT_S, ROCELAB, SANITIZED, check, command, dpswitch, long_run, scratch, sets
 
 FAMILIES = ("contention", "incast", "pfc-storm", "backpressure", "deadlock", "loop", "imbalance", "mixed", "clean", "slow-host")
 SEEDS = ((1, "0.02"),) if SANITIZED else ((1, "0.05"), (2, "0.02")) # and scales
@@ -75,11 +75,11 @@ def interrupted_before_its_diagnosis():
                                     "vedrfolnir,full-polling", "--jobs", 1, "--out", directory)]
     case = directory / "contention/000"
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + STALL_LIMIT_S
         while not (case / "vedrfolnir").exists() and started.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
         started.send_signal(signal.SIGTERM)
-        started.communicate(timeout=PATIENCE_S)
+        started.communicate(timeout=STALL_LIMIT_S)
     check(started.returncode == 130 and (case / "truth/records.bin").exists(), "interrupted between truth and diagnosis", case)
     made = (case / "truth/run.json").stat().st_mtime_ns
     command(*words, timeout=900)
@@ -87,7 +87,7 @@ def interrupted_before_its_diagnosis():
     check(not (case / "truth/records.bin").exists(), "then its stream goes", case)
 
 
-def exclusion_comes_first():
+def exclusion_is_first():
     """A case that is wrong by construction is replaced for the same reason either way."""
     reasons = []
     for policy in ("vedrfolnir", "full-polling"):
@@ -104,4 +104,4 @@ if not SANITIZED or long_run("packets of ten families with and without full poll
 order_does_not_matter()
 interrupted_before_its_diagnosis()
 if not SANITIZED:
-    exclusion_comes_first()
+    exclusion_is_first()

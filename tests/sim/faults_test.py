@@ -20,7 +20,7 @@ def only_drops(run, name, reason):
     check(not others, f"{name}: nothing dropped for another reason", others)
 
 
-def told_of(run, name, kind, target, **keys):
+def predicted_of(run, name, kind, target, **keys):
     entry = {"kind": kind, "target": target, **keys}
     matches = [f for f in run.truth["faults"] if entry.items() <= f.items()]
     check(len(matches) == 1, f"{name}: truth.json tells of it", (entry, run.truth["faults"]))
@@ -39,7 +39,7 @@ def longer_cable():
     run = rocelab(small(fault("delay", port="A:3", extra="50us", jitter="10us", start="20us", duration="100us")))
     whole(run, "delay")
     check(not any(run.run["drops"].values()), "delay: headroom holds what is longer under way", run.run["drops"])
-    told_of(run, "delay", "delay", "A:3", start_ns=20000, duration_ns=100000)
+    predicted_of(run, "delay", "delay", "A:3", start_ns=20000, duration_ns=100000)
     check(run.run["virtual_ns"] > CLEAN_NS, "delay: costs time", run.run["virtual_ns"])
 
 
@@ -48,10 +48,10 @@ def lossy_cables():
         run = rocelab(small(fault(kind, port="A:3", rate=0.01)))
         whole(run, kind)
         only_drops(run, kind, reason)
-        told_of(run, kind, kind, "A:3", start_ns=0, duration_ns=0)
+        predicted_of(run, kind, kind, "A:3", start_ns=0, duration_ns=0)
         check(run.run["virtual_ns"] > CLEAN_NS, f"{kind}: costs time", run.run["virtual_ns"])
         check(run.findings("packet-loss"), f"{kind}: the verdict says packet-loss", run.findings())
-        told_of(run, f"{kind}, at its rate", kind, "A:3", rate=0.01)
+        predicted_of(run, f"{kind}, at its rate", kind, "A:3", rate=0.01)
         run = rocelab(small(fault(kind, port="A:3", rate=0)))
         check(run.run["virtual_ns"] < CLEAN_NS, f"{kind} with rate 0 does nothing", run.run["virtual_ns"])
 
@@ -60,7 +60,7 @@ def cut_cables():
     run = rocelab(small(fault("link-down", port="A:1", start="50us", duration="200us")))
     whole(run, "link-down of an uplink")
     only_drops(run, "link-down of an uplink", "link_down")
-    told_of(run, "link-down of an uplink", "link-down", "A:1", start_ns=50_000, duration_ns=200_000, period_ns=0)
+    predicted_of(run, "link-down of an uplink", "link-down", "A:1", start_ns=50_000, duration_ns=200_000, period_ns=0)
     roots = {f["root"] for f in run.findings("link-down")}
     check(roots and roots <= {"A:1", "S:1"}, "link-down of an uplink: the verdict names an end of the cable", roots)
 
@@ -80,7 +80,7 @@ def cut_cables():
     run = rocelab(small(*flaps))
     whole(run, "flapping uplinks")
     only_drops(run, "flapping uplinks", "link_down")
-    told_of(run, "flapping uplinks", "link-down", "A:2", start_ns=90_000, duration_ns=10_000, period_ns=130_000)
+    predicted_of(run, "flapping uplinks", "link-down", "A:2", start_ns=90_000, duration_ns=10_000, period_ns=130_000)
 
 
 def cut_while_paused():
@@ -100,7 +100,7 @@ def loops():
     run = rocelab(small(*loop), *sets(host__window="4KB", limits__stall="50ms"))
     whole(run, "a loop that is mended")
     only_drops(run, "a loop that is mended", "ttl")
-    told_of(run, "a loop that is mended", "misroute", "S:1", start_ns=50_000, duration_ns=300_000)
+    predicted_of(run, "a loop that is mended", "misroute", "S:1", start_ns=50_000, duration_ns=300_000)
     check(run.findings("forwarding-loop"), "a loop that is mended: the verdict says forwarding-loop", run.findings())
 
     loop = [fault("misroute", dst="b1", port=port, start="50us") for port in ("A:1", "S:1")]
@@ -121,7 +121,7 @@ def blackholes():
     run = rocelab(small(fault("blackhole", switch="A", dst="a1", start="50us", duration="100us")))
     whole(run, "a passing blackhole")
     only_drops(run, "a passing blackhole", "blackhole")
-    told_of(run, "a passing blackhole", "blackhole", "A", start_ns=50_000, duration_ns=100_000)
+    predicted_of(run, "a passing blackhole", "blackhole", "A", start_ns=50_000, duration_ns=100_000)
 
     run = rocelab(small(fault("blackhole", switch="A", dst="a1", start="50us")), *SHORT_RETRIES)
     check(run.run["end_reason"] == "qp_error", "a blackhole for ever: retries are spent", run.run)
@@ -134,7 +134,7 @@ def silent_faults():
     run = rocelab(small(fault("loss", port="A:1", rate=0.01, silent=True)))
     whole(run, "silent loss")
     only_drops(run, "silent loss", "injected")
-    told_of(run, "silent loss", "loss", "A:1", silent=True, rate=0.01)
+    predicted_of(run, "silent loss", "loss", "A:1", silent=True, rate=0.01)
     for where, target, keys in (("at a switch", "A", {"dst": "a1"}), ("by an ingress", "A:1", {"in": "A:1"}),
                                 ("by an egress", "S:1", {"switch": "S", "out": "S:1"}),
                                 ("of some pairs", "S", {"switch": "S", "share": 0.5})):
@@ -142,14 +142,14 @@ def silent_faults():
         run = rocelab(small(fault("fib-corruption", **{"switch": "A", "start": "50us", "duration": "100us", **keys})))
         whole(run, name)
         only_drops(run, name, "injected")
-        told_of(run, name, "fib-corruption", target, **{key: value for key, value in keys.items() if key != "switch"})
+        predicted_of(run, name, "fib-corruption", target, **{key: value for key, value in keys.items() if key != "switch"})
         check(run.findings("blackhole"), f"{name}: the verdict says blackhole", run.findings())
 
 
 def slow_hosts(clean):
     run = rocelab(small(fault("slow-host", host="b1", delay="1ms", step=2)))
     whole(run, "slow host")
-    told_of(run, "slow host", "slow-host", "b1", step=2)
+    predicted_of(run, "slow host", "slow-host", "b1", step=2)
     was = {(r["src"], r["step"]): int(r["start_ns"]) for r in clean.steps()}
     now = {(r["src"], r["step"]): int(r["start_ns"]) for r in run.steps()}
     check(now["b1", "1"] == was["b1", "1"], "slow host: other steps start as ever", (now, was))
@@ -164,7 +164,7 @@ def storms():
         name = f"storm at {port}"
         run = rocelab(small(fault("pfc-storm", port=port, start="50us", duration="2ms")))
         whole(run, name)
-        told_of(run, name, "pfc-storm", port, start_ns=50_000, duration_ns=2_000_000)
+        predicted_of(run, name, "pfc-storm", port, start_ns=50_000, duration_ns=2_000_000)
         late = run.run["virtual_ns"] - CLEAN_NS
         check(1_500_000 < late < 2_500_000, f"{name}: the run takes {late} ns longer", "about 2 ms expected")
         check(not any(run.run["drops"].values()), f"{name}: nothing is lost", run.run["drops"])
@@ -188,16 +188,16 @@ def idle():
            "misroute": "the run ended before it began", "slow-host": "its delay is 0"}
     acts = fault("link-down", port="A:1", start="50us", duration="20us"), fault("slow-host", host="a1", delay="1us")
     run = rocelab(small(*(fault(kind, **keys) for kind, (_, keys) in never.items()), *acts))
-    told = run.run["idle_faults"]
-    check(len(told) == len(never), "idle faults: all of them, and no other", told)
+    reported = run.run["idle_faults"]
+    check(len(reported) == len(never), "idle faults: all of them, and no other", reported)
     for kind, (target, _) in never.items():
-        line = next(t for t in told if f": {kind} at {target} never acted: " in t)
+        line = next(t for t in reported if f": {kind} at {target} never acted: " in t)
         check(line.endswith(why[kind]) and ".cfg:" in line, f"idle faults: {kind}, and why", line)
         check(line in run.stderr, f"idle faults: {kind} is told of at the end", run.stderr)
-        told_of(run, f"idle faults: {kind}", kind, target, acted=False)
+        predicted_of(run, f"idle faults: {kind}", kind, target, acted=False)
     check("never acted" not in run.report + (run.dir / "verdict.json").read_text(), "idle faults: the verdict knows of none")
-    told_of(run, "idle faults", "link-down", "A:1", acted=True)
-    told_of(run, "idle faults", "slow-host", "a1", acted=True)
+    predicted_of(run, "idle faults", "link-down", "A:1", acted=True)
+    predicted_of(run, "idle faults", "slow-host", "a1", acted=True)
     # nothing ever comes by here
     one = 'flows = ( { src = "a1"; dst = "a2"; sport = 1; bytes = 1000000; } );\n'
     run = rocelab(small(fault("link-down", port="b1:1"), fault("pfc-storm", port="b1:1"), fault("delay", port="b1:1", extra="1us"),

@@ -43,16 +43,16 @@ def agrees(root, name):
 
 def report_agrees(run, name):
     text, network = re.sub(r"\s+", " ", run.report), run.verdict["network"]
-    said = LOST.search(text)
-    check(bool(said) == (network["lost_ns"] > 0 and not network["innocent"]), f"{name}: the report says what was lost", text[:600])
+    observed = LOST.search(text)
+    check(bool(observed) == (network["lost_ns"] > 0 and not network["innocent"]), f"{name}: the report says what was lost", text[:600])
     check(("Confidence that the network is " + network["word"] in text) == (network["confidence"] is not None),
           f"{name}: and how sure its word is", text[:900])
-    if not said:
+    if not observed:
         return
-    unit = UNIT_NS[said[2]]
-    parts = [float(part[0]) for part in PART.findall(said[3] + " is")]
-    near(sum(parts), float(said[1]), f"{name}: the report's parts", 0.0005 * (len(parts) + 1) + 1e-6)
-    near(float(said[1]) * unit, network["lost_ns"], f"{name}: what it says was lost", 0.0006 * unit + 1)
+    unit = UNIT_NS[observed[2]]
+    parts = [float(part[0]) for part in PART.findall(observed[3] + " is")]
+    near(sum(parts), float(observed[1]), f"{name}: the report's parts", 0.0005 * (len(parts) + 1) + 1e-6)
+    near(float(observed[1]) * unit, network["lost_ns"], f"{name}: what it says was lost", 0.0006 * unit + 1)
     listed = [float(one[0] or one[2]) for one in LINES.findall(text.split(" % of what was lost. Of the ", 1)[-1])]
     near(sum(listed) * unit, network["explained_ns"] + network["without_effect_ns"], f"{name}: what it lists",
          0.0006 * unit * (len(listed) + 1))

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import (PATIENCE_S, ROCELAB, SCENARIOS, Run, analyzer_page, check, command, descendants, fail, file_limit, rocelab,
+from harness import (STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, analyzer_page, check, command, descendants, fail, file_limit, rocelab,
                      scratch, sets)
 
 RESULTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "run.json", "truth.json",
@@ -41,14 +41,14 @@ def second_run():
     (out / "guests" / "h9.log").write_text("of a run with external hosts")
     later = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, text=True, start_new_session=True)
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + STALL_LIMIT_S
     while not records_anew(out, before["records.bin"]):
         if later.poll() is not None or time.monotonic() > end:
             fail(f"the second run ended or hangs before it could be seen: {later.communicate()}")
         time.sleep(0.01)
     seen = set(contents(out))
     later.terminate()
-    later.communicate(timeout=PATIENCE_S)
+    later.communicate(timeout=STALL_LIMIT_S)
     check(seen == {"records.bin", "effective.cfg", "notes.txt"}, "second run: nothing of the first is beside its recording",
           sorted(seen))
     after = contents(out)
@@ -70,7 +70,7 @@ def refused_run():
         check(contents(run.dir) == before, f"refused, {name}: nothing is touched", sorted(contents(run.dir)))
 
 
-def in_the_way():
+def obstructed():
     """A folder under a name of a run's files is refused before anything of an earlier run goes."""
     for name in ("verdict.json", "records.bin", "report.html", "provenance.dot", "effective.cfg"):
         run = rocelab(small())
@@ -146,7 +146,7 @@ def full_disk():
         copy, name = scratch(), f"a disk of {kib} KiB"
         done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", f"{kib}k", str(scratch()),
                                str(copy), str(ROCELAB), "run", str(SCENARIOS / "incast.cfg")], capture_output=True,
-                              text=True, timeout=PATIENCE_S)
+                              text=True, timeout=STALL_LIMIT_S)
         if done.returncode == 77 or "unshare:" in done.stderr:
             print(f"SKIPPED: {name}: no file system can be mounted here, even in a user namespace: {done.stderr}", flush=True)
             return
@@ -212,7 +212,7 @@ def left_by_a_kill():
     out = scratch()
     run = subprocess.Popen([str(a) for a in (ROCELAB, "run", *LONG, "--out", out)], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, text=True, start_new_session=True)
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + STALL_LIMIT_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > end:
             fail(f"the run ended or hangs before it could be killed: {run.communicate()}")
@@ -220,7 +220,7 @@ def left_by_a_kill():
     words = [(pathlib.Path("/proc") / str(pid) / "cmdline").read_bytes().decode().split("\0") for pid in descendants(run.pid)]
     private = next(pathlib.Path(w[w.index("--analyzer") + 1]).parent for w in words if "--analyzer" in w)
     run.kill()
-    stdout = run.communicate(timeout=PATIENCE_S)[0]  # to the end of the last program
+    stdout = run.communicate(timeout=STALL_LIMIT_S)[0]  # to the end of the last program
     check("did not finish" in stdout, "killed: its programs end in order", stdout)
     check(private.exists(), "killed: it leaves its folder of sockets", private)
     rocelab(small())
@@ -237,7 +237,7 @@ def dpdk_folder():
 
 if __name__ == "__main__":
     second_run()
-    in_the_way()
+    obstructed()
     refused_run()
     file_limits()
     full_disk()

@@ -24,18 +24,18 @@ def telemetry(run):
 
 
 began = time.monotonic()
-run, told, found = diagnosed()
+run, reported, found = diagnosed()
 check(within(began, 20), f"the scenario took {time.monotonic() - began:.1f} s")
 check([f["root"] for f in found] == ["l2:3"], "the link is named, and no other", found)
-fault = told["faults"][0]
+fault = reported["faults"][0]
 check(fault["place"] == "link" and [(link["from"], link["to"]) for link in fault["links"]] == [("l2", "s1")],
       "with its direction", fault)
 check(fault["drop_rate_95"][0] < 0.02 < fault["drop_rate_95"][1], f"it loses 2 %: {fault['drop_rate_95']}", fault)
 check(fault["first_iteration"] == 1, "found in the first iteration that it touches: 8 ms are within iteration 1", fault)
-seen = [v for v in told["volumes"] if v["port"].startswith(fault["seen_by"]) and v["iteration"] == 1]
+seen = [v for v in reported["volumes"] if v["port"].startswith(fault["seen_by"]) and v["iteration"] == 1]
 check(len(seen) == 4 and sum(v["alarm"] for v in seen) == 1, "with the volumes of every port of the leaf", seen)
 check(all(v["seen_bytes"] > v["predicted_bytes"] for v in seen if not v["alarm"]), "the other ports have what was sent again", seen)
-check(not told["unmeasured"], "every iteration could be compared", told["unmeasured"])
+check(not reported["unmeasured"], "every iteration could be compared", reported["unmeasured"])
 text = (run.dir / "report.txt").read_text()
 check("The link from l2 to s1 (l2:3) loses" in text, "report.txt says it", text)
 base = telemetry(run)
@@ -44,15 +44,15 @@ check(base, "alarms and volumes are in the stream")
 other, _, _ = diagnosed("--lcores", "2")
 check(telemetry(other) == base, "the same on two lcores")
 
-run, told, found = diagnosed(**{"faults__[0]__port": "s1:3"})
+run, reported, found = diagnosed(**{"faults__[0]__port": "s1:3"})
 check([f["root"] for f in found] == ["s1:3"], "the other direction, towards the leaf", found)
 
-run, told, found = diagnosed(**{"faults__[0]__enabled": "false"})
-check(not found and not told["faults"], "without a fault nothing is found", found)
-check(sum(s["compared"] for s in told["switches"]) == 32, "all iterations of all leaves were compared", told["switches"])
+run, reported, found = diagnosed(**{"faults__[0]__enabled": "false"})
+check(not found and not reported["faults"], "without a fault nothing is found", found)
+check(sum(s["compared"] for s in reported["switches"]) == 32, "all iterations of all leaves were compared", reported["switches"])
 check(not records.of(records.read(run.dir / "records.bin"), records.VOLUME), "and no volumes left the switches")
 
-run, told, found = diagnosed(**{"faults__[0]__enabled": "false", "flowpulse__export": "counts"})
+run, reported, found = diagnosed(**{"faults__[0]__enabled": "false", "flowpulse__export": "counts"})
 volumes = [row for _, row in records.of(records.read(run.dir / "records.bin"), records.VOLUME)]
 check(len(volumes) == 8 * 4 * 3 * 4, "counts are told if asked: leaves, ports, senders, iterations", len(volumes))
 by_sender = {}
@@ -69,13 +69,13 @@ prediction.write_text("\n".join(table) + "\n")
 for keys in ({"flowpulse__prediction": "measured"}, {"flowpulse__prediction": "learned"},
              {"flowpulse__prediction": "simulated", "flowpulse__file": str(prediction), "seed": 2},
              {"flowpulse__detector": "noise"}, {"flowpulse__detector": "pooled"}):
-    run, told, found = diagnosed(**keys)
+    run, reported, found = diagnosed(**keys)
     check([f["root"] for f in found] == ["l2:3"], f"{next(iter(keys.values()))}: the link is named", found)
 
 # A ring: each leaf hears of one other. Two links are named, until another leaf says more.
-run, told, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})
+run, reported, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})
 check([f["root"] for f in found] == ["l2:3 or s1:4"], "with one sender a leaf the pair is named", found)
-check(told["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.dir / "report.txt").read_text(), "and why")
+check(reported["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.dir / "report.txt").read_text(), "and why")
 
 # Two links of one leaf lose at a time, so that half of the four ports of every other lack: the others by themselves say that both do.
 # By a single spine what is lost comes again where it was lost, and nothing can be compared.
@@ -97,10 +97,10 @@ check({u["why"] for u in verdict["flowpulse"]["unmeasured"]} == {"few"}, "one sp
 check("Nothing that could be judged was lost" in " ".join((run.dir / "report.txt").read_text().split()), "the report says so")
 
 # What cannot be predicted is refused, with the line and what would do.
-for keys, says in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balancing__kind": "flowlet"}, "learned"),
+for keys, refusal in (({"load_balancing__kind": "ecmp"}, "learned"), ({"load_balancing__kind": "flowlet"}, "learned"),
                    ({"flowpulse__prediction": "simulated", "flowpulse__file": str(scratch() / "none.csv")}, "No such file")):
     run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(**keys), expect=2)
-    check(says in run.stderr, f"{keys}: refused, with what would do", run.stderr)
+    check(refusal in run.stderr, f"{keys}: refused, with what would do", run.stderr)
 
 # A file that is no prediction of this scenario is refused with its line: empty, cut, of another collective or topology.
 whole = prediction.read_text().splitlines(keepends=True)
@@ -111,11 +111,11 @@ useless = {"empty": ("", ":1: no row"), "no header": ("".join(whole[1:]), ":1: n
            "another demand": (whole[0] + "".join(",".join([*line.split(",")[:4], str(int(line.split(",")[4]) // 2)]) + "\n"
                                                 for line in whole[1:]), "of another scenario"),
            "alarms alone": ("".join([whole[0], *(line for line in whole[1:] if line.startswith("l0:"))]), "of another scenario")}
-for what, (content, says) in useless.items():
+for what, (content, refusal) in useless.items():
     path = scratch() / "useless.csv"
     path.write_text(content)
     run = command(ROCELAB, "run", SCENARIO, "--out", scratch(), *sets(flowpulse__prediction="simulated", flowpulse__file=str(path)), expect=2)
-    check("useless.csv" in run.stderr and says in run.stderr, f"a prediction that is useless ({what}) is refused", run.stderr)
+    check("useless.csv" in run.stderr and refusal in run.stderr, f"a prediction that is useless ({what}) is refused", run.stderr)
 
 # Nor is a file read that goes with the earlier run in the same folder: nothing is lost.
 run = command(ROCELAB, "run", SCENARIO, "--out", earlier.parent,
@@ -155,17 +155,17 @@ faults = ( {{ kind = "loss"; port = "{port}"; rate = 0.03; silent = true; enable
 
 
 def few(spines, kind, enabled="false", size="400KB", **keys):
-    told = json.loads((rocelab(scenario_file(FEW.format(spines=spines, kind=kind, enabled=enabled, size=size, port=f"s{spines - 1}:2")), *sets(**keys)).dir /
+    reported = json.loads((rocelab(scenario_file(FEW.format(spines=spines, kind=kind, enabled=enabled, size=size, port=f"s{spines - 1}:2")), *sets(**keys)).dir /
                        "verdict.json").read_text())
-    return [f["root"] for f in told["findings"] if f["type"] == "silent-fault"], told["flowpulse"]
+    return [f["root"] for f in reported["findings"] if f["type"] == "silent-fault"], reported["flowpulse"]
 
 
 for spines in (1, 2, 3):
     for seed in (1, 2, 3):
-        found, told = few(spines, "random", seed=seed)
+        found, reported = few(spines, "random", seed=seed)
         check(not found, f"{spines} spines at random, seed {seed}: nothing is found without a fault", found)
-        check(told["not_judged"] and all(reason["count"] > 0 and reason["switches"] for reason in told["not_judged"]),
-              "what cannot be judged is reported with its reason", told["not_judged"])
+        check(reported["not_judged"] and all(reason["count"] > 0 and reason["switches"] for reason in reported["not_judged"]),
+              "what cannot be judged is reported with its reason", reported["not_judged"])
     for kind in ("adaptive", "round-robin"):
         found, _ = few(spines, kind)
         check(not found, f"{spines} spines, {kind}: nothing is found without a fault", found)
@@ -184,13 +184,13 @@ collectives = ( { op = "allgather"; algorithm = "halving-doubling"; bytes = "16M
 faults = ( { kind = "loss"; port = "s1:2"; rate = 0.3; silent = true; start = "1158us"; duration = "231us"; period = "1157.8us"; } );
 """
 for keys in ({}, {"faults__[0]__start": "1852us", "faults__[0]__duration": "347us"}):
-    told = json.loads((rocelab(scenario_file(FLAP), *sets(**keys)).dir / "verdict.json").read_text())
-    found = [f["root"] for f in told["findings"] if f["type"] == "silent-fault"]
+    reported = json.loads((rocelab(scenario_file(FLAP), *sets(**keys)).dir / "verdict.json").read_text())
+    found = [f["root"] for f in reported["findings"] if f["type"] == "silent-fault"]
     check(len(found) == 1 and "s1:2" in found[0], "a flap in step with the collective: no innocent link beside the right one", found)
 
 # Hosts that send again what arrives out of order, lost or not, show no loss by it.
 tree = FLAP.replace('kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 1;', 'kind = "fat-tree"; k = 4;')
 tree = tree.replace("s1:2", "a0:1").replace("silent = true;", "silent = true; enabled = false;").replace('"selective"', '"go-back-n"')
 tree = tree.replace('"16MB"; iterations = 6', '"2MB"; iterations = 2')
-told = json.loads((rocelab(scenario_file(tree), *sets(load_balancing__kind="random", flowpulse__threshold=0.0)).dir / "verdict.json").read_text())
-check(not [f for f in told["findings"] if f["type"] == "silent-fault"], "go-back-N beside spraying: nothing is found without a fault", told["findings"])
+reported = json.loads((rocelab(scenario_file(tree), *sets(load_balancing__kind="random", flowpulse__threshold=0.0)).dir / "verdict.json").read_text())
+check(not [f for f in reported["findings"] if f["type"] == "silent-fault"], "go-back-N beside spraying: nothing is found without a fault", reported["findings"])

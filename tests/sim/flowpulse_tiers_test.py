@@ -22,13 +22,13 @@ def faults(**keys):
     return run, verdict["flowpulse"]["faults"]
 
 
-for port, way in (("e2:4", ("e2", "a3")), ("a3:3", ("a3", "c2")), ("c2:2", ("c2", "a3")), ("a3:1", ("a3", "e2"))):
+for port, path in (("e2:4", ("e2", "a3")), ("a3:3", ("a3", "c2")), ("c2:2", ("c2", "a3")), ("a3:1", ("a3", "e2"))):
     run, found = faults(**{"faults__[0]__port": port})
     links = [[(link["port"], link["from"], link["to"]) for link in fault["links"]] for fault in found]
-    check(links == [[(port, *way)]], f"{port}: the link is named, and no other", links)
+    check(links == [[(port, *path)]], f"{port}: the link is named, and no other", links)
     low, high = found[0]["drop_rate_95"]
     check(low < 0.05 < high, f"{port}: it loses 5 %", found[0])
-    check(f"The link from {way[0]} to {way[1]} ({port}) loses" in (run.dir / "report.txt").read_text(), f"{port}: the report says so")
+    check(f"The link from {path[0]} to {path[1]} ({port}) loses" in (run.dir / "report.txt").read_text(), f"{port}: the report says so")
 
 _, found = faults(**{"faults__[0]__enabled": "false"})
 check(not found, "without a fault nothing is found", found)

@@ -71,9 +71,9 @@ def cut_before_its_flows():
     for size in (6000, 12000):
         cut = scratch() / "records.bin"
         cut.write_bytes(whole[:size])
-        told = " ".join(command(ANALYZER, "--read", cut, "--out", scratch(), "--print", expect=None).stdout.split())
-        described, more = (int(re.search(pattern, told)[1]) for pattern in (r"of (\d+) flows", r"(\d+) more did not finish"))
-        check(described + more == sum(row["generator"] == "storage" for row in flows(done)), f"cut at {size} B: flows that are not described are counted", told[:300])
+        reported = " ".join(command(ANALYZER, "--read", cut, "--out", scratch(), "--print", expect=None).stdout.split())
+        described, more = (int(re.search(pattern, reported)[1]) for pattern in (r"of (\d+) flows", r"(\d+) more did not finish"))
+        check(described + more == sum(row["generator"] == "storage" for row in flows(done)), f"cut at {size} B: flows that are not described are counted", reported[:300])
 
 
 def offered_load():
@@ -97,10 +97,10 @@ def incast():
     # 2.4 MB take 202 us on the last cable where one of the twelve alone would have been done after 30 us
     last = [max(row["slowdown"] for row in rows if row["start_ns"] == start) for start in {row["start_ns"] for row in rows}]
     # The verdict: each flow is a step, judged against the idle fabric; who is slow waits at the last hop to h0.
-    (said,) = [each for each in done.verdict["flows"] if each["name"] == "incast"]
+    (observed,) = [each for each in done.verdict["flows"] if each["name"] == "incast"]
     slow = sum(row["end_ns"] - row["begin_ns"] > 2 * row["ideal_ns"] for row in rows)
-    check(abs(said["slow"] - slow) <= 1 and said["flows"] == len(rows) and said["open"] == 0,
-          "incast: the verdict counts its slow flows", (said, slow))
+    check(abs(observed["slow"] - slow) <= 1 and observed["flows"] == len(rows) and observed["open"] == 0,
+          "incast: the verdict counts its slow flows", (observed, slow))
     victims = {victim for f in done.findings() if f["root"] == "l0:1" for victim in f["victims"]}
     sent = {f"{row['src']}->{row['dst']}/{row['sport']:.0f}>{row['dport']:.0f}" for row in rows if row["slowdown"] > 2.5}
     check(sent and sent <= victims, "incast: all of them are victims of the cable to h0", sorted(sent - victims))
@@ -116,8 +116,8 @@ def listed():
         { src = "a2"; dst = "b1"; sport = 20002; bytes = "4MB"; }, { src = "b2"; dst = "b1"; sport = 20003; bytes = "4MB"; },
         { src = "b1"; dst = "a1"; sport = 20004; bytes = "1MB"; mode = "repeat"; until = "300us"; } );"""))
     check_run(done, "listed flows")
-    (said,) = done.verdict["flows"]
-    check(said["name"] == "flows" and said["flows"] == said["slow"] == 3, "listed flows: three of them are slow", said)
+    (observed,) = done.verdict["flows"]
+    check(observed["name"] == "flows" and observed["flows"] == observed["slow"] == 3, "listed flows: three of them are slow", observed)
     first = done.findings()[0]
     check(first["root"] == "B:3" and len(first["victims"]) == 3, "listed flows: each by the others, at the cable to b1", first)
 

@@ -26,7 +26,7 @@ def scenario(name, text=BASE % 1, more=""):
     return path
 
 
-def ways(run, round_number=0):
+def paths(run, round_number=0):
     """flow: its ports, hop by hop, as flowtracer.csv has them."""
     found = defaultdict(list)
     with open(run.dir / "flowtracer.csv", newline="", encoding="utf-8") as file:
@@ -63,22 +63,22 @@ def rounds(run):
 
 path = scenario("plain.cfg")
 run = rocelab(path)
-told = run.verdict["flowtracer"]
-check(len(told["paths"]) == 240 and all(p["result"] == "egress" for p in told["paths"]), "every flow has its way")
+reported = run.verdict["flowtracer"]
+check(len(reported["paths"]) == 240 and all(p["result"] == "egress" for p in reported["paths"]), "every flow has its way")
 check(traced(run) == configured(run), "and that is the one that its packets take")
-layers = {layer["layer"]: layer for layer in told["layers"]}
+layers = {layer["layer"]: layer for layer in reported["layers"]}
 check([layers[name]["flows"] for name in ("host to leaf", "leaf to spine", "spine to leaf", "leaf to host")] == [240, 192, 192, 240],
       "flows are counted by layers and directions", layers)
 for layer, row in layers.items():
-    counts = [link["flows"] for link in told["links"] if told["layers"][link["layer"]]["layer"] == layer]
+    counts = [link["flows"] for link in reported["links"] if reported["layers"][link["layer"]]["layer"] == layer]
     ideal = sum(counts) / len(counts)
     fim = 100 * sum(abs(c - ideal) / ideal for c in counts) / len(counts)
     check(abs(fim - row["fim_percent"]) < 1e-6 and len(counts) == row["links"], f"{layer}: FIM is Eq. 1, {fim:.1f} %", row)
-taken = Counter(port for ports in ways(run).values() for port in ports)
-check(all(taken[link["port"]] == link["flows"] for link in told["links"]), "links' counts are those of the ways")
-check(told["collisions"] and told["cost_ns"] > 0, "flows collide, and that cost time")
+taken = Counter(port for ports in paths(run).values() for port in ports)
+check(all(taken[link["port"]] == link["flows"] for link in reported["links"]), "links' counts are those of the ways")
+check(reported["collisions"] and reported["cost_ns"] > 0, "flows collide, and that cost time")
 found = [f for f in run.verdict["findings"] if f["type"] == "path-imbalance"]
-check(found and found[0]["root"] == told["collisions"][0]["port"], "it is a finding, the worst first", found)
+check(found and found[0]["root"] == reported["collisions"][0]["port"], "it is a finding, the worst first", found)
 check("Ways of flows (FlowTracer)" in run.report, "and in the report")
 
 # Connections: a pair's questions are one after the other, but for threads; ad hoc each costs a round trip more.
@@ -86,14 +86,14 @@ took = {}
 for connections in ("ad-hoc", "persistent", "parallel"):
     other = rocelab(path, *sets(**{"flowtracer.connections": f'"{connections}"'}))
     took[connections] = rounds(other)[0]["end_ns"]
-    check(ways(other) == ways(run), f"{connections}: the same ways")
+    check(paths(other) == paths(run), f"{connections}: the same ways")
 questions = rounds(run)[0]["questions"]
 check(questions == 240 + 48 + 3 * 192, "a question a host and pair, and a switch and flow", questions)
 check(took["ad-hoc"] == questions * 200_000, "ad hoc: two round trips a question", took)
 check(took["persistent"] < 0.55 * took["ad-hoc"], "persistent: little more than one", took)
 four = rocelab(path, *sets(**{"flowtracer.processes": 4}))
 check(rounds(four)[0]["end_ns"] < took["parallel"] / 3.5, "four processes share the pairs", rounds(four))
-check(ways(four) == ways(run), "and find the same")
+check(paths(four) == paths(run), "and find the same")
 
 check((rocelab(path, "--lcores", 2).dir / "records.bin").read_bytes() == (run.dir / "records.bin").read_bytes(),
       "two lcores make the same records")
@@ -108,18 +108,18 @@ check(found and all(first < f["detected_ns"] and f["undetected_ns"] < f["detecte
 check(listed["flowtracer"]["first_detected_ns"] == min(f["detected_ns"] for f in found), "and so has the system", listed["flowtracer"])
 
 # A link that is cut: the next round's ways avoid it.
-victim = max((link for link in told["links"] if link["port"].startswith("l0") and link["to"].startswith("s")),
+victim = max((link for link in reported["links"] if link["port"].startswith("l0") and link["to"].startswith("s")),
              key=lambda link: link["flows"])["port"]
 cut = scenario("cut.cfg", BASE % 40, 'faults = ( { kind = "link-down"; port = "%s"; start = "24ms"; } );\n' % victim)
 run = rocelab(cut, *sets(**{"flowtracer.period": '"1ms"', "flowtracer.processes": 8}), expect=None)
 check(len(rounds(run)) > 2, "rounds repeat", rounds(run))
-before, after = ways(run, 0), ways(run, len(rounds(run)) - 2)
+before, after = paths(run, 0), paths(run, len(rounds(run)) - 2)
 check(any(victim in ports for ports in before.values()), "flows took the link")
 check(after and not any(victim in ports for ports in after.values()), "and leave it when it is cut")
 
 run = rocelab(path, *sets(**{"load_balancing.kind": '"random"'}))
-told = run.verdict["flowtracer"]
-check(told["sprayed"] == 192 and Counter(p["result"] for p in told["paths"])["sprayed"] == 192, "sprayed flows are said to be")
+reported = run.verdict["flowtracer"]
+check(reported["sprayed"] == 192 and Counter(p["result"] for p in reported["paths"])["sprayed"] == 192, "sprayed flows are said to be")
 check(not [f for f in run.verdict["findings"] if f["type"] == "path-imbalance"], "and nothing is made of ways that they have not")
 
 run = rocelab(path, *sets(**{"limits.virtual_time": '"1ms"'}), expect=None)
@@ -127,14 +127,14 @@ check(not rounds(run)[0]["complete"], "a round that the run's end cuts is not co
 
 # The paper's testbed: hosts' bonds are a choice of hashes, too.
 run = rocelab(SCENARIOS / "flowtracer.cfg")
-told = run.verdict["flowtracer"]
-check([(layer["links"], layer["flows"]) for layer in told["layers"]] == [(64, 256)] * 4, "256 flows in four layers of 64 links",
-      told["layers"])
-for layer, n, p in zip(told["layers"], (16, 128, 128, 16), (1 / 4, 1 / 32, 1 / 32, 1 / 4)):
+reported = run.verdict["flowtracer"]
+check([(layer["links"], layer["flows"]) for layer in reported["layers"]] == [(64, 256)] * 4, "256 flows in four layers of 64 links",
+      reported["layers"])
+for layer, n, p in zip(reported["layers"], (16, 128, 128, 16), (1 / 4, 1 / 32, 1 / 32, 1 / 4)):
     chance = sum(math.comb(n, k) * p**k * (1 - p)**(n - k) * abs(k - 4) for k in range(n + 1)) / 4 * 100
     check(abs(layer["fim_by_chance_percent"] - chance) < 1e-6, f"{layer['layer']}: by chance {chance:.2f} %, of {n} flows", layer)
-check(len(told["pairs"]) == 16 and all(pair["flows"] == 16 for pair in told["pairs"]), "16 pairs of hosts, of 16 flows")
-check(run.findings("path-imbalance") and told["cost_ns"] > 500_000, "collisions cost a quarter of the time or so", told["cost_ns"])
+check(len(reported["pairs"]) == 16 and all(pair["flows"] == 16 for pair in reported["pairs"]), "16 pairs of hosts, of 16 flows")
+check(run.findings("path-imbalance") and reported["cost_ns"] > 500_000, "collisions cost a quarter of the time or so", reported["cost_ns"])
 
 # One run has one metric, whoever computes it: here of links of unequal rates, in one direction alone, and by hand.
 UNEVEN = """
@@ -161,8 +161,8 @@ def binomial(n, p, ideal):
 
 path = scenario("uneven.cfg", UNEVEN)
 run = rocelab(path)
-told = run.verdict["flowtracer"]
-counts = Counter(port for ports in ways(run).values() for port in ports)
+reported = run.verdict["flowtracer"]
+counts = Counter(port for ports in paths(run).values() for port in ports)
 up = (abs(counts["l:3"] - 8) / 8 + abs(counts["l:4"] - 4) / 4) / 2 * 100
 down = (abs(counts["s:2"] - 6) / 6 + abs(counts["t:2"] - 6) / 6) / 2 * 100
 right = {"host to leaf": (2, 0, 0), "leaf to spine": (2, up, (binomial(12, 1 / 2, 8) + binomial(12, 1 / 2, 4)) / 2),
@@ -171,9 +171,9 @@ for name, which in (("links of switches", list(right.values())[1:]), ("all links
     n = sum(row[0] for row in which)
     right[name] = (n, *(sum(row[0] * row[i] for row in which) / n for i in (1, 2)))
 right = {name: (n, round(fim, 6), round(chance, 6)) for name, (n, fim, chance) in right.items()}
-also = [{"layer": name, "links": right[name][0], "fim_percent": told[f"fim{key}_percent"],
-         "fim_by_chance_percent": told[f"fim{key}_by_chance_percent"]} for name, key in (("links of switches", ""), ("all links", "_all"))]
-check(figures(told["layers"], also) == right, "the run's metric is Eq. 1, by rates, over links that flows could take", (told["layers"], also, right))
+also = [{"layer": name, "links": right[name][0], "fim_percent": reported[f"fim{key}_percent"],
+         "fim_by_chance_percent": reported[f"fim{key}_by_chance_percent"]} for name, key in (("links of switches", ""), ("all links", "_all"))]
+check(figures(reported["layers"], also) == right, "the run's metric is Eq. 1, by rates, over links that flows could take", (reported["layers"], also, right))
 done = json.loads(command(ROCELAB, "trace", path, "--json").stdout)
 check(figures(done["layers"], [done["switches"], done["all"]]) == right, "the tracer's is the same", (done["layers"], right))
 study = scratch()
@@ -188,11 +188,11 @@ pairs = {(pair["src"], pair["dst"]): round(pair["gbps"], 6) for pair in kept["ec
 rates = defaultdict(float)
 for row in run.steps():
     rates[row["src"], row["dst"]] += 8 * int(row["bytes"]) / float(row["duration_ns"])
-of_run = {(pair["from"], pair["to"]): pair["gbps"] for pair in told["pairs"]}
+of_run = {(pair["from"], pair["to"]): pair["gbps"] for pair in reported["pairs"]}
 check(pairs.keys() == of_run.keys() == rates.keys() and all(abs(of_run[k] - rates[k]) < 1e-3 and abs(pairs[k] - rates[k]) < 1e-3 for k in rates),
       "pairs' throughput is one: the sum of their flows'", (pairs, of_run, rates))
 
-for key, value, says in (("flowtracer.rtt", '"0s"', "rtt"), ("flowtracer.threads", "65", "threads"),
+for key, value, refusal in (("flowtracer.rtt", '"0s"', "rtt"), ("flowtracer.threads", "65", "threads"),
                          ("flowtracer.connections", '"ssh"', "ad-hoc")):
     done = command(ROCELAB, "run", path, *sets(**{key: value}), "--out", scratch() / "bad", expect=2)
-    check(says in done.stderr, f"{key} = {value} is refused, and it is said what would be right", done.stderr)
+    check(refusal in done.stderr, f"{key} = {value} is refused, and it is said what would be right", done.stderr)

@@ -9,7 +9,7 @@ import termios
 import time
 
 from cases import ring, small
-from harness import (DPSWITCH, INTERRUPTED, PATIENCE_S, ROCELAB, SCENARIOS, Run, check, command, descendants, fail,
+from harness import (DPSWITCH, INTERRUPTED, STALL_LIMIT_S, ROCELAB, SCENARIOS, Run, check, command, descendants, fail,
                      scratch, sets)
 from records import STEP, record_layout
 
@@ -27,7 +27,7 @@ class Live:
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.stopped = []
 
-    def until(self, what, condition, timeout=PATIENCE_S):
+    def until(self, what, condition, timeout=STALL_LIMIT_S):
         end = time.monotonic() + timeout
         while not condition():
             if self.process.poll() is not None or time.monotonic() > end:
@@ -58,7 +58,7 @@ class Live:
     def interrupt(self):
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def end(self, timeout=PATIENCE_S):
+    def end(self, timeout=STALL_LIMIT_S):
         try:
             self.stdout, self.stderr = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -110,13 +110,13 @@ def analyzer_and_an_interrupt():
     live.stop("analyzer")
     time.sleep(1)
     live.interrupt()
-    run = live.end(PATIENCE_S)
+    run = live.end(STALL_LIMIT_S)
     check(run.code == INTERRUPTED, "a stopped analyzer, Ctrl-C: exit code 130", (run.code, run.stderr))
     check(run.run["end_reason"] == "interrupt", "a stopped analyzer, Ctrl-C: run.json says so", run.run["end_reason"])
     check("did not finish" in run.report, "a stopped analyzer, Ctrl-C: the verdict is on what there is", run.report)
 
 
-def analyzer_that_comes_back():
+def analyzer_that_returns():
     """Stopped for less than that, it reads on where it was."""
     live = Live(long_run(600), *BUSY)
     live.recorded(100_000)
@@ -163,7 +163,7 @@ def fabric_and_an_interrupt():
     live.recorded(1000)
     live.stop("dpswitch")
     live.interrupt()
-    run = live.end(PATIENCE_S)
+    run = live.end(STALL_LIMIT_S)
     check(run.code == 1 and "dpswitch was killed" in run.stderr, "a stopped fabric, Ctrl-C: told", (run.code, run.stderr))
 
 
@@ -233,7 +233,7 @@ def a_terminal_that_is_held():
     words = [str(w) for w in (DPSWITCH, long_run(600), *BUSY, "--out", out)]
     run = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave)
     try:
-        run.wait(PATIENCE_S)
+        run.wait(STALL_LIMIT_S)
     except subprocess.TimeoutExpired:
         run.kill()
         fail("a terminal that is held: the run waits for it")
@@ -252,7 +252,7 @@ def killed_fabric():
     time.sleep(1)
     check(live.pid("dpswitch") is not None, "a killed fabric: its steps were recorded while it ran", before)
     os.kill(live.pid("dpswitch"), signal.SIGKILL)
-    run = live.end(PATIENCE_S)
+    run = live.end(STALL_LIMIT_S)
     after = steps_of((run.dir / "records.bin").read_bytes())
     check(after >= before > 0, "a killed fabric: what was recorded stays", (before, after))
     done = command(ROCELAB, "diagnose", run.dir, expect=None)
@@ -260,7 +260,7 @@ def killed_fabric():
 
 
 if __name__ == "__main__":
-    for test in (analyzer_before_it_listens, analyzer_while_it_reads, analyzer_and_an_interrupt, analyzer_that_comes_back,
+    for test in (analyzer_before_it_listens, analyzer_while_it_reads, analyzer_and_an_interrupt, analyzer_that_returns,
                  analyzer_in_real_time, analyzer_that_is_late_in_real_time, fabric_and_an_interrupt, everybody,
                  a_reader_that_takes_its_time, a_terminal_that_is_held, killed_fabric):
         start = time.monotonic()

@@ -25,7 +25,7 @@
 struct rig_guest {
 	struct guest *guest;
 	const char *name;
-	enum guest_state told;
+	enum guest_state reported;
 	int manage;
 	size_t sent, received;
 	uint64_t sum; /* of each byte received times its position, from 1 */
@@ -94,14 +94,14 @@ move(struct rig_guest *guest, short events)
 }
 
 static void
-tell(struct rig_guest *guest)
+send_state(struct rig_guest *guest)
 {
 	static const char *const names[] = { "booting", "up", "exited", "ended" };
 	const struct guest_status *status = guest_poll(guest->guest);
 
-	if (status->state == guest->told)
+	if (status->state == guest->reported)
 		return;
-	guest->told = status->state;
+	guest->reported = status->state;
 	printf("%s %s %.3f gid %d exit %d %s\n", guest->name, names[status->state],
 	       (double)(clock_now_ns() - start_ns) / 1e9, (int)status->gid_index, status->exit_status, status->text);
 }
@@ -118,8 +118,9 @@ watch(void)
 			struct rig_guest *guest = &guests[i];
 			bool out = guest->sent < PATTERN_BYTES;
 
-			fds[1 + 2 * i] = (struct pollfd){ .fd = guest->told == GUEST_ENDED ? -1 : guest_fd(guest->guest),
-							  .events = POLLIN };
+			fds[1 + 2 * i] =
+				(struct pollfd){ .fd = guest->reported == GUEST_ENDED ? -1 : guest_fd(guest->guest),
+						 .events = POLLIN };
 			fds[2 + 2 * i] =
 				(struct pollfd){ .fd = guest->manage, .events = (short)(POLLIN | (out ? POLLOUT : 0)) };
 		}
@@ -128,7 +129,7 @@ watch(void)
 		for (int i = 0; i < nguests; i++) {
 			if (fds[2 + 2 * i].fd >= 0)
 				move(&guests[i], fds[2 + 2 * i].revents);
-			tell(&guests[i]);
+			send_state(&guests[i]);
 		}
 		if (fds[0].revents == 0)
 			continue;

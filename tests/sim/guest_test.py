@@ -15,7 +15,7 @@ import tempfile
 import time
 
 from guests import Rig, find_kernel, management
-from harness import PATIENCE_S, ROCELAB, SOURCE, check, scratch, within
+from harness import STALL_LIMIT_S, ROCELAB, SOURCE, check, scratch, within
 
 POWER_OFF = 0x4321fedc  # reboot(2); a machine need not have the command
 
@@ -54,13 +54,13 @@ def streams(rig):
     slow.kill()
     slow.wait()
     slow.stdout.close()
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + STALL_LIMIT_S
     while rig.shell("h1", "sh", "-c", "grep -qx yes /proc/[0-9]*/comm").returncode == 0 and time.monotonic() < end:
         time.sleep(0.1)
     check(time.monotonic() < end, "a command ends with the shell that ran it")
     many = [subprocess.Popen([ROCELAB, "shell", "h2", "--run", rig.dir, "--", "sh", "-c", f"sleep 0.3; exit {i}"],
                              stdin=subprocess.DEVNULL) for i in range(12)]
-    check([p.wait(PATIENCE_S) for p in many] == list(range(12)), "twelve commands at once")
+    check([p.wait(STALL_LIMIT_S) for p in many] == list(range(12)), "twelve commands at once")
     done = rig.shell("h2", "sh", "-c", "sleep 100 & echo started")
     check(done.stdout == b"started\n" and done.returncode == 0, "what a command leaves running does not hold it")
 
@@ -70,22 +70,22 @@ def terminal(rig):
     if pid == 0:
         os.environ["TERM"] = "vt100"
         os.execv(ROCELAB, ["rocelab", "shell", "h1", "--run", str(rig.dir)])
-    said, end = b"", time.monotonic() + PATIENCE_S
+    observed, end = b"", time.monotonic() + STALL_LIMIT_S
     sent = False
     while time.monotonic() < end:
         if not select.select([master], [], [], 1)[0]:
             continue
         try:
-            said += os.read(master, 4096)
+            observed += os.read(master, 4096)
         except OSError:
             break
-        if not sent and (b"#" in said or b"$" in said):
+        if not sent and (b"#" in observed or b"$" in observed):
             os.write(master, b"tty; echo $TERM; echo ans$((6*7)); exit 3\n")
             sent = True
     os.close(master)
     status = os.waitpid(pid, 0)[1]
-    check(os.WEXITSTATUS(status) == 3 and b"/dev/pts/" in said and b"vt100" in said and b"ans42" in said,
-          "an interactive shell on a terminal", (status, said))
+    check(os.WEXITSTATUS(status) == 3 and b"/dev/pts/" in observed and b"vt100" in observed and b"ans42" in observed,
+          "an interactive shell on a terminal", (status, observed))
 
 
 def no_host(rig):
@@ -110,13 +110,13 @@ def endings(kernel):
 
     rig = Rig(kernel, ["h1", "h2"])
     rig.up()
-    keeper = int(pathlib.Path(f"/proc/{rig.kernel_pid('h1')}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    os.kill(keeper, signal.SIGKILL)
+    supervisor = int(pathlib.Path(f"/proc/{rig.kernel_pid('h1')}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(supervisor, signal.SIGKILL)
     words = rig.event("h1", "ended")
     check("keeper" in words[-1], "a killed keeper is noticed", words)
     rig.process.kill()
     rig.process.wait()
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + STALL_LIMIT_S
     while (rig.dir / "guests" / "h2").exists() and time.monotonic() < end:
         time.sleep(0.05)
     # of the keeper that was killed, and so of its kernel, whose caller was killed too; what comes next there replaces it
@@ -158,7 +158,7 @@ def sixteen(kernel):
 
 def doctor():
     def ask(**env):
-        done = subprocess.run([ROCELAB, "doctor", "guest", "--json"], capture_output=True, text=True, timeout=PATIENCE_S,
+        done = subprocess.run([ROCELAB, "doctor", "guest", "--json"], capture_output=True, text=True, timeout=STALL_LIMIT_S,
                               env=dict(os.environ, **env))
         return done.returncode, json.loads(done.stdout)
     code, kinds = ask()

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import BUILD, PATIENCE_S, ROCELAB, SOURCE, check, fail, skip
+from harness import BUILD, STALL_LIMIT_S, ROCELAB, SOURCE, check, fail, skip
 
 RIG = BUILD / "tests" / "sim" / "guest_rig"
 INIT = BUILD / "rxe-hosts" / "guest" / "rxe-guest-init"
@@ -32,7 +32,7 @@ class Rig:
         self.names = names
         self.process = subprocess.Popen(list(map(str, args)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def event(self, name, state, timeout=PATIENCE_S):
+    def event(self, name, state, timeout=STALL_LIMIT_S):
         """The words behind NAME STATE in the line that says so, what other guests say meanwhile left aside."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
@@ -49,7 +49,7 @@ class Rig:
 
     def up(self):
         ups = set()
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + STALL_LIMIT_S
         while len(ups) < len(self.names):
             line = self.process.stdout.readline()
             words = line.split()
@@ -64,7 +64,7 @@ class Rig:
         kwargs.setdefault("stdin", subprocess.DEVNULL)
         if "input" in kwargs:
             del kwargs["stdin"]
-        return subprocess.run([ROCELAB, "shell", name, "--run", self.dir, "--", *words], capture_output=True, timeout=PATIENCE_S,
+        return subprocess.run([ROCELAB, "shell", name, "--run", self.dir, "--", *words], capture_output=True, timeout=STALL_LIMIT_S,
                               **kwargs)
 
     def pids(self):
@@ -99,7 +99,7 @@ class Rig:
 
     def gone(self, what, logs):
         """No process and no file but the logs is left, soon."""
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + STALL_LIMIT_S
         while time.monotonic() < end and self.pids():
             time.sleep(0.05)
         check(not self.pids(), f"{what}: no process is left", self.pids())
@@ -113,10 +113,10 @@ class Rig:
     def stop(self, what):
         """Ends all guests. What the rig says last: a line a guest of what its management channel received."""
         self.process.stdin.close()
-        said = self.process.stdout.read().splitlines()[-len(self.names):]
-        check(self.process.wait(PATIENCE_S) == 0, f"{what}: stops")
+        observed = self.process.stdout.read().splitlines()[-len(self.names):]
+        check(self.process.wait(STALL_LIMIT_S) == 0, f"{what}: stops")
         self.gone(what, [f"{name}.log" for name in self.names])
-        return said
+        return observed
 
 
 def management(kernel, kind="uml", memory=64):
@@ -133,10 +133,10 @@ def management(kernel, kind="uml", memory=64):
     check(words[4] == "5", "a program's exit status", words)
     check("right\n" in rig.log("h1"), "bytes reach the program as they were", rig.log("h1"))
     check(rig.shell("h1", "true").returncode == 0, "a guest outlives its program")
-    said = rig.stop("a guest whose program ended")
+    observed = rig.stop("a guest whose program ended")
     size = 256 * 16384
     total = sum((i + 1) * (i & 255) for i in range(size))
-    check(said == [f"h1 received {size} {total}"], "4 MiB leave the guest as they were", said)
+    check(observed == [f"h1 received {size} {total}"], "4 MiB leave the guest as they were", observed)
 
     rig = Rig(kernel, ["h1"], ["sh", "-c", "cat <&3 >/dev/null; exit 9"], kind, memory)
     rig.up()

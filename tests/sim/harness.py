@@ -27,7 +27,7 @@ ROCELAB = BUILD / "cli" / "rocelab"
 DPSWITCH = BUILD / "dpswitch" / "dpswitch"
 ANALYZER = BUILD / "diag" / "analyzer"
 # For what must happen at some time: long enough that only what hangs exceeds it, however busy the machine is.
-PATIENCE_S = 600
+STALL_LIMIT_S = 600
 # common/exit_code.h
 NOT_BEGUN, FINDING, UNFINISHED, SKIP, INTERRUPTED = 3, 4, 5, 77, 130
 # What a program says of itself when it broke rather than ended.
@@ -51,7 +51,7 @@ def skip(reason):
 
 
 def long_run(what):
-    """Whether this is a long run; a short one reports what it leaves out (scripts/tally.py)."""
+    """Whether this is a long run; a short one reports what it leaves out (scripts/sum_tests.py)."""
     if not LONG:
         print(f"LEFT OUT: {what}", flush=True)
     return LONG
@@ -67,7 +67,7 @@ def cpus():
     return len(os.sched_getaffinity(0))
 
 
-def until(what, condition, process=None, timeout=PATIENCE_S):
+def until(what, condition, process=None, timeout=STALL_LIMIT_S):
     """Waits for a condition; fails when the process that is to bring it about has ended without it."""
     end = time.monotonic() + timeout
     while not condition():
@@ -123,12 +123,12 @@ def descendants(pid):
     return found
 
 
-def told(done):
+def reported(done):
     """All that a program printed, in lower case."""
     return (done.stdout + done.stderr).lower()
 
 
-def command(*args, expect=0, timeout=PATIENCE_S, **kwargs):
+def command(*args, expect=0, timeout=STALL_LIMIT_S, **kwargs):
     """Runs a program to its end; fails unless it exits with the expected code (None: any that is no crash)."""
     line = " ".join(map(str, args))
     try:

@@ -6,28 +6,28 @@ import random
 import subprocess
 
 from cases import TOPOLOGY, fault, ring, small
-from harness import DPSWITCH, PATIENCE_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, told
+from harness import DPSWITCH, STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, reported
 
 
 
-def refused(name, *args, says=(), program=ROCELAB, code=2):
+def refused(name, *args, refusal=(), program=ROCELAB, code=2):
     """Runs a program that must refuse. @param says  texts that its message holds (case does not matter)"""
-    done = command(program, *args, expect=code, timeout=PATIENCE_S)
-    message = told(done)
+    done = command(program, *args, expect=code, timeout=STALL_LIMIT_S)
+    message = reported(done)
     check(message.strip(), f"{name}: it says something")
-    for text in says:
+    for text in refusal:
         check(text.lower() in message, f"{name}: \"{text}\"", message)
     check(len(message) < 4000, f"{name}: in few words", message)
     return message
 
 
-def bad(name, text, *says, args=()):
+def bad(name, text, *refusal, args=()):
     """A scenario that `rocelab run` must refuse, naming the line that holds "// here", or that it ends at."""
     path = scenario_file(text, "bad.cfg")
     lines = [number for number, line in enumerate(text.split("\n"), 1) if "// here" in line]
     place = [f"bad.cfg:{line}" for line in lines]
     out = scratch()
-    refused(name, "run", path, "--out", out / "run", *args, says=place + list(says))
+    refused(name, "run", path, "--out", out / "run", *args, refusal=place + list(refusal))
     check(not (out / "run" / "verdict.json").exists(), f"{name}: no verdict", list(out.iterdir()))
 
 
@@ -49,9 +49,9 @@ def keys_and_values():
 
 
 def collectives():
-    def of(text, *says, name=None, leaves=4, hosts=2):
+    def of(text, *refusal, name=None, leaves=4, hosts=2):
         topology = f'topology = {{ kind = "leaf-spine"; leaves = {leaves}; spines = 2; hosts_per_leaf = {hosts}; }};\n'
-        bad(name or text, f"{topology}collectives = (\n  {{ {text} }} // here\n);\n", *says)
+        bad(name or text, f"{topology}collectives = (\n  {{ {text} }} // here\n);\n", *refusal)
 
     of('op = "allreduce"; bytes = 28;', "7 elements for 8 ranks")
     of('op = "allreduce"; bytes = 0;', "found neither", "above 0")
@@ -177,9 +177,9 @@ def files_that_are_none():
     for name in (".", "pipe", "nowhere"):
         path = folder / "bad.cfg"
         path.write_text(f'seed = 1;\n@include "{name}"\n')
-        refused(f"included: {name}", "run", path, "--out", folder / "run", says=["bad.cfg:2", "@include", name])
+        refused(f"included: {name}", "run", path, "--out", folder / "run", refusal=["bad.cfg:2", "@include", name])
     path.write_text('topology = {\n  kind = "ns3"; file = "pipe"; };\n')
-    refused("an imported pipe", "run", path, "--out", folder / "run", says=["bad.cfg:2", "pipe"])
+    refused("an imported pipe", "run", path, "--out", folder / "run", refusal=["bad.cfg:2", "pipe"])
 
 
 def memory():
@@ -196,13 +196,13 @@ telemetry = { epochs_kept = 1024; };
 collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 """, "limits.memory", "telemetry.epochs_kept")
     many = scenario_file(one(iterations=1_000_000))
-    done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=PATIENCE_S)
-    check("sound" in told(done), "whoever raises the limit may run it", told(done))
+    done = command(ROCELAB, "topo", "check", many, "--set", "limits.memory=100GB", timeout=STALL_LIMIT_S)
+    check("sound" in reported(done), "whoever raises the limit may run it", reported(done))
     large = scenario_file('''topology = { kind = "fat-tree"; k = 32; };
 collectives = ( { ranks = [ "h0", "h9" ]; step_bytes = 1000; } );
 ''')
     # a gigabyte and more of routes: slow where malloc fills what it gives
-    check("sound" in told(command(ROCELAB, "topo", "check", large, timeout=PATIENCE_S)),
+    check("sound" in reported(command(ROCELAB, "topo", "check", large, timeout=STALL_LIMIT_S)),
           "8192 hosts are looked at in seconds", "")
 
 
@@ -235,83 +235,83 @@ def faults():
 
 def files():
     missing = scratch() / "nowhere.cfg"
-    refused("a missing file", "run", missing, "--out", scratch(), says=["nowhere.cfg", "no such file"])
+    refused("a missing file", "run", missing, "--out", scratch(), refusal=["nowhere.cfg", "no such file"])
     refused("a directory", "run", scratch(), "--out", scratch())
     bad("an empty file", "", "bad.cfg")
     garbage = scratch() / "garbage.cfg"
     rng = random.Random(1)
     for size in (1, 100, 100_000):
         garbage.write_bytes(rng.randbytes(size))
-        refused(f"{size} B of garbage", "run", garbage, "--out", scratch(), says=["garbage.cfg"])
+        refused(f"{size} B of garbage", "run", garbage, "--out", scratch(), refusal=["garbage.cfg"])
     refused("a missing include", "run", scenario_file('@include "gone.inc"\n' + TOPOLOGY + ring()), "--out", scratch(),
-            says=["gone.inc"])
+            refusal=["gone.inc"])
     # names end up on terminals
     odd = "a\033[31mb.cfg"
-    said = refused("escape sequences in a name", "run", scenario_file("x", odd), "--out", scratch())
-    check("\033" not in said and "a?[31mb.cfg" in said, "errors quote them plain", said)
-    said = command(ROCELAB, "run", scenario_file(TOPOLOGY + ring(), odd), "--out", scratch())
-    check("\033" not in said.stdout + said.stderr and "# a?[31mb" in said.stdout, "and so does a run", told(said)[:300])
+    observed = refused("escape sequences in a name", "run", scenario_file("x", odd), "--out", scratch())
+    check("\033" not in observed and "a?[31mb.cfg" in observed, "errors quote them plain", observed)
+    observed = command(ROCELAB, "run", scenario_file(TOPOLOGY + ring(), odd), "--out", scratch())
+    check("\033" not in observed.stdout + observed.stderr and "# a?[31mb" in observed.stdout, "and so does a run", reported(observed)[:300])
     check(True, "files are read with care")
 
 
 def arguments():
     good = small()
     out = scratch()
-    refused("no command", says=["usage"])
-    refused("an unknown command", "rnu", says=["rnu", "--help"])
-    refused("no scenario", "run", says=["scenario"])
+    refused("no command", refusal=["usage"])
+    refused("an unknown command", "rnu", refusal=["rnu", "--help"])
+    refused("no scenario", "run", refusal=["scenario"])
     refused("two scenarios", "run", good, good)
     refused("an unknown option", "run", good, "--frobnicate")
-    for what, says in (("swtich.buffer=1MB", "switch"), ("switch.bufer=1MB", "buffer"), ("switch.buffer", "switch.buffer"),
+    for what, refusal in (("swtich.buffer=1MB", "switch"), ("switch.bufer=1MB", "buffer"), ("switch.buffer", "switch.buffer"),
                        ("flows.[7].bytes=3", "flows"), ("host.timeout=fast", "fast"), ("=3", "=")):
-        refused(f"--set {what}", "run", good, "--out", out, "--set", what, says=[says])
-    refused("too many lcores", "run", good, "--out", out, "--lcores", "1000", says=["1000", "lcores"])
-    refused("no lcores", "run", good, "--out", out, "--lcores", "0", says=["lcores", "0"])
-    refused("lcores in words", "run", good, "--out", out, "--lcores", "two", says=["two"])
+        refused(f"--set {what}", "run", good, "--out", out, "--set", what, refusal=[refusal])
+    refused("too many lcores", "run", good, "--out", out, "--lcores", "1000", refusal=["1000", "lcores"])
+    refused("no lcores", "run", good, "--out", out, "--lcores", "0", refusal=["lcores", "0"])
+    refused("lcores in words", "run", good, "--out", out, "--lcores", "two", refusal=["two"])
     for lcores in ("-1", "4294967297", "2x", ""):
-        refused(f"{lcores or 'empty'} lcores", "run", good, "--out", out, f"--lcores={lcores}", says=["lcores", "1 to 64"])
-    refused("3x repeats", "bench", "fabric", "--repeats", "3x", says=["--repeats 3x", "1 to 20"])
-    for ports, says in (("A:9", "node:port"), ("A", "node:port"), ("", "node:port"), ("A:1,A:1", "twice"), ("A:1,", "node:port")):
-        refused(f"capture of \"{ports}\"", "run", good, "--out", out, "--capture", ports, says=["--capture", says])
-    refused("a limit in words", "run", good, "--out", out, "--capture", "A:1", "--capture-limit", "much", says=["much", "1GB"])
-    refused("too short a capture", "run", good, "--out", out, "--capture", "A:1", "--capture-bytes", "9", says=["9", "14"])
+        refused(f"{lcores or 'empty'} lcores", "run", good, "--out", out, f"--lcores={lcores}", refusal=["lcores", "1 to 64"])
+    refused("3x repeats", "bench", "fabric", "--repeats", "3x", refusal=["--repeats 3x", "1 to 20"])
+    for ports, refusal in (("A:9", "node:port"), ("A", "node:port"), ("", "node:port"), ("A:1,A:1", "twice"), ("A:1,", "node:port")):
+        refused(f"capture of \"{ports}\"", "run", good, "--out", out, "--capture", ports, refusal=["--capture", refusal])
+    refused("a limit in words", "run", good, "--out", out, "--capture", "A:1", "--capture-limit", "much", refusal=["much", "1GB"])
+    refused("too short a capture", "run", good, "--out", out, "--capture", "A:1", "--capture-bytes", "9", refusal=["9", "14"])
     refused("capture of what is no RoCEv2", "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, "--capture", "6:2",
-            says=["ns3-allgather-100g.cfg", "1300", "1024"])
-    refused("a seed in words", "run", good, "--out", out, "--seed", "lucky", says=["lucky"])
-    refused("an output below a file", "run", good, "--out", good / "x", says=[str(good)])
+            refusal=["ns3-allgather-100g.cfg", "1300", "1024"])
+    refused("a seed in words", "run", good, "--out", out, "--seed", "lucky", refusal=["lucky"])
+    refused("an output below a file", "run", good, "--out", good / "x", refusal=[str(good)])
     refused("the fabric alone: no analyzer there", good, "--out", out, "--analyzer", out / "none.sock", program=DPSWITCH,
-            says=["none.sock"], code=3)
-    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, says=["none"], code=1)
-    refused("explain without flow", "explain", good, says=["--flow"])
-    refused("explain a flow of nobody", "explain", good, "--flow", "a1,zz,1,4791", says=["zz"])
-    refused("explain half a flow", "explain", good, "--flow", "a1", says=["SRC,DST,SPORT,DPORT"])
+            refusal=["none.sock"], code=3)
+    refused("the fabric alone: no directory", good, "--out", out / "none", program=DPSWITCH, refusal=["none"], code=1)
+    refused("explain without flow", "explain", good, refusal=["--flow"])
+    refused("explain a flow of nobody", "explain", good, "--flow", "a1,zz,1,4791", refusal=["zz"])
+    refused("explain half a flow", "explain", good, "--flow", "a1", refusal=["SRC,DST,SPORT,DPORT"])
     refused("topo without file", "topo", "check")
-    refused("topo of nothing", "topo", "show", out / "none.cfg", says=["none.cfg"])
-    refused("import of a scenario", "topo", "import", good, says=["test.cfg:1"])
+    refused("topo of nothing", "topo", "show", out / "none.cfg", refusal=["none.cfg"])
+    refused("import of a scenario", "topo", "import", good, refusal=["test.cfg:1"])
 
 
 def recordings():
     run = rocelab(small())
     records = (run.dir / "records.bin").read_bytes()
-    refused("diagnose nowhere", "diagnose", scratch() / "gone", says=["gone"])
-    refused("diagnose without recording", "diagnose", scratch(), says=["records.bin"])
-    refused("diagnose nothing", "diagnose", says=["directory"])
+    refused("diagnose nowhere", "diagnose", scratch() / "gone", refusal=["gone"])
+    refused("diagnose without recording", "diagnose", scratch(), refusal=["records.bin"])
+    refused("diagnose nothing", "diagnose", refusal=["directory"])
     rng = random.Random(2)
     for size in (0, 1, 15, 16, 17, 100, len(records) // 3, len(records) - 1):
         out = scratch()
         (out / "records.bin").write_bytes(records[:size])
         # what is cut off may cost the verdict, not the program; a recording that ends early is a fact to be told
-        done = command(ROCELAB, "diagnose", out, expect=None, timeout=PATIENCE_S)
+        done = command(ROCELAB, "diagnose", out, expect=None, timeout=STALL_LIMIT_S)
         check(done.returncode in (0, 1, 2), f"a recording cut to {size} B: exit code {done.returncode}")
-        check(done.returncode != 0 or "incomplete" in told(done) or "cut" in told(done) or "truncated" in told(done),
-              f"a recording cut to {size} B: it says that something is missing", told(done))
+        check(done.returncode != 0 or "incomplete" in reported(done) or "cut" in reported(done) or "truncated" in reported(done),
+              f"a recording cut to {size} B: it says that something is missing", reported(done))
     for attempt in range(30):
         broken = bytearray(records)
         for _ in range(rng.randrange(1, 20)):
             broken[rng.randrange(len(broken))] = rng.randrange(256)
         out = scratch()
         (out / "records.bin").write_bytes(broken)
-        done = command(ROCELAB, "diagnose", out, expect=None, timeout=PATIENCE_S)
+        done = command(ROCELAB, "diagnose", out, expect=None, timeout=STALL_LIMIT_S)
         check(done.returncode in (0, 1, 2), f"a recording with flipped bytes, {attempt}: exit code {done.returncode}")
 
 
@@ -395,9 +395,9 @@ def hostile_names():
     commands = (("run",), ("topo", "show"), ("topo", "check"), ("explain", "--flow", "a1,b1,1,2"), ("trace",), ("blame",))
     for words in commands:
         out = ("--out", scratch()) if words[0] in ("run", "blame") else ()
-        message = refused(" ".join(words), *words, path, *out, says=["bad.cfg:2", "u+000a"])
+        message = refused(" ".join(words), *words, path, *out, refusal=["bad.cfg:2", "u+000a"])
         check("\ntail" not in message, f"{words[0]}: one line", message)
-    refused("an override", "topo", "check", scenario_file(plain), "--set", "name=x\u202etail", says=["--set name", "u+202e"])
+    refused("an override", "topo", "check", scenario_file(plain), "--set", "name=x\u202etail", refusal=["--set name", "u+202e"])
 
 
 def hostile_files():
@@ -417,7 +417,7 @@ def hostile_files():
              ("doctor", wrong), ("shell", wrong)]
     for words in table:
         done = subprocess.run([str(word) for word in (ROCELAB, *words)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace", timeout=PATIENCE_S)
+                              errors="replace", timeout=STALL_LIMIT_S)
         check(done.returncode in (0, 2, 5, 255), f"{words[0]}: it ends", done.returncode) # 255: no host for a shell
         shown_plainly(f"{words[0]} {repr(str(words[-1]))}", done)
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dpswitch/edge/external/external.h"
+#include "dpswitch/edge/kernel_host/kernel_host.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "tests/sim/interop.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
@@ -85,7 +85,7 @@ make_flows(struct interop *t)
 	t->f.flows[FLOW_UD_IN].sport = ud_sport(19);
 	t->f.table.spares = SPARES;
 	for (uint32_t i = 0; i < SPARES; i++)
-		t->f.flows[4 + i].kind = FLOW_FOREIGN;
+		t->f.flows[4 + i].kind = FLOW_UNPLANNED;
 }
 
 static int
@@ -139,10 +139,10 @@ make_embedded(struct interop *t, struct err *err)
 }
 
 static int
-make_external(struct interop *t, struct err *err)
+make_kernel_host(struct interop *t, struct err *err)
 {
-	const struct external_nic_config nic = { .port = t->port };
-	const struct external_config host = {
+	const struct kernel_host_nic_config nic = { .port = t->port };
+	const struct kernel_host_config host = {
 		.node = topo_find(t->f.topo, "g"),
 		.topo = t->f.topo,
 		.nics = &nic,
@@ -153,7 +153,7 @@ make_external(struct interop *t, struct err *err)
 		.min_frame_bytes = t->f.config.min_frame_bytes,
 	};
 
-	t->guest = external_host_create(&host, err);
+	t->guest = kernel_host_create(&host, err);
 	if (t->guest == NULL)
 		return -errno;
 	fabric_attach(t->f.fabric, t->guest);
@@ -192,7 +192,7 @@ interop_build(struct interop *t, const char *socket_path, const char *faults, st
 	if (frig_start(&t->f) < 0)
 		return err_set(err, -EINVAL, "%s", t->f.err.text);
 	memcpy(t->switches, t->f.switches, t->f.topo->nnodes * sizeof(*t->switches));
-	return make_embedded(t, err) < 0 ? -EINVAL : make_external(t, err);
+	return make_embedded(t, err) < 0 ? -EINVAL : make_kernel_host(t, err);
 }
 
 void

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "dpswitch/edge/external/external.h"
+#include "dpswitch/edge/kernel_host/kernel_host.h"
 #include "dpswitch/fabric/pacer.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "tests/unit/dpswitch/fabric_rig.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "dpswitch/edge/external/external.h"
+#include "dpswitch/edge/kernel_host/kernel_host.h"
 #include "dpswitch/fabric/pacer.h"
 #include "dpswitch/lcore/launch.h"
 #include "rxe-hosts/device/embedded/embedded.h"
@@ -126,7 +126,7 @@ hook_interrupted(void *ctx)
 static bool
 hook_pending(void *ctx)
 {
-	return external_pending(((const struct interop *)ctx)->guest);
+	return kernel_host_pending(((const struct interop *)ctx)->guest);
 }
 
 static uint64_t

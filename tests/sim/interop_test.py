@@ -7,7 +7,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from harness import BUILD, PATIENCE_S, SOURCE, check, skip
+from harness import BUILD, STALL_LIMIT_S, SOURCE, check, skip
 
 RIG = BUILD / "tests" / "sim" / "interop_rig"
 PEER = BUILD / "tests" / "sim" / "rxe_peer"
@@ -26,11 +26,11 @@ def talk(name, faults):
     """One guest, one conversation; what the rig counted."""
     with tempfile.TemporaryDirectory(prefix="rocelab-interop-") as folder:
         done = subprocess.run(list(map(str, [RIG, folder, INIT, kernel.stdout.strip(), PEER, faults])),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=STALL_LIMIT_S)
         log = pathlib.Path(folder) / "g.log"
-        told = f"{done.stdout}\n{done.stderr}\n{log.read_text() if log.exists() else ''}"
+        reported = f"{done.stdout}\n{done.stderr}\n{log.read_text() if log.exists() else ''}"
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    check(bool(lines) and done.returncode == 0, f"{name}: every message arrives whole", told)
+    check(bool(lines) and done.returncode == 0, f"{name}: every message arrives whole", reported)
     result = json.loads(lines[0])
     check((result["received"], result["sent"]) == (MESSAGES, MESSAGES), f"{name}: the embedded host's messages", result)
     peer = result["peer"]

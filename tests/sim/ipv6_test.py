@@ -135,9 +135,9 @@ collectives = ( { op = "allgather"; algorithm = "halving-doubling"; bytes = "16M
     fault = 'faults = ( { kind = "loss"; port = "l2:3"; rate = 0.05; silent = true; } );\n'
     clean = rocelab(scenario_file(text + SIX % 'transport = "selective"; '))
     lossy = rocelab(scenario_file(text + fault + SIX % 'transport = "selective"; '), *sets(name="lossy"))
-    told = clean.verdict["flowpulse"]
-    check(told["faults"] == told["doubtful"] == told["unmeasured"] == [] and len(told["switches"]) == 8,
-          "measured: all volumes are as predicted", told)
+    reported = clean.verdict["flowpulse"]
+    check(reported["faults"] == reported["doubtful"] == reported["unmeasured"] == [] and len(reported["switches"]) == 8,
+          "measured: all volumes are as predicted", reported)
     check([[link["port"] for link in f["links"]] for f in lossy.verdict["flowpulse"]["faults"]] == [["l2:3"]],
           "measured: the link that loses packets is named", lossy.verdict["flowpulse"]["faults"])
 

@@ -37,8 +37,8 @@ def disturbed():
     check(mine and all(set(f["flows"]) <= shuffles for f in mine), "two-jobs: train's findings name shuffle's flows alone", mine)
     check({f["root"] for f in mine} == {"l0:5", "l1:5"}, "two-jobs: at both uplinks", mine)
     check("shuffle" in run.report and "train" in run.report, "two-jobs: the report names the jobs")
-    said = " ".join(run.report.split())
-    check("of what was lost" in said and "lost in all" in said, "two-jobs: shares say of what they are", said[:600])
+    observed = " ".join(run.report.split())
+    check("of what was lost" in observed and "lost in all" in observed, "two-jobs: shares say of what they are", observed[:600])
     alone = rocelab(SCENARIOS / "two-jobs.cfg", "--set", "jobs.[1].start=1s")
     first = [f for f in alone.findings() if f["iterations"][0]["job"] == 0 and f["type"] != "slow-host"]
     check(not first, "two-jobs: alone, nothing disturbs train", first)

@@ -22,7 +22,7 @@ def known(run):
     return found
 
 
-def told(run, kind):
+def reported(run, kind):
     return [f for f in run.truth["faults"] if f["kind"] == kind]
 
 
@@ -41,7 +41,7 @@ def dead_cable():
     check(run.run["end_reason"] == "complete" and not any(run.run["drops"].values()), "no packet is lost to it", run.run["drops"])
     check(not run.findings("link-down"), "no finding names it", run.findings())
     check(known(run) == [("link-down", 1, 1.0, 0, 0)], "a record tells of it", known(run))
-    check(run.run["idle_faults"] == [] and told(run, "link-down")[0]["known"] is True, "truth.json says that it is known")
+    check(run.run["idle_faults"] == [] and reported(run, "link-down")[0]["known"] is True, "truth.json says that it is known")
     again = rocelab(small(fault("link-down", port="S:1", known=True)), "--lcores", "2")
     check(again.run["digest"] == run.run["digest"], "the same by its other end, and on two lcores")
     unknown = rocelab(small(fault("link-down", port="A:1")))
@@ -63,15 +63,15 @@ def gray():
     check(without.run["virtual_ns"] > CLEAN_NS / 2 and known(without) == [], "nothing tells of an unknown one")
 
 
-def told_as_known():
+def reported_as_known():
     """A finding at a known fault's place says so; the same fault, unknown, does not."""
-    for one, root, says in ((dict(kind="loss", port="S:1", rate=0.02), "S:1", "loss of 2 % at S:1"),
+    for one, root, refusal in ((dict(kind="loss", port="S:1", rate=0.02), "S:1", "loss of 2 % at S:1"),
                             (dict(kind="blackhole", switch="B", dst="b1", start="10us", duration="20us"), "B:2", "blackhole at B")):
         for is_known in (True, False):
             found = rocelab(small(fault(**one, known=is_known))).findings()
-            check([f["root"] for f in found] == [root] and found[0].get("known") == (says if is_known else None),
+            check([f["root"] for f in found] == [root] and found[0].get("known") == (refusal if is_known else None),
                   f"{one['kind']}, known {is_known}", found)
-            check(("known before the run: " + says in found[0]["evidence"]) == is_known, "in words, too", found[0]["evidence"])
+            check(("known before the run: " + refusal in found[0]["evidence"]) == is_known, "in words, too", found[0]["evidence"])
 
 
 def refused():
@@ -86,5 +86,5 @@ def refused():
 
 dead_cable()
 gray()
-told_as_known()
+reported_as_known()
 refused()

@@ -7,7 +7,7 @@ import time
 
 from devices import traced
 from frozen_test import steps_of
-from harness import PATIENCE_S, check
+from harness import STALL_LIMIT_S, check
 from pingmesh_rxe_test import rxe_sport
 from rxe import HOSTS, Live, invariants, need_guests, ring, scenario, whole
 
@@ -30,7 +30,7 @@ while True:
     u.sendto(bytes(100), (sys.argv[2], {UDP_PORT}))
     time.sleep(0.05)
 """
-PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; hold = "600s"; };
+SLOW_CLIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; hold = "600s"; };
 """
 
 
@@ -45,29 +45,29 @@ def sampled(live):
     client = live.start("h0", sys.executable, "-c", CLIENT, address(live, "h2"), address(live, "h3"))
     sport = int(client.stdout.readline())
     there, back = ("h0", "h2", sport, TCP_PORT, 6), ("h2", "h0", TCP_PORT, sport, 6)
-    found, deadline = {}, time.monotonic() + PATIENCE_S
+    found, deadline = {}, time.monotonic() + STALL_LIMIT_S
     while not (there in found and back in found and any(f[3] == UDP_PORT for f in found)) and time.monotonic() < deadline and \
             live.process.poll() is None:
         time.sleep(0.3)
         trace = traced(live.out, "--first-hop", "sflow", expect=None)
         found = {(f["source"], f["end"], f["sport"], f["dport"], f["protocol"]): f for f in trace["flows"]}
-    told = traced(live.out, expect=None)["flows"]
+    reported = traced(live.out, expect=None)["flows"]
     client.kill()
     server.kill()
     check({there, back} <= found.keys(), "samples tell of TCP, both ways", sorted(found))
     check(any(f[0] == "h0" and f[1] == "h3" and f[3] == UDP_PORT and f[4] == 17 for f in found), "and of UDP", sorted(found))
     check(found[there]["path"] == ["h0:1", "a:3", "b:1"] and found[back]["path"] == ["h2:1", "b:3", "a:1"], "with their ways",
           (found[there], found[back]))
-    check(not any(f["dport"] in (TCP_PORT, UDP_PORT) for f in told), "hosts do not", told)
+    check(not any(f["dport"] in (TCP_PORT, UDP_PORT) for f in reported), "hosts do not", reported)
     return found
 
 
 def main():
     need_guests()
-    live = Live(scenario(ring("allgather", size="8MB", iterations=2, sport=SPORT), extra=SOCKETS, limits=PATIENT))
+    live = Live(scenario(ring("allgather", size="8MB", iterations=2, sport=SPORT), extra=SOCKETS, limits=SLOW_CLIENT))
     live.begun()
     ring_of = {(HOSTS[i], HOSTS[(i + 1) % 4], SPORT) for i in range(4)}
-    found, deadline = set(), time.monotonic() + PATIENCE_S
+    found, deadline = set(), time.monotonic() + STALL_LIMIT_S
     while found != ring_of and time.monotonic() < deadline and live.process.poll() is None:
         trace = traced(live.out, expect=None)
         found = {(flow["source"], flow["end"], flow["sport"]) for flow in trace["flows"]}
@@ -75,9 +75,9 @@ def main():
     check(found == ring_of, "kernels tell the ring's connections", found)
     check(all(flow["job"] == 0 and flow["dport"] == 4791 and flow["state"] == "arrived" for flow in trace["flows"]),
           "with their job, and are traced", trace["flows"])
-    ways = {flow["source"]: flow["path"] for flow in trace["flows"]}
-    check(ways == {"h0": ["h0:1", "a:2"], "h1": ["h1:1", "a:3", "b:1"], "h2": ["h2:1", "b:2"], "h3": ["h3:1", "b:3", "a:1"]},
-          "by the ways that there are", ways)
+    paths = {flow["source"]: flow["path"] for flow in trace["flows"]}
+    check(paths == {"h0": ["h0:1", "a:2"], "h1": ["h1:1", "a:3", "b:1"], "h2": ["h2:1", "b:2"], "h3": ["h3:1", "b:3", "a:1"]},
+          "by the ways that there are", paths)
     by_samples = sampled(live)
     check({(h, e, SPORT, 4791, 17) for h, e, _ in ring_of} <= by_samples.keys(), "and of the ring's connections", sorted(by_samples))
     live.until("all steps are recorded", lambda: steps_of((live.out / "records.bin").read_bytes()) == 2 * 4 * 3)

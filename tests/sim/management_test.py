@@ -14,7 +14,7 @@ import time
 
 from devices import (CLOS, COUNTERS, EGRESS, EGRESSES, FLOW_LIST, FLOWS, HDR, HELLO, MAGIC, PORTS, REFUSED, SAMPLE_LIST,
                      SAMPLES, VERSION, Served, answers_zero, hello, impostor, message, paths, query, request, trace, traced)
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, fail, scenario_file, slowness, until, within
+from harness import STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, fail, scenario_file, slowness, until, within
 
 MOE = SCENARIOS / "moe-alltoall.cfg"
 
@@ -131,7 +131,7 @@ def freeze(served, leaf, flow):
     found = traced(MOE, "--sockets", served.path)
     check(len(found["flows"]) == 480 and found["silent"] == [] and within(begun, 10),
           "300 peers that froze are in nobody's way", time.monotonic() - begun)
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + STALL_LIMIT_S
     ended = set()
     while len(ended) < 150 and time.monotonic() < deadline:
         for i, sock in enumerate(frozen):
@@ -178,9 +178,9 @@ def peers():
                 fail(f"a request of {size} B is taken")
         print("ok so does a size that cannot be", flush=True)
         freeze(served, leaf, flow)
-    numbers = [int(n) for n in re.findall(r"\d+", served.said)]
+    numbers = [int(n) for n in re.findall(r"\d+", served.observed)]
     check(len(numbers) >= 6 and numbers[-4] == 2 and numbers[-3] >= 146 and numbers[-2] == 4 and numbers[-1] == 0,
-          "and all of them are counted", served.said)
+          "and all of them are counted", served.observed)
 
 
 def times():
@@ -217,7 +217,7 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "%us"; } );
             sock.sendall(request(COUNTERS) * 60 + request(COUNTERS)[:9])
         before, still = paths(traced(folder, "--timeout", "20s")), paths(traced(scenario, "--set", "management.rtt=\"0s\""))
         check(before == still, "a run tells what its scenario's control plane does, standing still")
-        after, deadline = before, time.monotonic() + PATIENCE_S
+        after, deadline = before, time.monotonic() + STALL_LIMIT_S
         while not any(state == "arrived" and path != before[t][2] for t, (state, _, path) in after.items()) and \
                 time.monotonic() < deadline:
             time.sleep(0.3)
@@ -229,7 +229,7 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "%us"; } );
               "and where flows go once a cable is cut", (len(gone), len(moved)))
         [sock.close() for sock in frozen]
         run.send_signal(signal.SIGINT)  # however long that took
-        stderr = run.communicate(timeout=PATIENCE_S)[1].decode()
+        stderr = run.communicate(timeout=STALL_LIMIT_S)[1].decode()
         check(run.returncode >= 0 and not sockets.exists(), "sockets go with the run", (run.returncode, stderr))
     done = command(ROCELAB, "run", scenario, "--set", "timing.clock=\"virtual\"", "--out", "/nonexistent", expect=2)
     check("management.sockets" in done.stderr or "sockets" in done.stderr, "in virtual time nobody could ask", done.stderr)

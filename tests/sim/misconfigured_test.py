@@ -14,13 +14,13 @@ def drops(run, name, reason):
           run.run["drops"])
 
 
-def passes(name, reason, said, extra="", **keys):
+def passes(name, reason, observed, extra="", **keys):
     run = rocelab(small(fault(name, **keys), extra=extra))
     check(run.run["end_reason"] == "complete" and run.wrong() == ["0"], f"{name}: completes, every element is right", run.run)
     check(run.truth["faults"][0]["kind"] == name and run.truth["faults"][0]["acted"], f"{name}: truth.json tells of it", run.truth["faults"])
     drops(run, name, reason)
-    if said:
-        check(run.findings(said), f"{name}: the verdict says {said}", run.findings())
+    if observed:
+        check(run.findings(observed), f"{name}: the verdict says {observed}", run.findings())
     return run
 
 

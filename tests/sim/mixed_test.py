@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Embedded hosts and kernel rxe talk to each other: our RoCEv2 and ICRC against the kernel's, both ways, verified."""
 from guests import find_kernel
-from harness import PATIENCE_S, SANITIZED, check, rocelab, scenario_file, skip
+from harness import STALL_LIMIT_S, SANITIZED, check, rocelab, scenario_file, skip
 
 SCENARIO = """
 topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [ "a", "b" ]; rate = "40Mbps";
@@ -21,7 +21,7 @@ LOSSY = """faults = ( { kind = "%s"; port = "a:3"; rate = 0.02; }, { kind = "%s"
 
 def run(name, kernel_hosts, fault):
     text = SCENARIO % (", ".join(f'"{h}"' for h in kernel_hosts), LOSSY % (fault, fault) if fault else "")
-    done = rocelab(scenario_file(text, "interop.cfg"), timeout=PATIENCE_S)
+    done = rocelab(scenario_file(text, "interop.cfg"), timeout=STALL_LIMIT_S)
     rows = [line.split() for line in done.stdout.splitlines() if line.split()[2:4] == ["int32", "sum"]]
     check(done.run["end_reason"] == "complete", f"{name}: complete", done.stderr)
     check(len(rows) == 2 and all(row[WRONG] == "0" for row in rows), f"{name}: no wrong element", done.stdout)
@@ -39,12 +39,12 @@ def main():
         skip("guests run the programs of the plain build; this one is sanitized")
     find_kernel()
     for ends in (("h0", "h2"), ("h1", "h3")):
-        way = "embedded to kernel over the trunk" if ends[0] == "h0" else "kernel to embedded over the trunk"
-        clean = run(f"{way}", ends, None)
-        check(sum(clean.run["drops"].values()) == 0, f"{way}: no drop at all", clean.run["drops"])
-        lossy = run(f"{way}, frames lost", ends, "loss")
-        check(lossy.run["drops"]["injected"] > 0, f"{way}: frames were lost", lossy.run["drops"])
-        run(f"{way}, ICRCs broken", ends, "corruption")
+        direction = "embedded to kernel over the trunk" if ends[0] == "h0" else "kernel to embedded over the trunk"
+        clean = run(f"{direction}", ends, None)
+        check(sum(clean.run["drops"].values()) == 0, f"{direction}: no drop at all", clean.run["drops"])
+        lossy = run(f"{direction}, frames lost", ends, "loss")
+        check(lossy.run["drops"]["injected"] > 0, f"{direction}: frames were lost", lossy.run["drops"])
+        run(f"{direction}, ICRCs broken", ends, "corruption")
 
 
 main()

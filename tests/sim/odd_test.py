@@ -4,7 +4,7 @@
 done again; bad input is refused."""
 import json
 
-from harness import ROCELAB, check, command, scratch, told
+from harness import ROCELAB, check, command, scratch, reported
 
 GROUPS = ("storms", "mice", "outside")
 ARGS = ("--groups", ",".join(GROUPS), "--cases", 1, "--scale", "0.05")
@@ -29,9 +29,9 @@ def graded():
         check(len(row["suspects"]) > 1 or row["suspects"][0]["regained_ns"] == regained, "one alone", row)
     check(all(f"\n{group} " in f"\n{first.stdout}" for group in (*GROUPS, "all")), "a line a group", first.stdout)
     again = odd(directory, *ARGS, "--seeds", "4,5")
-    check(again.stdout == first.stdout, "what is there is not done again, and says the same", told(again))
+    check(again.stdout == first.stdout, "what is there is not done again, and says the same", reported(again))
     done = odd(directory, *ARGS[:-1], "0.1", "--seeds", "4", expect=2)
-    check("scale 0.05" in told(done), "another scale needs another directory", told(done))
+    check("scale 0.05" in reported(done), "another scale needs another directory", reported(done))
 
 
 def refused():
@@ -40,7 +40,7 @@ def refused():
                         (("--seeds", "3-1"), "--seeds"), (("--seeds", "1,1"), "twice"), (("--scale", "0"), "--scale"),
                         (("--cases", "0"), "--cases")]:
         done = odd(directory, *args, expect=2)
-        check(words in told(done), f"{' '.join(args)} is refused, with the reason", told(done))
+        check(words in reported(done), f"{' '.join(args)} is refused, with the reason", reported(done))
 
 
 graded()

@@ -21,13 +21,13 @@ def tuple_of(hop):
     return hop.tuple_src_ip, hop.tuple_dst_ip, hop.tuple_sport, hop.back
 
 
-def ways(run):
+def paths(run):
     """Of each tuple and direction: the ways that were told as a whole."""
-    told, by = {}, {}
+    reported, by = {}, {}
     found = records.read(run.dir / "records.bin")
     for r, hop in records.of(found, records.PROBE_HOP):
-        told.setdefault((tuple_of(hop), r.node, hop.trace, hop.sent_ps), []).append(hop)
-    for (key, *_), hops in told.items():
+        reported.setdefault((tuple_of(hop), r.node, hop.trace, hop.sent_ps), []).append(hop)
+    for (key, *_), hops in reported.items():
         hops.sort(key=lambda hop: hop.hop)
         if hops[-1].last and [hop.hop for hop in hops] == list(range(1, len(hops) + 1)):
             by.setdefault(key, set()).add(tuple((hop.at, hop.port) for hop in hops))
@@ -39,22 +39,22 @@ def run_of(kind, tracing, faults="", *args):
 
 
 def hashed():
-    asked, traced = ways(run_of("ecmp", "traceroute"))
-    written, hops = ways(run_of("ecmp", "int"))
+    asked, traced = paths(run_of("ecmp", "traceroute"))
+    written, hops = paths(run_of("ecmp", "int"))
     both = set(asked) & set(written)
     check(len(both) > 200 and all(len(written[key]) == 1 and written[key] == asked[key] for key in both),
           f"hashed: ways of {len(both)} tuples are those that traceroutes find", len(both))
     check(set(asked) <= set(written), "and all have one that a traceroute has found", len(set(asked) - set(written)))
     check(all(hop.count == 0 for hop in traced) and all(hop.count > 0 for hop in hops), "hops are of packets that came, not of traceroutes")
-    said = problems(run_of("ecmp", "int", LOSS))
-    check(said == [("switch-problem", ["l1:6"])], "hashed: the link that loses", said)
+    observed = problems(run_of("ecmp", "int", LOSS))
+    check(observed == [("switch-problem", ["l1:6"])], "hashed: the link that loses", observed)
 
 
 def sprayed():
     for kind in ("random",) if SANITIZED else ("random", "adaptive"):
         run = run_of(kind, "int", LOSS)
-        by, _ = ways(run)
-        between = [found for key, found in by.items() if any(len(way) > 1 for way in found)]
+        by, _ = paths(run)
+        between = [found for key, found in by.items() if any(len(route) > 1 for route in found)]
         check(between and all(len(found) == 4 for found in between), f"{kind}: a tuple between leaves has four ways", len(between))
         check(problems(run) == [("switch-problem", ["l1:6"])], f"{kind}: the link that loses, and nothing else", problems(run))
         analysis = run.verdict["pingmesh"]["analysis"]
@@ -82,11 +82,11 @@ def lcores():
 def ready_made():
     # Where packets are sprayed chance spreads them more unevenly than 2 % of losses do: the switch is what all ways have in common.
     for kind, rate, place in (("ecmp", 0.02, ["g1r0:7"]), ("adaptive", 0.02, "g1r0"), ("adaptive", 0.1, ["g1r0:7"])):
-        said = problems(rocelab(SCENARIOS / "pingmesh.cfg", *sets(pingmesh__tracing="int", load_balancing__kind=kind,
+        observed = problems(rocelab(SCENARIOS / "pingmesh.cfg", *sets(pingmesh__tracing="int", load_balancing__kind=kind,
                                                                   host__transport="selective", detection__policy="off"),
                                 "--set", f"faults.[1].rate={rate}"))
-        check(said == [("switch-problem", place), ("rnic-problem", ["h3:1"]), ("cpu-overload", "h12")],
-              f"pingmesh.cfg, {kind}, {rate}: {place}, RNIC and CPU", said)
+        check(observed == [("switch-problem", place), ("rnic-problem", ["h3:1"]), ("cpu-overload", "h12")],
+              f"pingmesh.cfg, {kind}, {rate}: {place}, RNIC and CPU", observed)
 
 
 def refused():

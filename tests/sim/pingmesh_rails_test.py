@@ -17,7 +17,7 @@ def rails(nics, extra="", duration="300ms", **more):
                          f'pingmesh = {{ enabled = true; rails = true; time_factor = 0.01; duration = "{duration}";{keys} }};\n{extra}')
 
 
-def said(run):
+def observed(run):
     return sorted((one["type"], one["node"] or " or ".join(one["ports"])) for one in run.verdict["pingmesh"]["problems"])
 
 
@@ -31,18 +31,18 @@ def idle():
             fail(f"a probe that did not arrive, or has a round trip: {probe}")
         if probe.kind == RAIL:
             taken[r.node, probe.tuple_src_ip, probe.tuple_dst_ip].add(probe.responder_ps - probe.prober_ps)
-    way_ps = 4 * CABLE_PS + 3 * FRAME_PS
+    one_way_ps = 4 * CABLE_PS + 3 * FRAME_PS
     check(set(kinds) == {TOR_MESH, RAIL} and kinds[RAIL] > 1000, "RNICs probe their rail, and each other", kinds)
     spread = max(max(times) - min(times) for times in taken.values())
     check(len(taken) > 12 and spread <= 4 * FRAME_PS, "one way takes as long each time, but for probes that meet", (len(taken), spread))
     both = {min(taken[node, src, dst]) + min(taken[node, dst, src]) for node, src, dst in taken if (node, dst, src) in taken}
-    check(both == {2 * way_ps}, "what both directions take is the closed form's, to the picosecond", both)
-    apart = [min(times) - way_ps for times in taken.values()]
+    check(both == {2 * one_way_ps}, "what both directions take is the closed form's, to the picosecond", both)
+    apart = [min(times) - one_way_ps for times in taken.values()]
     check(max(apart) > 100_000_000 and min(apart) < -100_000_000 and max(map(abs, apart)) <= 1_000_000_000,
           "either is off by what the clocks are apart, 1 ms at most", (min(apart), max(apart)))
     own = run.verdict["pingmesh"]
     one_way = own["cluster"]["rpingmesh.one_way_ns"]
-    check(abs(one_way["p50"] - way_ps / 1000) < 0.01 and abs(one_way["p999"] - way_ps / 1000) < 0.01,
+    check(abs(one_way["p50"] - one_way_ps / 1000) < 0.01 and abs(one_way["p999"] - one_way_ps / 1000) < 0.01,
           "the analyzer takes that off", one_way)
     check(not own["problems"] and own["cluster"]["rpingmesh.network_rtt_ns"]["count"] == kinds[TOR_MESH], "nothing is found", own["problems"])
 
@@ -51,14 +51,14 @@ def two_rails():
     run = rocelab(rails(2, 'faults = ( { kind = "corruption"; port = "g0r0:4"; rate = 0.1; start = "50ms"; } );\n', duration="500ms"))
     kinds = {probe.kind for _, probe in records.of(records.read(run.dir / "records.bin"), records.PROBE)}
     check(kinds == {TOR_MESH, INTER_TOR, RAIL}, "hosts with two RNICs probe other hosts, too", kinds)
-    check(said(run) == [("switch-problem", "g0r0:4")], "and what goes up is told from what comes down", said(run))
+    check(observed(run) == [("switch-problem", "g0r0:4")], "and what goes up is told from what comes down", observed(run))
 
 
 def ready_made():
     runs = [rocelab(SCENARIOS / "pingmesh-rails.cfg", *arguments)
             for arguments in ((), ("--lcores", "2"), sets(pingmesh__clock_offset="0s"))]
     expected = [("cpu-overload", "h6"), ("high-rtt", "g1r2:7"), ("switch-problem", "s1:8")]
-    check(all(said(run) == expected for run in runs), "each problem is named, with its direction, however far clocks are apart", [said(r) for r in runs])
+    check(all(observed(run) == expected for run in runs), "each problem is named, with its direction, however far clocks are apart", [observed(r) for r in runs])
     check((runs[0].dir / "records.bin").read_bytes() == (runs[1].dir / "records.bin").read_bytes(), "the same records on two lcores")
     slow = next(one for one in runs[0].verdict["pingmesh"]["problems"] if one["type"] == "high-rtt")
     check(not slow["both_directions"] and 19_900 < slow["high_ns"] - slow["usual_ns"] < 20_100, "by as much as it is slow", slow)

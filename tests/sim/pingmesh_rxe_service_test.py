@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Service tracing on guests: what their kernels tell of a job's connections, and probes by the connections' own 5-tuples."""
 import records
-from harness import PATIENCE_S, check
+from harness import STALL_LIMIT_S, check
 from pingmesh_rxe_test import rxe_sport
-from rxe import HOSTS, PATIENT, Live, invariants, need_guests, ring, scenario, whole
+from rxe import HOSTS, SLOW_CLIENT, Live, invariants, need_guests, ring, scenario, whole
 
 SERVICE, OK = 2, 0
 SPORT = rxe_sport(100)  # few QPs are opened for it
@@ -13,9 +13,9 @@ PINGMESH = 'pingmesh = { enabled = true; time_factor = 0.5; duration = "4s"; };\
 
 def main():
     need_guests()
-    live = Live(scenario(ring("allgather", iterations=3, sport=SPORT), extra=PINGMESH, limits=PATIENT))
+    live = Live(scenario(ring("allgather", iterations=3, sport=SPORT), extra=PINGMESH, limits=SLOW_CLIENT))
     live.begun()
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     check(run.run["end_reason"] == "complete", "it runs for its time", run.run["end_reason"])
     invariants(run, "service")
     whole(run, "service", 3)

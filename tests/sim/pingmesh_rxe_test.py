@@ -5,7 +5,7 @@ the planned source ports, and paths are traced. How long round trips take is the
 import re
 
 import records
-from harness import PATIENCE_S, SCENARIOS, check
+from harness import STALL_LIMIT_S, SCENARIOS, check
 from pcapng import Capture, icrc_is_right, is_roce
 from rxe import HOSTS, Live, invariants, need_guests
 
@@ -37,17 +37,17 @@ def paths(found, names):
     hops = {}
     for r, hop in records.of(found, records.PROBE_HOP):
         hops.setdefault((names[r.node], (hop.tuple_dst_ip & 0xffff) - 1, hop.trace, hop.back), {})[hop.hop] = names[hop.at]
-    ways = {tuple(way[h] for h in sorted(way)) for (host, to, _, _), way in hops.items()
-            if {host, names[to]} == {"h0", "h3"} and sorted(way) == [1, 2, 3]}
-    check(ways and ways <= {("t0", f"s{i}", "t1") for i in (0, 1)} | {("t1", f"s{i}", "t0") for i in (0, 1)},
-          "ways between h0 and h3 lead over a spine", ways)
+    routes = {tuple(route[h] for h in sorted(route)) for (host, to, _, _), route in hops.items()
+            if {host, names[to]} == {"h0", "h3"} and sorted(route) == [1, 2, 3]}
+    check(routes and routes <= {("t0", f"s{i}", "t1") for i in (0, 1)} | {("t1", f"s{i}", "t0") for i in (0, 1)},
+          "ways between h0 and h3 lead over a spine", routes)
 
 
 def main():
     need_guests()
     live = Live(SCENARIOS / "pingmesh-rxe.cfg", "--set", "limits.connect=180s", "--capture", "t0:1")
     live.begun()
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     check(run.run["end_reason"] == "complete", "it runs for its time", run.run["end_reason"])
     invariants(run, "pingmesh-rxe")
     found = records.read(run.dir / "records.bin")

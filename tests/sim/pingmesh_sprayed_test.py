@@ -18,18 +18,18 @@ def problems(run):
 
 def small(name, spines, kind, faults):
     run = rocelab(scenario_file(NET % (spines, kind) + faults, name.replace(" ", "-") + ".cfg"))
-    said = problems(run)
+    observed = problems(run)
     check(run.verdict["pingmesh"]["analysis"]["sprayed"] == (kind != "ecmp"), f"{name}: it knows whether packets are sprayed")
     check(("each packet its own way" in (run.dir / "report.txt").read_text()) == (kind != "ecmp"), f"{name}: and says so")
-    return said
+    return observed
 
 
 check(small("clean", 4, "random", "") == [], "clean: no problem")
 check(small("hashed", 4, "ecmp", LOSS) == [("switch-problem", ["l1:6"])], "hashed: the link")
 for spines, kind in ((4, "random"), (2, "round-robin")):
-    said = small(f"{kind} over {spines} spines", spines, kind, LOSS)
-    check(said == [("switch-problem", "l1")], f"{kind} over {spines} spines: its switch, and nothing else", said)
+    observed = small(f"{kind} over {spines} spines", spines, kind, LOSS)
+    check(observed == [("switch-problem", "l1")], f"{kind} over {spines} spines: its switch, and nothing else", observed)
 if not SANITIZED:
-    said = problems(rocelab(SCENARIOS / "pingmesh.cfg", *sets(load_balancing__kind="adaptive")))
-    check(said == [("switch-problem", "g1r0"), ("rnic-problem", ["h3:1"]), ("cpu-overload", "h12")],
-          "pingmesh.cfg, adaptive: the link's switch, the RNIC and the CPU", said)
+    observed = problems(rocelab(SCENARIOS / "pingmesh.cfg", *sets(load_balancing__kind="adaptive")))
+    check(observed == [("switch-problem", "g1r0"), ("rnic-problem", ["h3:1"]), ("cpu-overload", "h12")],
+          "pingmesh.cfg, adaptive: the link's switch, the RNIC and the CPU", observed)

@@ -47,15 +47,15 @@ faults = (
   {{ kind = "link-down"; port = "h15:1"; start = "300ms"; duration = "1ms"; period = "5ms"; }},
   {{ kind = "corruption"; port = "s2:3"; rate = 0.02; start = "710ms"; duration = "60ms"; }}{overload} );
 """, "checkpoint.cfg"))
-    told = run.verdict["pingmesh"]
-    said = [(p["priority"], p["type"], p["ports"], set(p["seen_by"])) for p in told["problems"]]
+    reported = run.verdict["pingmesh"]
+    observed = [(p["priority"], p["type"], p["ports"], set(p["seen_by"])) for p in reported["problems"]]
     both = {"cluster", "service"}
-    check(said == [("P0", "switch-problem", ["l1:6"], both), ("P0", "switch-problem", ["s2:3"], both),
+    check(observed == [("P0", "switch-problem", ["l1:6"], both), ("P0", "switch-problem", ["s2:3"], both),
                    ("P2", "rnic-problem", ["h15:1"], {"cluster"})],
-          "two losses in the service's network are P0, an RNIC outside of it P2", said)
-    spans = [(p["first_period"], p["last_period"]) for p in told["problems"]]
+          "two losses in the service's network are P0, an RNIC outside of it P2", observed)
+    spans = [(p["first_period"], p["last_period"]) for p in reported["problems"]]
     check(spans[:2] == [(2, 2), (7, 7)] and spans[2][0] == 3, "each in its period", spans)
-    periods = told["periods"]
+    periods = reported["periods"]
     check(all(lost(p, "service", "rnic-problem") == 0 for p in periods), "service tracing sees no RNIC drop")
     check(all(lost(p, "cluster", "rnic-problem") > 100 for p in periods[3:10]), "the cluster's monitoring does")
     check(not any(lost(p, n, "cpu-overload") for p in periods for n in both), "a busy CPU loses nothing")
@@ -65,8 +65,8 @@ faults = (
           (service(quiet), service(before)))
     check(service(quiet, "p99", "responder_delay_ns") > 1.4 * service(before, "p99", "responder_delay_ns"),
           "while processing takes longer", [service(p, "p99", "responder_delay_ns") for p in (quiet, before)])
-    check(all(p["degradation"] > 0.1 for p in told["problems"][:2]) and not told["impact"]["paper_innocent"],
-          "iterations are slower for it", told["impact"])
+    check(all(p["degradation"] > 0.1 for p in reported["problems"][:2]) and not reported["impact"]["paper_innocent"],
+          "iterations are slower for it", reported["impact"])
 
 
 def slow_compute():
@@ -79,8 +79,8 @@ jobs = ( {{ name = "train"; {RANKS} iterations = {iterations};
     collectives = ( {{ name = "sum"; op = "allreduce"; algorithm = "ring"; bytes = "1MB"; compute = "1ms"; }} );
     delays = ( {slower} ); }} );
 """, "slow-compute.cfg"))
-    told, network = run.verdict["pingmesh"], run.verdict["network"]
-    whole = [p for p in told["periods"] if p["complete"]]
+    reported, network = run.verdict["pingmesh"], run.verdict["network"]
+    whole = [p for p in reported["periods"] if p["complete"]]
     tails = [service(p) for p in whole]
     measured("slow compute", whole)
     check(len(whole) >= 7 and tails[0] > 1.2 * tails[-1] and all(b < 1.02 * a for a, b in zip(tails, tails[1:])),
@@ -88,9 +88,9 @@ jobs = ( {{ name = "train"; {RANKS} iterations = {iterations};
     for side in ("prober_delay_ns", "responder_delay_ns"):
         p99 = [service(p, "p99", side) for p in whole]
         check(max(p99) < 1.1 * min(p99), f"{side} is stable", p99)
-    impact = told["impact"]
+    impact = reported["impact"]
     check(impact["degraded"] > 20 and impact["worst"] > 2, "iterations get slower and slower", impact)
-    check(not told["problems"] and impact["paper_innocent"], "no problem: by the paper's rule the network is innocent", told["problems"])
+    check(not reported["problems"] and impact["paper_innocent"], "no problem: by the paper's rule the network is innocent", reported["problems"])
     check("by the paper's rule its network is innocent" in " ".join(run.report.split()),
           "which the report calls the paper's rule")
     check(network["word"] != "guilty" and network["unexplained_ns"] < 1e-3 * network["lost_ns"],
@@ -111,15 +111,15 @@ paths = ( { src = "h0"; dst = "h2"; data = [ "l0:3", "s0:2", "l1:1" ]; } );
 faults = ( { kind = "corruption"; port = "l0:3"; rate = 0.02; start = "110ms"; },
            { kind = "cpu-overload"; host = "h5"; delay = "6ms"; steps = true; start = "110ms"; } );
 """, "tenants.cfg"))
-    told, report = run.verdict["pingmesh"], " ".join(run.report.split())
-    said = [(p["priority"], p["type"], p["node"] or p["ports"], [(s["job"], s["priority"]) for s in p["services"]])
-            for p in told["problems"]]
-    check(said == [("P0", "cpu-overload", "h5", [("right", "P0")]), ("P1", "switch-problem", ["l0:3"], [("left", "P1")])],
-          "each problem is of the job whose connections it touches", said)
-    link = told["problems"][1]
+    reported, report = run.verdict["pingmesh"], " ".join(run.report.split())
+    observed = [(p["priority"], p["type"], p["node"] or p["ports"], [(s["job"], s["priority"]) for s in p["services"]])
+            for p in reported["problems"]]
+    check(observed == [("P0", "cpu-overload", "h5", [("right", "P0")]), ("P1", "switch-problem", ["l0:3"], [("left", "P1")])],
+          "each problem is of the job whose connections it touches", observed)
+    link = reported["problems"][1]
     check(link["degradation"] < 0.05 and "h0->h2/49152>4791" in link["services"][0]["flows"],
           "with its own slowdown, and its own connections", link)
-    left, right = told["services"]
+    left, right = reported["services"]
     check(left["degraded"] == 0 and left["network_innocent"] is None and left["service"]["switch_drop_rate"] > 0,
           "the job on the link is not slower, and its probes show the loss", left)
     check(right["degraded"] > 10 and right["network_innocent"] is True and right["service"]["switch_drop_rate"] == 0,

@@ -21,7 +21,7 @@ def scenario(duration, extra="", **more):
     return scenario_file(NET + f'pingmesh = {{ enabled = true; duration = "{duration}";{keys} }};\n' + extra)
 
 
-def told(run):
+def reported(run):
     found = records.read(run.dir / "records.bin")
     return found, [(r, probe) for r, probe in records.of(found, records.PROBE)]
 
@@ -30,18 +30,18 @@ def tuple_of(record, name="tuple"):
     return tuple(getattr(record, f"{name}_{part}") for part in ("src_ip", "dst_ip", "sport", "dport"))
 
 
-def way_ps(switches):
+def one_way_ps(switches):
     """From when a frame's last bit left a host to when it is with the other: switches take frames in whole."""
     return (switches + 1) * CABLE_PS + switches * FRAME_PS
 
 
 def idle():
     run = rocelab(scenario("9s"))
-    _, probes = told(run)
+    _, probes = reported(run)
     check(len(probes) > 1000 and all(probe.result == OK for _, probe in probes), f"all of {len(probes)} probes come back")
     for kind, switches in ((TOR_MESH, 1), (INTER_TOR, 3)):
         trips = {probe.rtt_ps for _, probe in probes if probe.kind == kind}
-        check(trips == {2 * way_ps(switches)}, f"a round trip over {switches} switches is the closed form's, to the picosecond", trips)
+        check(trips == {2 * one_way_ps(switches)}, f"a round trip over {switches} switches is the closed form's, to the picosecond", trips)
     for name in ("prober_ps", "responder_ps"):
         delays = sorted(getattr(probe, name) - FRAME_PS for _, probe in probes)
         check(delays[0] >= 5_000_000 and 9_000_000 < delays[len(delays) // 2] < 11_500_000,
@@ -61,7 +61,7 @@ def lcores():
 def lost():
     run = rocelab(scenario("600ms", 'faults = ( { kind = "loss"; port = "l0:1"; rate = 1.0; start = "200ms"; } );\n',
                            time_factor=FACTOR))
-    found, probes = told(run)
+    found, probes = reported(run)
     names = records.node_names(found)
     timeout_ps = records.of(found, records.PINGMESH)[0][1].timeout_ps
     check(timeout_ps == 10_000_000_000, "500 ms times the factor", timeout_ps)
@@ -80,7 +80,7 @@ def service():
     job = 'collectives = ( { op = "allgather"; algorithm = "ring"; ranks = [ "h0", "h3", "h1", "h4" ]; bytes = "256KB"; ' \
           'iterations = 4; gap = "100ms"; } );\n'
     run = rocelab(scenario("700ms", job, time_factor=FACTOR))
-    found, probes = told(run)
+    found, probes = reported(run)
     routes, hops = {}, {}
     for r, route in records.of(found, records.ROUTE):
         if route.hop != 0:
@@ -94,7 +94,7 @@ def service():
           "all four connections came and went", connections)
     traced = {(flow, back) for flow, back, _, _ in hops}
     check(traced == set(routes), "their ways and those back are traced", len(traced))
-    check(all({n: at for n, (at, _) in way.items()} == routes[flow, back] and way[max(way)][1] for (flow, back, _, _), way in hops.items()),
+    check(all({n: at for n, (at, _) in taken.items()} == routes[flow, back] and taken[max(taken)][1] for (flow, back, _, _), taken in hops.items()),
           "and are those of the service's own packets")
     served = [probe for _, probe in probes if probe.kind == SERVICE]
     check({tuple_of(probe) for probe in served} == flows and all(probe.result == OK for probe in served), f"{len(served)} probes went by them")
@@ -114,7 +114,7 @@ def refused():
 
 def ready_made():
     run = rocelab(SCENARIOS / "pingmesh.cfg", *sets(detection__policy="off"))
-    found, probes = told(run)
+    found, probes = reported(run)
     names = records.node_names(found)
     lost_at, slow = Counter(), Counter()
     for r, probe in probes:

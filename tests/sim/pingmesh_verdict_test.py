@@ -35,15 +35,15 @@ def verdict_on(name, fault):
 for title, what, kind, place in FAULTS:
     verdict = verdict_on(title, what)
     problems = verdict["pingmesh"]["problems"]
-    said = [(p["type"], p["node"] or p["ports"]) for p in problems]
+    observed = [(p["type"], p["node"] or p["ports"]) for p in problems]
     resets = verdict["pingmesh"]["cluster"]["rpingmesh.probe_failed_total"]["qpn-reset"]
     check((resets > 100) == ("agent" in what), f"{title}: an agent that started again has other QPs, and is noise", resets)
     if kind is None:
-        check(not problems, f"{title}: no problem", said)
+        check(not problems, f"{title}: no problem", observed)
         continue
-    check(len(problems) == 1, f"{title}: one problem", said)
+    check(len(problems) == 1, f"{title}: one problem", observed)
     check(problems[0]["type"] == kind and (problems[0]["node"] == place or problems[0]["ports"] == [place]),
-          f"{title}: {kind} at {place}", said)
+          f"{title}: {kind} at {place}", observed)
     check(problems[0]["priority"] == "P2" and problems[0]["start_ns"] >= 180_000_000, f"{title}: P2, from then on", problems)
     check([f["type"] for f in verdict["findings"]] == [kind] and verdict["network"]["word"] != "guilty",
           f"{title}: a finding, and no word on the network", verdict["network"])
@@ -71,6 +71,6 @@ for title, what in (("without a GID", 'kind = "rnic-no-gid"; port = "h1:1";'), (
 
 # The ready-made scenario: what is wrong, where, and how much it matters; and the page and report have the same.
 run = rocelab(SCENARIOS / "pingmesh.cfg")
-said = [(p["type"], p["node"] or p["ports"], p["priority"]) for p in run.verdict["pingmesh"]["problems"]]
-check(said == [("switch-problem", ["g1r0:7"], "P1"), ("rnic-problem", ["h3:1"], "P2"), ("cpu-overload", "h12", "P2")],
-      "pingmesh.cfg: three problems, each with its place and priority", said)
+observed = [(p["type"], p["node"] or p["ports"], p["priority"]) for p in run.verdict["pingmesh"]["problems"]]
+check(observed == [("switch-problem", ["g1r0:7"], "P1"), ("rnic-problem", ["h3:1"], "P2"), ("cpu-overload", "h12", "P2")],
+      "pingmesh.cfg: three problems, each with its place and priority", observed)

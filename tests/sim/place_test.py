@@ -5,13 +5,13 @@ from cases import fault
 from harness import SCENARIOS, check, rocelab, scenario_file
 
 PODS = (SCENARIOS / "include" / "two-pods.inc").read_text()
-WAYS = (SCENARIOS / "include" / "two-pods-ring.inc").read_text()
+PATHS = (SCENARIOS / "include" / "two-pods-ring.inc").read_text()
 # Both names of cables of two-pods.inc that the tests use.
 CABLES = ({"4:3", "8:1"}, {"8:2", "6:3"}, {"5:2", "1:4"}, {"10:1", "5:4"})
 
 
 def pods(*faults, step_bytes="2MB", extra=""):
-    return scenario_file(f"""{PODS}paths = ({WAYS});
+    return scenario_file(f"""{PODS}paths = ({PATHS});
 collectives = ( {{ op = "allgather"; algorithm = "ring"; sport = 10000; step_bytes = "{step_bytes}";
   ranks = [ "12", "13", "14", "15", "16", "17", "18", "19" ]; }} );
 faults = ( {", ".join(faults)} );
@@ -33,7 +33,7 @@ def cut_links():
               f"{port} is cut: the verdict names the link, and it alone", run.findings())
 
 
-def hole_on_the_way_of_acks():
+def hole_on_the_path_of_acks():
     run = rocelab(pods(fault("blackhole", switch="10", dst="15", start="100us", duration="2ms")))
     found = run.findings("blackhole")
     check([f["root"] for f in found] == ["10:2"], "a blackhole for ACKs: what vanishes behind 7:3 is named where it comes in", run.findings())
@@ -69,4 +69,4 @@ cut_links()
 damaging_links()
 lossy_links()
 short_blackholes()
-hole_on_the_way_of_acks()
+hole_on_the_path_of_acks()

@@ -75,16 +75,16 @@ def what_is_wrong(path):
     done = command(sys.executable, READER, path, "NODES", expect=1)
     check("no type of record is called NODES" in done.stderr and "NODE," in done.stderr, "a type that there is not")
     frame = records.frames(data)[0][0]
-    for name, bad, says in (("no stream", b"PK\3\4" * 10, "no record stream"), ("another version", data[:8] + b"\xff" + data[9:], "version"),
+    for name, bad, refusal in (("no stream", b"PK\3\4" * 10, "no record stream"), ("another version", data[:8] + b"\xff" + data[9:], "version"),
                             ("a record of no bytes", data[:16] + bytes(24), "byte 16"),
                             ("an unknown type", data[:16] + b"\x63\0\x20\0" + bytes(28), "type 99"),
                             ("half a frame", data[:frame] + b"\x40\0\x20\0" + data[frame + 4:frame + 24] + b"\xff" * 8, "a frame")):
-        said = ""
+        observed = ""
         try:
             list(rocelab_records.read(io.BytesIO(bad)))
         except ValueError as error:
-            said = str(error)
-        check(says in said, name, said)
+            observed = str(error)
+        check(refusal in observed, name, observed)
     whole = list(rocelab_records.read(io.BytesIO(data[:-10])))
     check(whole[-1].type != "END", "one that is cut ends before its last record")
 

@@ -9,7 +9,7 @@ import struct
 
 import records
 from cases import fault, small
-from harness import ANALYZER, PATIENCE_S, check, command, dpswitch, fail, scratch
+from harness import ANALYZER, STALL_LIMIT_S, check, command, dpswitch, fail, scratch
 
 HEADER = struct.Struct("<HHIQII")
 COLLECTIVE, PORT = 4, 3
@@ -31,7 +31,7 @@ def diagnose(data, expect=None):
     """@return (what was said, directory), of exit code 0 or 2"""
     out = scratch()
     (out / "records.bin").write_bytes(data)
-    done = command(ANALYZER, "--read", out / "records.bin", "--out", out, "--print", expect=expect, timeout=PATIENCE_S)
+    done = command(ANALYZER, "--read", out / "records.bin", "--out", out, "--print", expect=expect, timeout=STALL_LIMIT_S)
     if done.returncode not in (0, 2):
         fail(f"exit code {done.returncode}: {done.stderr}")
     return done, out
@@ -60,8 +60,8 @@ def one_bad_report(data):
     done, out = diagnose(put(data, at + END_PS_AT, "<Q", 0), expect=0)
     check("Incomplete evidence" in done.stdout and "1 bad record" in done.stdout, "a bad report is told of", done.stdout)
     name = records.node_names(records.read_bytes(data))[HEADER.unpack_from(data, at)[2]]
-    told = re.sub(r"\s+", " ", done.stdout)
-    check(f"the first of {name}: " in told and f"byte {at}" in told and "end_ps" in told, "whose, which, and what was bad", told)
+    reported = re.sub(r"\s+", " ", done.stdout)
+    check(f"the first of {name}: " in reported and f"byte {at}" in reported and "end_ps" in reported, "whose, which, and what was bad", reported)
     check("100.0 % complete" not in done.stdout, "the evidence is not complete", done.stdout)
     check('"left_out": 1,' in (out / "verdict.json").read_text(), "verdict.json counts it", out)
 
@@ -79,15 +79,15 @@ def cut_anywhere(data):
                   f"cut at {cut}: refused with the reason", done.stderr)
             continue
         verdict = (out / "verdict.json").read_text()
-        told = re.sub(r"\s+", " ", done.stdout)
-        check("broke off" in told and "% complete" not in told and "innocent." not in told,
+        reported = re.sub(r"\s+", " ", done.stdout)
+        check("broke off" in reported and "% complete" not in reported and "innocent." not in reported,
               f"cut at {cut} of {len(data)}: never complete, never innocent", done.stdout)
         check('"truncated": true' in verdict and '"completeness": null' in verdict, f"cut at {cut}: so in JSON", verdict)
-        check(not re.search(r"\d{5,} ns expected", told), f"cut at {cut}: times are readable", told)
+        check(not re.search(r"\d{5,} ns expected", reported), f"cut at {cut}: times are readable", reported)
         if cut > first_step + 200:
             at_ms = max(HEADER.unpack_from(data, at)[3] for at, _ in known if at + HEADER.unpack_from(data, at)[1] <= cut) / 1e9
-            said = float(re.search(r"broke off (\d+\.\d+) ms into the run", told).group(1))
-            check(said >= at_ms - 1e-6, f"cut at {cut}: as of its last record", (said, at_ms))
+            observed = float(re.search(r"broke off (\d+\.\d+) ms into the run", reported).group(1))
+            check(observed >= at_ms - 1e-6, f"cut at {cut}: as of its last record", (observed, at_ms))
     torn, _ = diagnose(data[:first_step + 40], expect=0)
     check("40 B into a record" in re.sub(r"\s+", " ", torn.stdout), "a torn record is told of", torn.stdout)
 

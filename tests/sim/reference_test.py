@@ -46,11 +46,11 @@ def times(run):
 def page(run):
     """The page's table of this run is the one that scripts/reference-table would print."""
     text = (SOURCE / "docs/reference-case.md").read_text(encoding="utf-8")
-    told = {row[1].strip(): row[3].strip() for row in (line.split("|") for line in text.splitlines()) if len(row) == 8}
+    reported = {row[1].strip(): row[3].strip() for row in (line.split("|") for line in text.splitlines()) if len(row) == 8}
     rows = run.steps()
     for r in rows:
         name = f"{r['src']}->{r['dst']}, " + (r["step"] if r["step"] != "0" else "background")
-        check(told.get(name) == f"{int(r['duration_ns']) / 1e6:.3f}", f"docs/reference-case.md: {name}", (told.get(name), r))
+        check(reported.get(name) == f"{int(r['duration_ns']) / 1e6:.3f}", f"docs/reference-case.md: {name}", (reported.get(name), r))
     times = [" ".join(r[key] for key in ("src", "dst", "step", "start_ns", "duration_ns")) for r in rows]
     digest = hashlib.sha256("\n".join(sorted(times)).encode()).hexdigest()[:16]
     check(f"1 ns rounding: seed {run.run['seed']}, step times {digest};" in text, f"docs/reference-case.md: digest {digest}",
@@ -59,10 +59,10 @@ def page(run):
     scores = {"BF1, of the collective": short["score"], "BF2, of the collective": long["score"],
               "BF2 of F18": finding(run, "flow-contention", "3:2", LONG)["score"]}
     scores |= {f"BF2 of F17, step {c['step']}": c["score"] for c in long["per_critical_flow"] if c["flow"].startswith("17->18")}
-    told = {row[1].strip(): row[4].strip() for row in (line.split("|") for line in text.splitlines()) if len(row) == 7}
+    reported = {row[1].strip(): row[4].strip() for row in (line.split("|") for line in text.splitlines()) if len(row) == 7}
     check(len(scores) == 5, "F17 is rated in two steps", scores)
     for name, score in scores.items():
-        check(told.get(name) == f"{score:.0f}", f"docs/reference-case.md: {name}", (told.get(name), score))
+        check(reported.get(name) == f"{score:.0f}", f"docs/reference-case.md: {name}", (reported.get(name), score))
 
 
 def finding(run, kind, root, flow):

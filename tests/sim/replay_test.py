@@ -10,8 +10,8 @@ import subprocess
 import time
 
 from cases import fault, small
-from harness import (ANALYZER, FINDING, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, analyzer_page, check, command, dpswitch,
-                     fail, rocelab, scenario_file, scratch, sets, told)
+from harness import (ANALYZER, FINDING, STALL_LIMIT_S, ROCELAB, SANITIZED, SCENARIOS, Run, analyzer_page, check, command, dpswitch,
+                     fail, rocelab, scenario_file, scratch, sets, reported)
 
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot")
 # seconds of a run and telemetry throughout, so that there is time to kill the analyzer in it
@@ -86,13 +86,13 @@ def killed_mid_run():
     out, scenario = scratch(), SCENARIOS / "case-study.cfg"
     args = [ROCELAB, "run", scenario, "--out", out, *LONG]
     run = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + STALL_LIMIT_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20_000:
         if run.poll() is not None or time.monotonic() > deadline:
             fail(f"the run ended or hangs before its analyzer could be killed: {run.communicate()}")
         time.sleep(0.002)
     os.kill(analyzer_of(run.pid), signal.SIGKILL)
-    stdout, stderr = run.communicate(timeout=PATIENCE_S)
+    stdout, stderr = run.communicate(timeout=STALL_LIMIT_S)
     check(run.returncode == 1, "analyzer killed: exit code 1", (run.returncode, stdout, stderr))
     check("analyzer" in stderr and "records.bin" in stderr, "analyzer killed: the run says so", stderr)
     check(f"rocelab diagnose {out}" in stderr, "analyzer killed: and what to do", stderr)
@@ -114,7 +114,7 @@ def stale_verdicts():
     records = run.dir / "records.bin"
     records.write_bytes(records.read_bytes()[:16])
     done = command(ROCELAB, "diagnose", run.dir, expect=2)
-    check("run record" in told(done), "an empty stream is no verdict", told(done))
+    check("run record" in reported(done), "an empty stream is no verdict", reported(done))
 
 
 def imported():

@@ -20,16 +20,16 @@ faults = ( {", ".join(faults)} );
 """)
 
 
-def way(scenario, flow):
+def path(scenario, flow):
     """The ports that data of a flow takes without a fault, as `rocelab explain` tells."""
-    told = command(ROCELAB, "explain", scenario, "--flow", f"{flow},49152,4791").stdout.split("\nACK")[0]
-    return re.findall(r"^  (\S+:\d+)", told, re.M)
+    reported = command(ROCELAB, "explain", scenario, "--flow", f"{flow},49152,4791").stdout.split("\nACK")[0]
+    return re.findall(r"^  (\S+:\d+)", reported, re.M)
 
 
 def ends(scenario, port):
     """Both names of a cable between switches."""
-    told = command(ROCELAB, "topo", "show", scenario).stdout
-    for line in told.splitlines():
+    reported = command(ROCELAB, "topo", "show", scenario).stdout
+    for line in reported.splitlines():
         names = re.findall(r"\S+:\d+", line)
         if port in names:
             return set(names[:2])
@@ -48,7 +48,7 @@ def named(run, name, cable):
 
 
 def one_dead_link():
-    dead = way(ring(), "h0,h1")[2]
+    dead = path(ring(), "h0,h1")[2]
     scenario = ring(fault("link-down", port=dead, start="50us"))
     cable = {dead, "l1:" + str(2 + int(dead[1]))}
     check(dead.startswith("s"), "the way leads over a spine", dead)
@@ -72,8 +72,8 @@ def one_dead_link():
     named(run, "retries that end before", cable)
 
 
-def comes_back():
-    dead = way(ring(), "h0,h1")[2]
+def returns():
+    dead = path(ring(), "h0,h1")[2]
     known = sets(routing__convergence="100us")
     run = rocelab(ring(fault("link-down", port=dead, start="50us", duration="4600us"), iterations=12), *known)
     whole(run, "a link that comes back", 2)
@@ -96,22 +96,22 @@ def partition():
         check((drops["no_route"] > 0) == (convergence != "100ms"), f"{name}: no route once it is known", drops)
         check({f["type"] for f in run.findings()} <= {"link-down", "blackhole"} and run.findings("link-down"),
               f"{name}: the verdict names links", run.findings())
-        told = " ".join(f["evidence"] for f in run.findings())
-        check("did not see them" not in told, f"{name}: switches answer for themselves", told)
+        reported = " ".join(f["evidence"] for f in run.findings())
+        check("did not see them" not in reported, f"{name}: switches answer for themselves", reported)
     run = rocelab(ring(*[f.replace("50us", "50us\"; duration = \"3ms") for f in ISOLATED]),
                   *sets(routing__convergence="300us"))
     whole(run, "a leaf without uplinks for a while", 2)
 
 
 def several():
-    ways = [way(ring(), f"h{i},h{(i + 1) % 4}")[2] for i in range(4)]
+    paths = [path(ring(), f"h{i},h{(i + 1) % 4}")[2] for i in range(4)]
     run = rocelab(ring(*[fault("link-down", port=port, start=f"{40 + 30 * i}us")
-                         for i, port in enumerate(sorted(set(ways)))]), *sets(routing__convergence="200us"))
-    whole(run, "a dead link of every flow", len(set(ways)))
+                         for i, port in enumerate(sorted(set(paths)))]), *sets(routing__convergence="200us"))
+    whole(run, "a dead link of every flow", len(set(paths)))
     ranks = 'ranks = [ "h0", "h4", "h8", "h12" ];'
     tree = ring(topology=FAT_TREE, ranks=ranks)
     for hop in 1, 2, 3, 4:  # edge to aggregation, core, and down again
-        dead = way(tree, "h0,h4")[hop]
+        dead = path(tree, "h0,h4")[hop]
         run = rocelab(ring(fault("link-down", port=dead, start="50us"), topology=FAT_TREE, ranks=ranks),
                       *sets(routing__convergence="500us"))
         whole(run, f"fat-tree, hop {hop}", 1)
@@ -120,8 +120,8 @@ def several():
 
 
 def pinned():
-    dead = way(ring(), "h0,h1")[2]
-    leaf = way(ring(), "h0,h1")[1]
+    dead = path(ring(), "h0,h1")[2]
+    leaf = path(ring(), "h0,h1")[1]
     pin = f'paths = ( {{ src = "h0"; dst = "h1"; data = [ "{leaf}", "{dead}", "l1:1" ]; }} );\n'
     run = rocelab(ring(fault("link-down", port=dead, start="50us"), extra=pin), *SHORT_RETRIES,
                   *sets(routing__convergence="100us"))
@@ -132,7 +132,7 @@ def pinned():
 
 
 def in_real_time():
-    dead = way(ring(), "h0,h1")[2]
+    dead = path(ring(), "h0,h1")[2]
     slow = sets(timing__clock="real", topology__rate="1Gbps", topology__delay="50us", collectives__0__step_bytes=200000,
                 routing__convergence="10ms")
     run = dpswitch(ring(fault("link-down", port=dead, start="500us"), iterations=1),
@@ -141,7 +141,7 @@ def in_real_time():
 
 
 one_dead_link()
-comes_back()
+returns()
 partition()
 several()
 pinned()

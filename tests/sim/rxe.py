@@ -12,14 +12,14 @@ import subprocess
 import time
 
 from guests import Rig, find_kernel
-from harness import PATIENCE_S, ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_file, scratch, skip
+from harness import STALL_LIMIT_S, ROCELAB, SANITIZED, Run, check, descendants, fail, scenario_file, scratch, skip
 
 HOSTS = ["h0", "h1", "h2", "h3"]
 # Where this machine has them.
 TWO_LCORES = ["--lcores", "2"] if len(os.sched_getaffinity(0)) > 1 else []
 # What every run of these tests is given besides: "--parts 2" runs them on a fabric in two parts.
 BESIDES = os.environ.get("ROCELAB_RUN_ARGS", "").split()
-PATIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; };
+SLOW_CLIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; };
 """
 # Ports: a:1 h0, a:2 h1, a:3 the trunk to b; b:1 h2, b:2 h3, b:3 the trunk.
 TOPOLOGY = """topology = {
@@ -48,7 +48,7 @@ def ring(op="allreduce", size="1MB", **more):
     return f'{{ op = "{op}"; algorithm = "ring"; bytes = "{size}"; payload = "real";{keys} }}'
 
 
-def scenario(*collectives, jobs=(), flows=(), faults=(), extra="", limits=PATIENT, name="rxe.cfg", topology=TOPOLOGY):
+def scenario(*collectives, jobs=(), flows=(), faults=(), extra="", limits=SLOW_CLIENT, name="rxe.cfg", topology=TOPOLOGY):
     text = topology + limits + extra
     for group, members in (("collectives", collectives), ("jobs", jobs), ("flows", flows), ("faults", faults)):
         if members:
@@ -88,7 +88,7 @@ class Live:
         """A test that fails leaves nothing running either."""
         if self.process.poll() is None:
             self.process.terminate()
-            self.process.communicate(timeout=PATIENCE_S)
+            self.process.communicate(timeout=STALL_LIMIT_S)
 
     def pid(self, program):
         """Of dpswitch or the analyzer."""
@@ -101,7 +101,7 @@ class Live:
         """The processes of a guest's kernel."""
         return [pid for pid, words in processes(self.out).items() if f"umid={name}" in words]
 
-    def keepers(self):
+    def supervisors(self):
         """In the order in which they were started, which is that of the hosts."""
         found = []
         for pid in descendants(self.process.pid):
@@ -120,7 +120,7 @@ class Live:
             except ProcessLookupError:
                 continue
 
-    def until(self, what, condition, timeout=PATIENCE_S):
+    def until(self, what, condition, timeout=STALL_LIMIT_S):
         end = time.monotonic() + timeout
         while not condition():
             if self.process.poll() is not None:
@@ -144,7 +144,7 @@ class Live:
         if "--hosts" in words:
             self.sockets = pathlib.Path(words[words.index("--hosts") + 1])
 
-    def shell(self, host, *words, timeout=PATIENCE_S):
+    def shell(self, host, *words, timeout=STALL_LIMIT_S):
         return subprocess.run([str(w) for w in (ROCELAB, "shell", host, "--run", self.out, "--", *words)],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
 
@@ -156,7 +156,7 @@ class Live:
         """Ctrl-C, or another signal to all of the process group."""
         os.killpg(self.process.pid, number)
 
-    def end(self, expect=0, timeout=PATIENCE_S):
+    def end(self, expect=0, timeout=STALL_LIMIT_S):
         """Waits for the end, whatever brings it; nothing may be left behind."""
         self.note_sockets()
         start = time.monotonic()
@@ -176,7 +176,7 @@ class Live:
         return run
 
     def gone(self):
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + STALL_LIMIT_S
         while time.monotonic() < end and processes(self.out):
             time.sleep(0.1)
         check(not processes(self.out), "no process is left", processes(self.out))

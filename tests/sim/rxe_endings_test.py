@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from harness import INTERRUPTED, NOT_BEGUN, PATIENCE_S, ROCELAB, check, command, descendants, scenario_file, scratch, within
+from harness import INTERRUPTED, NOT_BEGUN, STALL_LIMIT_S, ROCELAB, check, command, descendants, scenario_file, scratch, within
 from records import STEP, record_layout
 from rxe import TOPOLOGY, Live, counters, invariants, need_guests, ring, scenario
 
@@ -53,7 +53,7 @@ def soon(live, name):
 def killed_guest():
     live = begun()
     live.kill_guest("h2")
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     soon(live, "killed guest")
     check("host h2" in run.stderr and "h2.log" in run.stderr, "killed guest: it is named, and where its log is", run.stderr)
     verdict_of_what_there_is(run, "killed guest", "host_lost")
@@ -65,7 +65,7 @@ def killed_guest_while_booting():
     live = Live(scenario(ring()))
     live.booting()
     live.kill_guest("h0")
-    run = live.end(expect=NOT_BEGUN, timeout=PATIENCE_S)
+    run = live.end(expect=NOT_BEGUN, timeout=STALL_LIMIT_S)
     check("host h0" in run.stderr and f"{run.dir}/guests" in run.stderr, "guest killed while booting: it is named, and "
           "where the logs are", run.stderr)
     check(not names(run.stderr, "h1"), "guest killed while booting: no other is", run.stderr)
@@ -73,15 +73,15 @@ def killed_guest_while_booting():
     soon(live, "guest killed while booting")
 
 
-def killed_keeper_while_booting():
+def killed_supervisor_while_booting():
     """The guest of a keeper that is killed goes with it, at whatever moment of its boot."""
     for wait_s in (0, 0.1, 0.3, 0.6):
         name = f"keeper killed {wait_s} s after a guest began to boot"
         live = Live(scenario(ring()))
-        live.until("a keeper runs", lambda: live.keepers())
+        live.until("a keeper runs", lambda: live.supervisors())
         time.sleep(wait_s)
-        os.kill(live.keepers()[0], signal.SIGKILL)
-        run = live.end(expect=NOT_BEGUN, timeout=PATIENCE_S)
+        os.kill(live.supervisors()[0], signal.SIGKILL)
+        run = live.end(expect=NOT_BEGUN, timeout=STALL_LIMIT_S)
         # once the guest is connected, dpswitch may see its channel close before rocelab sees its keeper gone
         why = ("its keeper was killed", "its management channel closed")
         check("host h0" in run.stderr and any(w in run.stderr for w in why) and not names(run.stderr, "h1"),
@@ -90,10 +90,10 @@ def killed_keeper_while_booting():
         check(within(time.monotonic() - live.took, 30), f"{name}: ends in {live.took:.1f} s")
 
 
-def killed_keeper():
+def killed_supervisor():
     live = begun()
-    os.kill(live.keepers()[2], signal.SIGKILL)
-    run = live.end(timeout=PATIENCE_S)
+    os.kill(live.supervisors()[2], signal.SIGKILL)
+    run = live.end(timeout=STALL_LIMIT_S)
     soon(live, "killed keeper")
     check("host h2" in run.stderr, "killed keeper: its host is named", run.stderr)
     verdict_of_what_there_is(run, "killed keeper", "host_lost")
@@ -103,7 +103,7 @@ def killed_dpswitch():
     live = begun()
     live.note_sockets()
     os.kill(live.pid("dpswitch"), signal.SIGKILL)
-    run = live.end(expect=1, timeout=PATIENCE_S)
+    run = live.end(expect=1, timeout=STALL_LIMIT_S)
     soon(live, "killed dpswitch")
     check("dpswitch was killed (signal 9" in run.stderr, "killed dpswitch: told", run.stderr)
     check("evidence is incomplete" in run.stderr and "Incomplete evidence" in run.report,
@@ -119,7 +119,7 @@ def killed_analyzer():
     time.sleep(3)
     check(live.process.poll() is None, "killed analyzer: the run goes on")
     live.interrupt()
-    run = live.end(expect=1, timeout=PATIENCE_S)
+    run = live.end(expect=1, timeout=STALL_LIMIT_S)
     soon(live, "killed analyzer")
     check("the analyzer was killed (signal 9" in run.stderr and f"rocelab diagnose {run.dir}" in run.stderr,
           "killed analyzer: told, and what to do", run.stderr)
@@ -132,7 +132,7 @@ def interrupted():
     for name, number in (("Ctrl-C", signal.SIGINT), ("hangup", signal.SIGHUP)):
         live = begun()
         live.interrupt(number)
-        run = live.end(expect=INTERRUPTED, timeout=PATIENCE_S)
+        run = live.end(expect=INTERRUPTED, timeout=STALL_LIMIT_S)
         soon(live, name)
         verdict_of_what_there_is(run, name, "interrupt")
         check("did not finish" in run.stdout, f"{name}: the verdict is printed", run.stdout)
@@ -142,7 +142,7 @@ def killed_rocelab():
     """Its programs end by themselves, guests included, and the folder is free when the last one has ended."""
     live = begun()
     live.process.kill()
-    stdout = live.process.communicate(timeout=PATIENCE_S)[0]
+    stdout = live.process.communicate(timeout=STALL_LIMIT_S)[0]
     live.gone()
     check("did not finish" in stdout, "killed rocelab: the verdict is printed", stdout)
     command(ROCELAB, "diagnose", live.out)
@@ -153,7 +153,7 @@ def interrupted_early(name, wait):
     live = Live(scenario(ring()))
     wait(live)
     live.interrupt()
-    run = live.end(expect=INTERRUPTED, timeout=PATIENCE_S)
+    run = live.end(expect=INTERRUPTED, timeout=STALL_LIMIT_S)
     soon(live, name)
     check("interrupted" in run.stderr, f"{name}: told", run.stderr)
     check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict", run.stdout)
@@ -164,7 +164,7 @@ def silent_host():
     live = Live(scenario(ring(), limits='limits = { connect = "15s"; };\n'))
     live.until("h3 boots", lambda: live.guest_pids("h3"))
     frozen(live, "h3")
-    run = live.end(expect=NOT_BEGUN, timeout=PATIENCE_S)
+    run = live.end(expect=NOT_BEGUN, timeout=STALL_LIMIT_S)
     check(names(run.stderr, "h3") and not names(run.stderr, "h1") and "limits.connect = 15s" in run.stderr,
           "a frozen host: named, with the limit", run.stderr)
     soon(live, "a frozen host")
@@ -188,9 +188,9 @@ def frozen_guest(name, end, reason, *args):
     frozen(live, "h2")
     time.sleep(3)  # whatever h2 still was called for is in its pipe
     before = counters(live, "h1")["rcvd_pkts"]
-    live.until("others go on", lambda: counters(live, "h1")["rcvd_pkts"] > before + 100, timeout=PATIENCE_S)
+    live.until("others go on", lambda: counters(live, "h1")["rcvd_pkts"] > before + 100, timeout=STALL_LIMIT_S)
     end(live)
-    run = live.end(expect=INTERRUPTED if reason == "interrupt" else 0, timeout=PATIENCE_S)
+    run = live.end(expect=INTERRUPTED if reason == "interrupt" else 0, timeout=STALL_LIMIT_S)
     soon(live, name)
     check(run.run["end_reason"] == reason, f"{name}: ends by {reason}", run.run["end_reason"])
     check("no answer at the end of the run: h2;" in run.stderr, f"{name}: named", run.stderr)
@@ -219,30 +219,30 @@ def everybody_frozen():
     time.sleep(4)
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     check(run.run["end_reason"] == "complete", "all are frozen for a while: the run completes",
           (run.run["end_reason"], run.stderr))
     invariants(run, "all are frozen for a while")
 
 
-def nobody_comes():
+def nobody_connects():
     """A host of somebody else's: told what to start, and what was waited for."""
     out = scratch()
     text = TOPOLOGY.replace('{ kind = "guest"; }', f'{{ kind = "port"; names = [ "h0" ]; port = "vhost:{out}/h0.vhost"; }}')
     path = scenario_file(text + 'limits = { connect = "2s"; hold = "1s"; };\n')
-    done = command(ROCELAB, "run", path, "--out", out / "run", expect=NOT_BEGUN, timeout=PATIENCE_S)
+    done = command(ROCELAB, "run", path, "--out", out / "run", expect=NOT_BEGUN, timeout=STALL_LIMIT_S)
     check("--host h0 --manage /tmp/rocelab-run-" in done.stderr, "a host elsewhere: what to start there", done.stderr)
     check("h0 did not come up within limits.connect = 2s" in done.stderr, "a host elsewhere: waited for", done.stderr)
     check(not (out / "h0.vhost").exists(), "a host elsewhere: its socket is removed")
 
 
 if __name__ == "__main__":
-    nobody_comes()
+    nobody_connects()
     need_guests()
     killed_guest()
     killed_guest_while_booting()
-    killed_keeper_while_booting()
-    killed_keeper()
+    killed_supervisor_while_booting()
+    killed_supervisor()
     killed_dpswitch()
     killed_analyzer()
     killed_rocelab()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Faults on the traffic of external hosts: the kernel's soft-RoCE repairs what was lost or damaged, the data is right, and the
 verdict says what it was. A queue pair of the kernel takes a second to notice what no NAK tells."""
-from harness import INTERRUPTED, PATIENCE_S, check
+from harness import INTERRUPTED, STALL_LIMIT_S, check
 from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, of_host, ring, scenario, settled, whole
 
 # A loop whose buffers fill halts its own links, and they wait for each other for ever: a PFC deadlock that stays when the
@@ -15,10 +15,10 @@ def run_with(name, reason, *faults, iterations=1, size="1MB", hold=None, extra="
     path = scenario(ring(size=size, iterations=iterations), faults=faults, extra=extra)
     live = Live(path, *TWO_LCORES, *(["--hold", hold] if hold else []))
     live.begun()
-    kernels = settled(live, PATIENCE_S) if hold else None
+    kernels = settled(live, STALL_LIMIT_S) if hold else None
     if hold:
         live.interrupt()
-    run = live.end(expect=INTERRUPTED if hold else 0, timeout=PATIENCE_S)
+    run = live.end(expect=INTERRUPTED if hold else 0, timeout=STALL_LIMIT_S)
     whole(run, name, iterations)
     invariants(run, name)
     drops = run.run["drops"]

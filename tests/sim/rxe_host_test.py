@@ -6,7 +6,7 @@ import struct
 import threading
 
 from cases import TOPOLOGY, ring
-from harness import BUILD, PATIENCE_S, check, command, scenario_file, scratch, told
+from harness import BUILD, STALL_LIMIT_S, check, command, scenario_file, scratch, reported
 
 RXE_HOST = BUILD / "rxe-hosts" / "rxe-host"
 MAGIC = 0x474D4352
@@ -14,22 +14,22 @@ FAILED = 12
 RING = ring(step_bytes=2000, sport=50000)
 
 
-def refused(name, *args, says, code=2):
-    message = told(command(RXE_HOST, *args, expect=code, timeout=PATIENCE_S))
-    for text in says:
+def refused(name, *args, refusal, code=2):
+    message = reported(command(RXE_HOST, *args, expect=code, timeout=STALL_LIMIT_S))
+    for text in refusal:
         check(text.lower() in message, f"{name}: \"{text}\"", message)
 
 
 def usage():
     good = scenario_file(TOPOLOGY + RING, "good.cfg")
-    refused("no scenario", says=["which scenario"])
-    refused("who and where", good, says=["--host", "--manage"])
-    refused("no such host", good, "--host", "nobody", "--manage", "fd:0", says=["nobody", "no host"])
-    refused("a switch", good, "--host", "A", "--manage", "fd:0", says=["\"a\"", "no host"])
-    refused("no channel", good, "--host", "a1", "--manage", scratch() / "none", says=["none", "no such file"])
-    refused("a file as channel", good, "--host", "a1", "--manage", good, says=["serial line", "socket"])
-    refused("no descriptor", good, "--host", "a1", "--manage", "fd:99", says=["fd:99"])
-    refused("nobody listens", good, "--host", "a1", "--manage", "127.0.0.1:1", says=["127.0.0.1:1", "no fabric"])
+    refused("no scenario", refusal=["which scenario"])
+    refused("who and where", good, refusal=["--host", "--manage"])
+    refused("no such host", good, "--host", "nobody", "--manage", "fd:0", refusal=["nobody", "no host"])
+    refused("a switch", good, "--host", "A", "--manage", "fd:0", refusal=["\"a\"", "no host"])
+    refused("no channel", good, "--host", "a1", "--manage", scratch() / "none", refusal=["none", "no such file"])
+    refused("a file as channel", good, "--host", "a1", "--manage", good, refusal=["serial line", "socket"])
+    refused("no descriptor", good, "--host", "a1", "--manage", "fd:99", refusal=["fd:99"])
+    refused("nobody listens", good, "--host", "a1", "--manage", "127.0.0.1:1", refusal=["127.0.0.1:1", "no fabric"])
 
 
 def scenarios():
@@ -41,8 +41,8 @@ def scenarios():
         "destination port": (TOPOLOGY + flow % "sport = 50000; dport = 4792;", "bad.cfg:7", "4792", "4791"),
         "MTU": (TOPOLOGY + RING + "host = {\n  mtu = 1000; data_overhead = 48;\n};\n", "mtu", "1000", "1024"),
     }
-    for name, (text, *says) in cases.items():
-        refused(name, scenario_file(text, "bad.cfg"), "--host", "a1", "--manage", "fd:2", says=says)
+    for name, (text, *refusal) in cases.items():
+        refused(name, scenario_file(text, "bad.cfg"), "--host", "a1", "--manage", "fd:2", refusal=refusal)
 
 
 def failed_text(connection):
@@ -61,18 +61,18 @@ def no_device():
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen(1)
-    server.settimeout(PATIENCE_S)
+    server.settimeout(STALL_LIMIT_S)
     texts = []
 
     def serve():
         connection, _ = server.accept()
-        connection.settimeout(PATIENCE_S)
+        connection.settimeout(STALL_LIMIT_S)
         texts.append(failed_text(connection))
 
     thread = threading.Thread(target=serve)
     thread.start()
     done = command(RXE_HOST, scenario_file(TOPOLOGY + RING, "good.cfg"), "--host", "a1", "--manage", path, expect=1,
-                   timeout=PATIENCE_S)
+                   timeout=STALL_LIMIT_S)
     thread.join()
     server.close()
     check("rdma" in texts[0].lower(), "the fabric learns why", texts)

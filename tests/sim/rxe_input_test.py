@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a run with external hosts must refuse, before any host boots: where, what, and what would be right."""
 from guests import find_kernel
-from harness import PATIENCE_S, ROCELAB, check, command, scenario_file, scratch, told
-from rxe import PATIENT, TOPOLOGY, TWO_LCORES, ring
+from harness import STALL_LIMIT_S, ROCELAB, check, command, scenario_file, scratch, reported
+from rxe import SLOW_CLIENT, TOPOLOGY, TWO_LCORES, ring
 
 NAMES = 'hosts = ( { kind = "guest"; } );'
 COLLECTIVE = f"collectives = (\n  {ring()}\n);\n"
 FLOW = 'flows = (\n  {{ src = "h0"; dst = "h2"; bytes = 1000; {} }} // here\n);\n'
 
 
-def refused(name, text, *says, args=(), place=True):
+def refused(name, text, *refusal, args=(), place=True):
     """@param place  the line with "// here" is to be named, with the file"""
     path = scenario_file(text, "bad.cfg")
     lines = [f"bad.cfg:{n}:" for n, line in enumerate(text.split("\n"), 1) if "// here" in line]
     out = scratch() / "run"
-    done = command(ROCELAB, "run", path, "--out", out, *args, expect=2, timeout=PATIENCE_S)
-    message = told(done)
-    for word in (*(lines if place else ()), *says):
+    done = command(ROCELAB, "run", path, "--out", out, *args, expect=2, timeout=STALL_LIMIT_S)
+    message = reported(done)
+    for word in (*(lines if place else ()), *refusal):
         check(word.lower() in message, f"{name}: \"{word}\"", message)
     check(not (out / "guests").exists() and not (out / "verdict.json").exists(), f"{name}: nothing was tried",
           sorted(p.name for p in out.rglob("*")))
@@ -56,17 +56,17 @@ def traffic():
 
 
 def options():
-    good = TOPOLOGY + PATIENT + COLLECTIVE
+    good = TOPOLOGY + SLOW_CLIENT + COLLECTIVE
     if TWO_LCORES:
         refused("two lcores for hosts of both kinds", good.replace(NAMES, 'hosts = ( { kind = "guest"; names = [ "h0" ]; } );'),
                 "--lcores 2", "one lcore", args=TWO_LCORES, place=False)
-    for name, args, says in (("no such port to capture", ["--capture", "z:1"], ["z:1", "no port"]),
+    for name, args, refusal in (("no such port to capture", ["--capture", "z:1"], ["z:1", "no port"]),
                              ("a hold without a unit", ["--hold", "5"], ["limits.hold", "5", "us"]),
                              ("no such way to poll", ["--poll", "often"], ["timing.idle", "often", "sleep", "busy"])):
         path = scenario_file(good, "good.cfg")
-        done = command(ROCELAB, "run", path, "--out", scratch() / "run", *args, expect=2, timeout=PATIENCE_S)
-        for word in says:
-            check(word.lower() in told(done), f"{name}: \"{word}\"", told(done))
+        done = command(ROCELAB, "run", path, "--out", scratch() / "run", *args, expect=2, timeout=STALL_LIMIT_S)
+        for word in refusal:
+            check(word.lower() in reported(done), f"{name}: \"{word}\"", reported(done))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import PATIENCE_S, SOURCE, check, within
+from harness import STALL_LIMIT_S, SOURCE, check, within
 
 SCRIPT = SOURCE / "scripts" / "rxe-kernel"
 EDITED = {  # what the edits look for
@@ -51,7 +51,7 @@ class Place:
 
     def run(self, *args):
         process = self.start(*args)
-        out, err = process.communicate(timeout=PATIENCE_S)
+        out, err = process.communicate(timeout=STALL_LIMIT_S)
         return process.returncode, out.strip(), err
 
     def builds(self):
@@ -68,7 +68,7 @@ def builds_once():
         check(place.run("--cached")[:2] == (1, "") and not place.left(), "--cached builds nothing")
         check(place.run("--sometimes")[0] == 2, "an unknown option is refused")
         callers = [place.start() for _ in range(3)]
-        paths = {c.communicate(timeout=PATIENCE_S)[0].strip() for c in callers}
+        paths = {c.communicate(timeout=STALL_LIMIT_S)[0].strip() for c in callers}
         check(len(paths) == 1 and all(c.returncode == 0 for c in callers), "three callers get one path", paths)
         check(place.builds() == 1, "three callers build once", place.builds())
         path = pathlib.Path(paths.pop())
@@ -102,18 +102,18 @@ def stops_cleanly():
     with tempfile.TemporaryDirectory() as folder:
         place = Place(folder, build_s="30")
         caller = place.start()
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + STALL_LIMIT_S
         while not place.builds() and time.monotonic() < end:
             time.sleep(0.05)
         os.killpg(caller.pid, signal.SIGTERM)
-        caller.communicate(timeout=PATIENCE_S)
+        caller.communicate(timeout=STALL_LIMIT_S)
         check(caller.returncode != 0 and place.left() == ["lock"], "an interrupted build leaves nothing", place.left())
         place.env["STANDIN_S"] = "30"
         caller = place.start()
         while place.builds() < 2 and time.monotonic() < end:
             time.sleep(0.05)
         os.killpg(caller.pid, signal.SIGKILL)
-        caller.communicate(timeout=PATIENCE_S)
+        caller.communicate(timeout=STALL_LIMIT_S)
         check(len(place.left()) == 2, "a killed one leaves its folder", place.left())
         place.env["STANDIN_S"] = "0"
         code, out, _ = place.run()

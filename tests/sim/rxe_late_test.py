@@ -32,14 +32,14 @@ def run_beside(loops):
 
 def stated(run):
     """The same sums in run.json, which the fabric writes, and in verdict.json, which has the records alone."""
-    ours, told = run.run["realtime"]["lateness"], run.verdict["lateness"]
+    ours, reported = run.run["realtime"]["lateness"], run.verdict["lateness"]
     for kind, name in (("lcores", "lcore"), ("hosts", "host")):
-        check([s[name] for s in ours[kind]] == [s[name] for s in told[kind]], f"late: the {kind}", (ours, told))
-        for source, same in zip(ours[kind], told[kind]):
+        check([s[name] for s in ours[kind]] == [s[name] for s in reported[kind]], f"late: the {kind}", (ours, reported))
+        for source, same in zip(ours[kind], reported[kind]):
             check(source["waited_ns"] == same["waited_ns"], f"late: {name} {source[name]} waited as long", (source, same))
             check(source["measured_ns"] > 0.9 * run.run["virtual_ns"], f"late: {name} {source[name]} was measured", source)
     check(len(ours["hosts"]) == 4 and sum(s["waited_ns"] for s in ours["hosts"]) > 1e8, "late: hosts had to wait", ours)
-    windows = told["windows"][0]
+    windows = reported["windows"][0]
     check(windows["behind_ns"] == ours["behind_ns"] and windows["late_windows"] == run.run["realtime"]["late_windows"],
           "late: the fabric's windows", (windows, run.run["realtime"]))
     check("Lateness of the machine: lcore" in (run.dir / "report.txt").read_text(), "late: the report says so")

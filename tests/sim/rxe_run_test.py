@@ -6,7 +6,7 @@ In a long run the loop under disturbance lasts a minute and more, not ten second
 """
 import shutil
 
-from harness import INTERRUPTED, PATIENCE_S, SCENARIOS, check, command, long_run
+from harness import INTERRUPTED, STALL_LIMIT_S, SCENARIOS, check, command, long_run
 from pairs import PAIRS, more
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, no_drop, of_host, ring, scenario, settled, storm_delays_a_step, whole
@@ -16,7 +16,7 @@ def ready_made():
     """The scenario that comes with rocelab: a storm, later a background flow that leaves h0 and crosses the trunk."""
     live = Live(SCENARIOS / "rxe-ring.cfg", "--set", "limits.connect=180s")
     live.begun()
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     check(run.run["end_reason"] == "complete", "ring: completes", run.run["end_reason"])
     whole(run, "ring", 2)
     rates = [line.split()[6:8] for line in run.stdout.splitlines() if " int32 " in line]
@@ -50,15 +50,15 @@ def loop():
     path = scenario(ring(iterations=iterations), flows=flows, faults=[storm])
     live = Live(path, *TWO_LCORES, "--set", "limits.hold=600s")
     live.begun()
-    at_rest = settled(live, PATIENCE_S)
+    at_rest = settled(live, STALL_LIMIT_S)
     live.interrupt()
     run = live.end(expect=INTERRUPTED)
     check(run.run["virtual_ns"] > loop_s * 1e9, f"loop: lasts {loop_s} s and more", run.run["virtual_ns"])
     whole(run, "loop", iterations)
     no_drop(run, "loop")
     invariants(run, "loop")
-    halted = of_host(run, "h2")["nic"]
-    check(halted["pauses_received"] > 0 and halted["paused_ms"] > 90, "loop: storms halted h2", halted)
+    paused = of_host(run, "h2")["nic"]
+    check(paused["pauses_received"] > 0 and paused["paused_ms"] > 90, "loop: storms halted h2", paused)
     both_ends(run, at_rest)
 
 
@@ -83,7 +83,7 @@ def every_algorithm():
                             for i, (op, algorithm) in enumerate(pairs))
     live = Live(scenario(jobs=[f'{{ name = "all"; iterations = 2; collectives = ( {collectives} ); }}']))
     live.begun()
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     check(run.run["end_reason"] == "complete", "algorithms: complete", run.run["end_reason"])
     whole(run, "algorithms", 2 * len(pairs))
     no_drop(run, "algorithms")
@@ -97,13 +97,13 @@ def captured():
     storm = '{ kind = "pfc-storm"; port = "b:1"; start = "200ms"; duration = "200ms"; }'
     live = Live(scenario(ring(), faults=[storm]), "--capture", "a:3,b:1")
     live.begun()
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     whole(run, "capture")
     seen = Capture(run.dir / "capture.pcapng")
-    told = {port["port"]: port for port in run.run["capture"]["ports"]}
+    reported = {port["port"]: port for port in run.run["capture"]["ports"]}
     for port in ("a:3", "b:1"):
         frames = [f for f in seen.frames if f.port == port]
-        check(len(frames) == told[port]["in"] + told[port]["out"], f"capture: {port}: what run.json says", told)
+        check(len(frames) == reported[port]["in"] + reported[port]["out"], f"capture: {port}: what run.json says", reported)
     roce = [f.bytes for f in seen.frames if is_roce(f.bytes)]
     check(len(roce) > 1000, f"capture: {len(roce)} RoCEv2 frames", len(roce))
     wrong = [f.hex() for f in roce if not icrc_is_right(f)]

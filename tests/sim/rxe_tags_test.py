@@ -3,7 +3,7 @@
 """Hosts with their own kernel send tags: the traffic class of a queue pair changes between iterations, in state SQD."""
 import collections
 
-from harness import PATIENCE_S, check
+from harness import STALL_LIMIT_S, check
 from pcapng import Capture, is_roce
 from rxe import Live, invariants, need_guests, no_drop, ring, scenario, whole
 
@@ -13,7 +13,7 @@ ITERATIONS = 3
 def tagged():
     live = Live(scenario(ring(size="256KB", iterations=ITERATIONS, measured="true")), "--capture", "a:1")
     live.begun()
-    run = live.end(timeout=PATIENCE_S)
+    run = live.end(timeout=STALL_LIMIT_S)
     whole(run, "tags", ITERATIONS)
     no_drop(run, "tags")
     invariants(run, "tags")

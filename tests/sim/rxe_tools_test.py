@@ -5,7 +5,7 @@ import re
 import shutil
 import time
 
-from harness import INTERRUPTED, PATIENCE_S, SOURCE, check, command, skip
+from harness import INTERRUPTED, STALL_LIMIT_S, SOURCE, check, command, skip
 from rxe import Live, invariants, need_guests, no_drop, of_host, scenario
 
 LINK_MBPS = 40 / 8  # MB/s of the slowest link
@@ -35,8 +35,8 @@ def bandwidth(live, tool, server, client, *more):
     waiting = live.start(server, *words, "-x", gid_index(live, server))
     time.sleep(2)
     done = live.shell(client, *words, "-x", gid_index(live, client), address(live, server))
-    said, _ = waiting.communicate(timeout=PATIENCE_S)
-    check(done.returncode == 0 and waiting.returncode == 0, f"{tool}: both ends are done", (done, said))
+    observed, _ = waiting.communicate(timeout=STALL_LIMIT_S)
+    check(done.returncode == 0 and waiting.returncode == 0, f"{tool}: both ends are done", (done, observed))
     row = [line.split() for line in done.stdout.splitlines() if re.match(r"\s*16384\s", line)][0]
     check(row[1] == "200", f"{tool}: 200 messages", row)
     mbps = float(row[3]) * (1 << 20) / 1e6
@@ -44,14 +44,14 @@ def bandwidth(live, tool, server, client, *more):
 
 
 def as_documented(live):
-    """The two commands of docs/external-hosts.md, a server's and a client's, word by word."""
-    page = (SOURCE / "docs/external-hosts.md").read_text()
+    """The two commands of docs/kernel-hosts.md, a server's and a client's, word by word."""
+    page = (SOURCE / "docs/kernel-hosts.md").read_text()
     (server, waits), (client, sends) = re.findall(r"^    rocelab shell (\w+) -- (ib_send_bw .*?)(?: &)?$", page, re.M)
     waiting = live.start(server, *waits.split())
     time.sleep(2)
     done = live.shell(client, *sends.split())
-    said, _ = waiting.communicate(timeout=PATIENCE_S)
-    check(done.returncode == 0 and waiting.returncode == 0, "ib_send_bw as documented: both ends are done", (done, said))
+    observed, _ = waiting.communicate(timeout=STALL_LIMIT_S)
+    check(done.returncode == 0 and waiting.returncode == 0, "ib_send_bw as documented: both ends are done", (done, observed))
     row = next(line.split() for line in done.stdout.splitlines() if re.match(r"\s*16384\s", line))
     check(row[1] == "200" and float(row[3]) > 0, "  it measures a bandwidth", row)
 
@@ -60,8 +60,8 @@ def rping(live, server, client):
     waiting = live.start(server, "rping", "-s", "-C", "10", "-S", "1000", "-a", address(live, server))
     time.sleep(2)
     done = live.shell(client, "rping", "-c", "-V", "-v", "-C", "10", "-S", "1000", "-a", address(live, server))
-    said, _ = waiting.communicate(timeout=PATIENCE_S)
-    check(done.returncode == 0, "rping: ten exchanges, verified", (done, said))
+    observed, _ = waiting.communicate(timeout=STALL_LIMIT_S)
+    check(done.returncode == 0, "rping: ten exchanges, verified", (done, observed))
     check(done.stdout.count("ping data:") == 10, "rping: shows them", done)
 
 

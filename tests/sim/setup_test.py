@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 
-from harness import PATIENCE_S, SOURCE, check, scratch, skip, until
+from harness import STALL_LIMIT_S, SOURCE, check, scratch, skip, until
 
 CONFIG = """Dir::State "{0}/state"; Dir::State::Lists "{0}/lists"; Dir::State::status "{0}/status"; Dir::Cache "{0}/cache";
 Dir::Etc::SourceList "{0}/sources"; Dir::Etc::SourceParts "/dev/null"; Dir::Log "{0}/log";
@@ -52,17 +52,17 @@ if not shutil.which("apt-get"):
     skip("this machine has no apt")
 for lock in ("lists/lock", "lock-frontend") if os.geteuid() == 0 else ("lists/lock",):  # apt locks dpkg for root alone
     folder = machine()
-    said, file = [], held(folder / lock)
+    observed, file = [], held(folder / lock)
     run = setup(folder)
-    reader = read(run.stdout, said)
-    until(f"{lock} is waited for", lambda: any("another apt runs" in line and "900 s" in line for line in said), run)
+    reader = read(run.stdout, observed)
+    until(f"{lock} is waited for", lambda: any("another apt runs" in line and "900 s" in line for line in observed), run)
     file.close()
-    reader.join(PATIENCE_S)
+    reader.join(STALL_LIMIT_S)
     stderr = run.stderr.read()
-    check(run.wait(PATIENCE_S) != 0 and "Unable to locate package" in stderr, f"{lock}: it goes on once that is free", stderr)
+    check(run.wait(STALL_LIMIT_S) != 0 and "Unable to locate package" in stderr, f"{lock}: it goes on once that is free", stderr)
 folder = machine()
 file = held(folder / "lists/lock")
 run = setup(folder, ROCELAB_APT_WAIT_S="1")
-stdout, stderr = run.communicate(timeout=PATIENCE_S)
+stdout, stderr = run.communicate(timeout=STALL_LIMIT_S)
 check(run.returncode != 0 and "Could not get lock" in stderr and "1 s" in stdout, "it does not wait for ever", stderr)
 file.close()

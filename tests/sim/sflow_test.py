@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 
 from devices import CLOS, paths, trace, traced
-from harness import PATIENCE_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, sets, until
+from harness import STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, sets, until
 
 BASE = """
 name = "sampled";
@@ -25,7 +25,7 @@ jobs = ( { name = "train"; ranks = [ "h[0-15]" ]; iterations = 4; compute = "1ms
 MTU = 1024
 
 
-def ways(run):
+def routes(run):
     found = defaultdict(list)
     with open(run.dir / "flowtracer.csv", newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -49,12 +49,12 @@ def virtual():
     unsampled = rocelab(path, *sets(**{"flowtracer.first_hop": '"host"', "switch.sampling": 0}))
     check((by_hosts.dir / "records.bin").read_bytes() == (unsampled.dir / "records.bin").read_bytes(),
           "what a switch samples changes no packet")
-    told = ways(by_hosts)
-    check(len(told) == 240, "hosts tell all flows", len(told))
+    reported = routes(by_hosts)
+    check(len(reported) == 240, "hosts tell all flows", len(reported))
     for rate in (20, 100, 300, 1000):
         run = rocelab(path, *sets(**{"switch.sampling": rate}))
-        found = ways(run)
-        check(found and all(told[flow] == way for flow, way in found.items()), f"1 in {rate}: ways are those that hosts tell")
+        found = routes(run)
+        check(found and all(reported[flow] == route for flow, route in found.items()), f"1 in {rate}: ways are those that hosts tell")
         mean, deviation = chance(run, rate, 3_000_000)
         check(abs(len(found) - mean) <= 4 * deviation + 1, f"1 in {rate}: as many as chance says", (len(found), mean, deviation))
         summed = run.verdict["flowtracer"]["rounds"][0]
@@ -69,8 +69,8 @@ def virtual():
     bonds = rocelab(SCENARIOS / "flowtracer.cfg", *sets(**{
         "flowtracer.first_hop": '"sflow"', "flowtracer.start": '"500us"', "switch.sampling": 10}))
     whole = rocelab(SCENARIOS / "flowtracer.cfg")
-    check(len(ways(bonds)) == 256 and ways(bonds) == ways(whole), "of bonds, the member that each flow leaves by",
-          len(ways(bonds)))
+    check(len(routes(bonds)) == 256 and routes(bonds) == routes(whole), "of bonds, the member that each flow leaves by",
+          len(routes(bonds)))
 
 
 def live():
@@ -85,15 +85,15 @@ management = { sockets = true; }; limits = { hold = "600s"; }; switch = { sampli
             by_samples = traced(folder, "--first-hop", "sflow", "--dport", "4791", expect=None)
             found = by_samples["flows"]
             time.sleep(0.1)
-        told = paths(traced(folder))
+        reported = paths(traced(folder))
         others = [f for f in traced(folder, "--first-hop", "sflow")["flows"] if f["dport"] != 4791]
         few = traced(folder, "--first-hop", "sflow", "--hosts", "h1", "--connections", "ad-hoc")
         text = trace(folder, "--first-hop", "sflow").stdout
         none = traced(folder, "--first-hop", "sflow", "--dport", "22")["flows"]
         run.send_signal(signal.SIGINT)  # however long that took
-        run.communicate(timeout=PATIENCE_S)
+        run.communicate(timeout=STALL_LIMIT_S)
         check(run.returncode >= 0, "the run ends", run.returncode)
-    check(paths(by_samples) == told and len(told) == 240, "samples tell what hosts do", (len(found), len(told)))
+    check(paths(by_samples) == reported and len(reported) == 240, "samples tell what hosts do", (len(found), len(reported)))
     check(others and all(flow["state"] == "arrived" for flow in others), "and, unasked, what else hosts send: notifications here")
     check({flow["source"] for flow in few["flows"]} == {"h1"} and few["samples"]["count"] > 0, "--hosts", few["samples"])
     check("flows by " in text and none == [], "how many samples they are known by is said", text)

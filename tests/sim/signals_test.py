@@ -10,7 +10,7 @@ import sys
 import time
 
 import records
-from harness import (ANALYZER, DPSWITCH, INTERRUPTED, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
+from harness import (ANALYZER, DPSWITCH, INTERRUPTED, STALL_LIMIT_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, descendants, fail,
                      scratch, sets, slowness)
 
 # Enough that it does not end by itself, and that the recording grows while it goes on.
@@ -27,7 +27,7 @@ def start(out, before=(), hangup=signal.SIG_DFL, program=ROCELAB):
 
 
 def begun(run, out):
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + STALL_LIMIT_S
     while not (out / "records.bin").exists() or (out / "records.bin").stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > end:
             fail(f"the run ended or hangs before it could be ended: {run.communicate()}")
@@ -36,12 +36,12 @@ def begun(run, out):
 
 def ended(run, name):
     try:
-        return run.communicate(timeout=PATIENCE_S)
+        return run.communicate(timeout=STALL_LIMIT_S)
     except subprocess.TimeoutExpired:
         left = descendants(run.pid)
         for pid in [run.pid, *left]:
             os.kill(pid, signal.SIGKILL)
-        fail(f"{name}: it has not ended after {PATIENCE_S} s: {left}")
+        fail(f"{name}: it has not ended after {STALL_LIMIT_S} s: {left}")
 
 
 def in_order(run, out, name, code):
@@ -109,7 +109,7 @@ def a_second_signal():
     stdout, stderr = ended(run, "second signal")
     check(run.returncode == INTERRUPTED, "second signal: exit code", (run.returncode, stderr))
     check(f"rocelab diagnose {out}" in stderr, "second signal: told what is left", stderr)
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + STALL_LIMIT_S
     while [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()] and time.monotonic() < end:
         time.sleep(0.05)
     check(not [pid for pid in (fabric, analyzer) if (pathlib.Path("/proc") / str(pid)).exists()],

@@ -14,9 +14,9 @@ stream = records.read(run.dir / "records.bin")
 names = records.node_names(stream)
 rows = [(r, row) for r, row in records.port_rows(stream)]
 
-halted = [(r, row) for r, row in rows if (names[r.node], row.port + 1) == ("0", 4) and row.paused]
-check(halted, "0:4 reported that it is paused", [(names[r.node], row.port + 1) for r, row in rows])
-record, row = halted[0]
+stopped = [(r, row) for r, row in rows if (names[r.node], row.port + 1) == ("0", 4) and row.paused]
+check(stopped, "0:4 reported that it is paused", [(names[r.node], row.port + 1) for r, row in rows])
+record, row = stopped[0]
 check(record.time_ps >= 21 * MS, f"it answered {record.time_ps / MS:.1f} ms into the run, 20 ms into the storm", row)
 check(1 * MS < row.paused_since_ps < 2 * MS, f"paused since {row.paused_since_ps / MS:.3f} ms", row)
 oldest_kept_ps = (record.time_ps // MS - 1) * MS

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import records
-from harness import (INTERRUPTED, PATIENCE_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, file_limit,
+from harness import (INTERRUPTED, STALL_LIMIT_S, ROCELAB, SANITIZED, SCENARIOS, Run, check, command, descendants, fail, file_limit,
                      scenario_file, scratch, sets)
 
 FIVE = (SCENARIOS / "five-systems.cfg", *sets(**{"collectives__[0]__iterations": 4}))
@@ -129,13 +129,13 @@ def interrupted():
     words = [ROCELAB, "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, "--json", "--diagnosers",
              "vedrfolnir,full-polling,hawkeye-minr", *sets(**{"collectives__[0]__step_bytes": "100MB"})]
     run = subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    recording, end = out / "systems/full-polling/records.bin", time.monotonic() + PATIENCE_S
+    recording, end = out / "systems/full-polling/records.bin", time.monotonic() + STALL_LIMIT_S
     while not recording.exists() or recording.stat().st_size < 20000:
         if run.poll() is not None or time.monotonic() > end:
             fail(f"it ended or hangs before it could be ended: {run.communicate()}")
         time.sleep(0.01)
     os.killpg(run.pid, signal.SIGINT)
-    stdout, stderr = run.communicate(timeout=PATIENCE_S)
+    stdout, stderr = run.communicate(timeout=STALL_LIMIT_S)
     systems = {s["name"]: s for s in json.loads(stdout)["systems"]}
     check(run.returncode == INTERRUPTED, "interrupted: exit code", (run.returncode, stderr))
     check(Run(out / "systems/full-polling").run["end_reason"] == "interrupt", "interrupted: the second run says so")

@@ -14,14 +14,14 @@ from harness import ROCELAB, SCENARIOS, check, command, fail, scenario_file
 MOE = SCENARIOS / "moe-alltoall.cfg"
 
 
-def ways():
+def routes():
     """Each way is the one that `explain` computes by itself; counts and metric are those of the ways."""
     found = traced(MOE)
     check(len(found["flows"]) == 480 and all(f["state"] == "arrived" for f in found["flows"]), "all flows are traced")
     for flow in found["flows"][::37]:
-        said = command(ROCELAB, "explain", MOE, "--flow",
+        observed = command(ROCELAB, "explain", MOE, "--flow",
                        f"{flow['source']},{flow['end']},{flow['sport']},{flow['dport']}").stdout
-        expected = re.findall(r"^  (\S+:\d+) +->", said.split("data\n")[1].split("ACK\n")[0], re.MULTILINE)
+        expected = re.findall(r"^  (\S+:\d+) +->", observed.split("data\n")[1].split("ACK\n")[0], re.MULTILINE)
         if flow["path"] != expected:
             fail(f"{flow}: explain has {expected}")
     print("ok ways are those of explain", flush=True)
@@ -82,8 +82,8 @@ def partitions():
         cut.write_text(CUT)
         for i, name in enumerate(files, 1):
             trace(cut, "--at", "1us", "--partition", f"{i}/3", "--out", name)
-        ends = [sorted((f["source"], f["state"], f.get("reason", "")) for f in told["flows"])
-                for told in (traced("--merge", cut, *files), traced(cut, "--at", "1us"))]
+        ends = [sorted((f["source"], f["state"], f.get("reason", "")) for f in reported["flows"])
+                for reported in (traced("--merge", cut, *files), traced(cut, "--at", "1us"))]
         check(ends[0] == ends[1] and ("h1", "dropped", "link_down") in ends[0], "and say why flows end early", ends)
         for i, name in enumerate(files, 1):
             trace(MOE, "--partition", f"{i}/3", "--out", name)
@@ -175,5 +175,5 @@ def refused():
 
 
 os.environ.pop("ROCELAB_LOG", None)
-for part in (ways, kinds, partitions, faults, encapsulated, refused):
+for part in (routes, kinds, partitions, faults, encapsulated, refused):
     part()

@@ -14,7 +14,7 @@ FLOW = re.compile(r"^[\w-]+->[\w-]+/\d+>\d+$")
 PORT = re.compile(r"^[\w-]+:\d+$")
 REPORTS = ("verdict.json", "report.txt", "report.html", "waiting.dot", "provenance.dot", "steps.csv", "run.json",
            "truth.json", "records.bin")
-told = set()
+reported = set()
 
 
 def keys(entry, names, what):
@@ -51,7 +51,7 @@ def shape(run, name):
         check(all(FLOW.match(x) for x in f["flows"] + f["victims"]), f"{name}: flows are src->dst/sport>dport", f)
         check(f["score"] > 0 and f["evidence"] and f["start_ns"] <= f["end_ns"], f"{name}: score, evidence, time", f)
         check(f["root"] in run.report or len(verdict["findings"]) > 6, f"{name}: the report names {f['root']}", f)
-        told.add(f["type"])
+        reported.add(f["type"])
     for c in verdict["contributors"]:
         keys(c, "flow score per_critical_flow", f"{name}: a contributor")
         check(c["score"] > 0 and all(p["score"] > 0 for p in c["per_critical_flow"]), f"{name}: {c['flow']} has scores", c)
@@ -194,8 +194,8 @@ collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4" ]; } );
 flows = ( { src = "h1"; dst = "h4"; sport = 20000; bytes = "4MB"; prio = 4; start = "50us"; } );
 """))
     expect(run, "other class", "flow-contention", "l0:5", ["h1->h4/20000>4791"])
-    met = [m for m in run.truth["meetings"] if "h1->h4/20000>4791" in m["flows"]]
-    check(met, "other class: the truth knows that they met", run.truth["meetings"])
+    contended = [m for m in run.truth["meetings"] if "h1->h4/20000>4791" in m["flows"]]
+    check(contended, "other class: the truth knows that they met", run.truth["meetings"])
 
 
 def class_0():
@@ -232,4 +232,4 @@ pfc_backpressure_bystander()
 incast()
 halving_doubling()
 case_study()
-check({"flow-contention", "incast", "pfc-backpressure", "pfc-storm"} <= told, "the four signatures were told", told)
+check({"flow-contention", "incast", "pfc-backpressure", "pfc-storm"} <= reported, "the four signatures were told", reported)

@@ -63,16 +63,16 @@ class Browser:
         url = path.resolve().as_uri()
         self.driver.get(url)
         self.settle()
-        said = [entry['message'] for entry in self.driver.get_log('browser')]
-        check(not said, f'{name}: nothing on the console', said)
+        observed = [entry['message'] for entry in self.driver.get_log('browser')]
+        check(not observed, f'{name}: nothing on the console', observed)
         asked = {message['params']['request']['url'] for message in
                  (json.loads(entry['message'])['message'] for entry in self.driver.get_log('performance'))
                  if message['method'] == 'Network.requestWillBeSent'}
         check(asked <= {url}, f'{name}: nothing is asked of a network', asked)
 
     def quiet(self, name):
-        said = [entry['message'] for entry in self.driver.get_log('browser')]
-        check(not said, f'{name}: nothing on the console', said)
+        observed = [entry['message'] for entry in self.driver.get_log('browser')]
+        check(not observed, f'{name}: nothing on the console', observed)
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)

@@ -176,7 +176,7 @@ const tests = {
       const rows = text.slice(text.indexOf(`#define ${table}(ROW)`)).split(/\n\n/)[0];
       return [...rows.matchAll(/"([a-z-]+)"/g)].map((match) => match[1]).sort();
     };
-    assert.deepEqual(Object.keys(BY).sort(), named("PINGMESH_WAYS"), "every way to find a problem has words");
+    assert.deepEqual(Object.keys(BY).sort(), named("PINGMESH_BASES"), "every way to find a problem has words");
     assert.deepEqual(
         [...CAUSES.map(([cause]) => cause), "answered"].sort(), named("PINGMESH_CAUSES"),
         "and every cause of a loss a color");

@@ -8,7 +8,7 @@ import streams
 from browser import Browser, Keys
 from harness import ANALYZER, ROCELAB, SCENARIOS, SOURCE, check, command, rocelab, scenario_file, scratch, sets, skip
 from looks import FAINT, WIDTHS, fits_all
-from systems_page import shows_outside, shows_systems
+from systems_page import shows_plugin, shows_systems
 
 MANY = """
 name = "many";
@@ -201,10 +201,10 @@ def any_schedule_is_drawn(browser):
 def shows_silent_faults(browser):
     run = rocelab(SCENARIOS / "flowpulse.cfg")
     browser.open(run.dir / "report.html", "silent faults")
-    told = run.verdict["flowpulse"]
+    reported = run.verdict["flowpulse"]
     check("The link from l2 to s1 (l2:3) loses" in browser.text("#flowpulse"), "the link is named", browser.text("#flowpulse"))
-    check(len(browser.all("#volumes td")) == len(told["volumes"]), "with the volumes of every port", len(told["volumes"]))
-    alarms = sum(volume["alarm"] for volume in told["volumes"])
+    check(len(browser.all("#volumes td")) == len(reported["volumes"]), "with the volumes of every port", len(reported["volumes"]))
+    alarms = sum(volume["alarm"] for volume in reported["volumes"])
     check(browser.text("#volumes tbody").count("!") == alarms, "and what was an alarm", browser.text("#volumes tbody"))
     check("undefined" not in browser.text("body"), "all that is shown is known", browser.text("body"))
     for width in WIDTHS:
@@ -249,18 +249,18 @@ def shows_probes(browser):
     """R-Pingmesh: problems by priority, each with its mark in the fabric, and the SLAs of every period of both networks."""
     run = rocelab(SCENARIOS / "pingmesh.cfg")
     browser.open(run.dir / "report.html", "probes")
-    told, findings = run.verdict["pingmesh"], run.verdict["findings"]
+    reported, findings = run.verdict["pingmesh"], run.verdict["findings"]
     items = [item.text for item in browser.all("#problems .findings > li")]
-    check(len(items) == len(told["problems"]) > 0, "every problem is told", items)
-    for item, problem in zip(items, told["problems"]):
+    check(len(items) == len(reported["problems"]) > 0, "every problem is told", items)
+    for item, problem in zip(items, reported["problems"]):
         finding = findings[problem["finding"]]
         check(finding["type"] == problem["type"] and finding["root"] == (problem["node"] or " or ".join(problem["ports"])),
               f"problem and finding are the same: {finding['root']}", (problem, finding))
         check(item.startswith(problem["priority"]) and finding["root"] in item, "with priority and place", item)
     marks = [mark.text for mark in browser.all("#fabric g.probed")]
-    check(sorted(marks) == sorted(problem["priority"] for problem in told["problems"]), "and a mark in the fabric", marks)
+    check(sorted(marks) == sorted(problem["priority"] for problem in reported["problems"]), "and a mark in the fabric", marks)
     browser.click("#problems button.finding")
-    index, port = told["problems"][0]["finding"], told["problems"][0]["ports"][0]
+    index, port = reported["problems"][0]["finding"], reported["problems"][0]["ports"][0]
     lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
     check(lit == {port}, "chosen, its port lights up", lit)
     check(browser.script("return document.querySelector('#fabric g.probed.chosen').dataset.index") == str(index), "and its mark")
@@ -269,12 +269,12 @@ def shows_probes(browser):
     check(len(charts) == 2, "cluster and service have a drawing each", len(charts))
     for chart, network in zip(charts, ("cluster", "service")):
         lost = {path.get_attribute("class").split()[1] for path in chart.find_elements("css selector", "path.lost")}
-        said = {cause for cause, n in told[network]["rpingmesh.probe_failed_total"].items() if n}
-        check(lost == said, f"{network}: what was blamed has its color", (lost, said))
+        observed = {cause for cause, n in reported[network]["rpingmesh.probe_failed_total"].items() if n}
+        check(lost == observed, f"{network}: what was blamed has its color", (lost, observed))
     rows = [row.text.split()[:2] for row in browser.all("#slas table")[0].find_elements("css selector", "tbody tr")]
-    check(rows == [[n, f"{told[n]['rpingmesh.probe_total']:,}"] for n in ("cluster", "service")], "and numbers of the whole run", rows)
+    check(rows == [[n, f"{reported[n]['rpingmesh.probe_total']:,}"] for n in ("cluster", "service")], "and numbers of the whole run", rows)
     servers = browser.script("return document.querySelectorAll('#slas details tbody tr').length")
-    check(servers == len(told["servers"]), "servers stand alone", servers)
+    check(servers == len(reported["servers"]), "servers stand alone", servers)
     browser.point("#slas svg.slas", 100, 60, "mouseMoved")
     check("0.000 ms to 200.000 ms" in browser.text("#tip") and "network RTT P50" in browser.text("#tip"), "a period's numbers",
           browser.text("#tip"))
@@ -289,27 +289,27 @@ def shows_probes(browser):
     check(not browser.all("#slas") and "undefined" not in browser.text("#page"), "and has no SLAs")
 
 
-def shows_ways(browser):
+def shows_paths(browser):
     """FlowTracer: flows on every link beside the ideal, layer by layer, throughput of pairs, and links on which flows met."""
     run = rocelab(SCENARIOS / "flowtracer.cfg")
     browser.open(run.dir / "report.html", "ways")
-    told = run.verdict["flowtracer"]
+    reported = run.verdict["flowtracer"]
     panels = [text.text for text in browser.all("#ways text.panel")]
-    check(len(panels) == len(told["layers"]) + 1, "every layer has a panel, and pairs have one", panels)
-    for panel, layer in zip(panels, told["layers"]):
+    check(len(panels) == len(reported["layers"]) + 1, "every layer has a panel, and pairs have one", panels)
+    for panel, layer in zip(panels, reported["layers"]):
         check(panel.startswith(f"{layer['layer']}: {layer['links']} links, FIM {layer['fim_percent']:.1f} %"), "with its FIM", panel)
     bars = [float(bar.get_attribute("height")) for bar in browser.all("#ways rect.load")]
-    check(len(bars) == len(told["links"]), "every link has a bar", len(bars))
-    tall, most = max(zip(bars, told["links"]), key=lambda of: of[0])[1], max(layer["most"] for layer in told["layers"])
-    check(tall["flows"] in {layer["most"] for layer in told["layers"]} and most > 0, "the tallest is a layer's most", tall)
+    check(len(bars) == len(reported["links"]), "every link has a bar", len(bars))
+    tall, most = max(zip(bars, reported["links"]), key=lambda of: of[0])[1], max(layer["most"] for layer in reported["layers"])
+    check(tall["flows"] in {layer["most"] for layer in reported["layers"]} and most > 0, "the tallest is a layer's most", tall)
     heavy = len(browser.all("#ways rect.load.heavy"))
-    check(heavy == sum(link["flows"] > 1.5 * link["ideal"] for link in told["links"]), "those above the ideal stand out", heavy)
-    check(len(browser.all("#ways path.pair")) == len(told["pairs"]), "and every pair has a mark")
-    first = told["collisions"][0]
+    check(heavy == sum(link["flows"] > 1.5 * link["ideal"] for link in reported["links"]), "those above the ideal stand out", heavy)
+    check(len(browser.all("#ways path.pair")) == len(reported["pairs"]), "and every pair has a mark")
+    first = reported["collisions"][0]
     check(browser.all("#collisions li")[0].text.startswith(first["port"]), "what cost most is told first",
           browser.text("#collisions"))
     browser.click("#collisions button.more")
-    check(len(browser.all("#collisions li")) == len(told["collisions"]), "and all on demand")
+    check(len(browser.all("#collisions li")) == len(reported["collisions"]), "and all on demand")
     browser.click("#collisions button.finding")
     lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
     check(first["port"] in lit, "chosen, its port lights up", lit)
@@ -429,8 +429,8 @@ def main():
         any_schedule_is_drawn(browser)
         shows_silent_faults(browser)
         shows_probes(browser)
-        shows_outside(browser)
-        shows_ways(browser)
+        shows_plugin(browser)
+        shows_paths(browser)
         shows_systems(browser)
         shows_flows(browser)
         shows_jobs(browser)

@@ -5,20 +5,20 @@ from harness import SCENARIOS, SOURCE, check, rocelab, scratch
 from looks import fits_all
 
 
-def shows_outside(browser):
+def shows_plugin(browser):
     """Programs from outside: a section each, with findings that light up, and why one was left out."""
     quitter = scratch() / "quitter"
     quitter.write_text("#!/bin/sh\nexit 3\n")
     quitter.chmod(0o755)
     run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter, expect=1)
     browser.open(run.dir / "report.html", "outside")
-    told = run.verdict["outside"]
+    reported = run.verdict["outside"]
     check(browser.text("#outside-0 h2") == "As ./deep_ports says" and
-          len(browser.all("#outside-0 li")) == len(told[0]["findings"]) > 0, "what a program found", browser.text("#outside-0"))
+          len(browser.all("#outside-0 li")) == len(reported[0]["findings"]) > 0, "what a program found", browser.text("#outside-0"))
     check("ended with status 3" in browser.text("#outside-1"), "and why another was left out", browser.text("#outside-1"))
     browser.click("#outside-0 button.finding")
     lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
-    check(told[0]["findings"][0]["where"]["ports"][0] in lit, "chosen, its port lights up", lit)
+    check(reported[0]["findings"][0]["where"]["ports"][0] in lit, "chosen, its port lights up", lit)
     browser.press("body", Keys.ESCAPE)
     check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
     browser.quiet("outside")
@@ -31,8 +31,8 @@ def shows_systems(browser):
     browser.open(run.dir / "report.html", "systems")
     rows = browser.all("#systems > .scroll:first-of-type tbody tr")
     check([row.text.split()[0] for row in rows] == ["VEDRFOLNIR", "FlowPulse", "Hawkeye-MinR"], "a row each system", rows)
-    said, truths = len(browser.all("#systems svg .said")), len(browser.all("#systems svg .truth"))
-    check((said, truths) == (sum(len(s["findings"]) for s in systems), 8), "when each was said, beside what was injected", said)
+    observed, truths = len(browser.all("#systems svg .said")), len(browser.all("#systems svg .truth"))
+    check((observed, truths) == (sum(len(s["findings"]) for s in systems), 8), "when each was said, beside what was injected", observed)
     for summary in browser.all("#systems summary"):
         summary.click()
     silent = next(b for b in browser.all("#systems details button") if b.text.startswith("silent-fault"))

@@ -49,10 +49,10 @@ def storm():
                       "macc.cbfc.enbv", "eth.src", lua=lua)
         # 1: inbound, 2: outbound
         found = collections.Counter((row[0], int(row[1], 0)) for row in rows)
-        told = {(port, key): count for port, entry in ports.items() for key, count in ((1, entry["pfc_in"]), (2, entry["pfc_out"]))
+        reported = {(port, key): count for port, entry in ports.items() for key, count in ((1, entry["pfc_in"]), (2, entry["pfc_out"]))
                 if count}
-        check(found == told and found["5:1", 2] > 3, f"{name}: {sum(found.values())} pause frames, by port and direction",
-              (found, told))
+        check(found == reported and found["5:1", 2] > 3, f"{name}: {sum(found.values())} pause frames, by port and direction",
+              (found, reported))
         check({row[2:4] for row in rows} == {("0x0101", "0x0008")}, f"{name}: for class 3", set(rows))
         roce = sum(1 for _ in fields(path, "infiniband", "frame.number", lua=lua))
         frames = run.run["capture"]["frames"]

@@ -13,7 +13,8 @@ import {drawInspector} from "./inspector.js";
 import {drawIterations} from "./iterations.js";
 import {drawJobs} from "./jobs.js";
 import {modelOf} from "./model.js";
-import {drawOutside} from "./outside.js";
+import {drawCollisions, drawWays} from "./paths.js";
+import {drawOutside} from "./plugin.js";
 import {drawProblems} from "./probes.js";
 import {drawSlas} from "./probes_sla.js";
 import {drawProvenance} from "./provenance.js";
@@ -23,7 +24,6 @@ import {drawTimelineSection} from "./timeline.js";
 import {showTips} from "./tip.js";
 import {drawWaiting} from "./waiting.js";
 import {arrowHeads} from "./waiting_draw.js";
-import {drawCollisions, drawWays} from "./ways.js";
 
 const dataOf = (element) => (element ? JSON.parse(element.textContent) : null);
 const store = storeOf(modelOf(dataOf(document.getElementById("data"))), dataOf(document.getElementById("scenario")));

@@ -8,18 +8,18 @@
 #include "diag/vedrfolnir/cause/drops.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
-enum { SAYS_SWALLOWED, SAYS_NO_ROUTE = DROPS_CLAUSES, SAYS_SILENT = 2 * DROPS_CLAUSES, SAYS_NOTHING };
+enum { CLAUSE_SWALLOWED, CLAUSE_NO_ROUTE = DROPS_CLAUSES, CLAUSE_SILENT = 2 * DROPS_CLAUSES, CLAUSE_NOTHING };
 static const char *const clauses[] = {
-	DROPS_SAY("packets swallowed"),
-	DROPS_SAY("packets dropped for want of a route"),
-	[SAYS_SILENT] = "{step}: polling packets on its path left by {other}, and {node} did not see them; {again}",
-	[SAYS_NOTHING] = ("{step}: {count} of its packets left by {other}, came to {node}, and never left it, "
-			  "in a row and uncounted; {again}"),
+	DROPS_CLAUSE("packets swallowed"),
+	DROPS_CLAUSE("packets dropped for want of a route"),
+	[CLAUSE_SILENT] = "{step}: polling packets on its path left by {other}, and {node} did not see them; {again}",
+	[CLAUSE_NOTHING] = ("{step}: {count} of its packets left by {other}, came to {node}, and never left it, "
+			    "in a row and uncounted; {again}"),
 };
 
 /* @param port  where the switch takes in what it swallows  @param packets  so many, or polling packets, in a row */
 static void
-add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, uint64_t packets)
+add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause, uint64_t packets)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -33,7 +33,7 @@ add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, uin
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, port, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence = (struct finding_evidence){ .clauses = { says },
+		finding->out.evidence = (struct finding_evidence){ .clauses = { clause },
 								   .nclauses = 1,
 								   .step = step,
 								   .port = port,
@@ -49,10 +49,10 @@ look(struct cause_set *set, uint32_t step)
 	struct drops_silence silence;
 	struct passage passage;
 
-	drops_add(set, step, REC_DROP_BLACKHOLE, SAYS_SWALLOWED);
+	drops_add(set, step, REC_DROP_BLACKHOLE, CLAUSE_SWALLOWED);
 	/* A way that is lost because links are down is theirs to explain. */
 	if (!drops_any(set->in, step, REC_DROP_LINK_DOWN))
-		drops_add(set, step, REC_DROP_NO_ROUTE, SAYS_NO_ROUTE);
+		drops_add(set, step, REC_DROP_NO_ROUTE, CLAUSE_NO_ROUTE);
 	/* Nor does a switch swallow what came in damaged, polling packets too: it counts that. */
 	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) || drops_explain(ev, &set->in->steps[step]) ||
 	    drops_any(set->in, step, REC_DROP_CORRUPT))
@@ -63,9 +63,9 @@ look(struct cause_set *set, uint32_t step)
 	silence = drops_silence(set->in, step);
 	passage = passage_find(set->in, step);
 	if (passage_swallows(&passage))
-		add_hole(set, step, passage.node.in_port, SAYS_NOTHING, passage.node.packets);
+		add_hole(set, step, passage.node.in_port, CLAUSE_NOTHING, passage.node.packets);
 	else if (silence.port != EV_NONE && silence.swallows)
-		add_hole(set, step, ev->ports[silence.port].peer, SAYS_SILENT, silence.polls);
+		add_hole(set, step, ev->ports[silence.port].peer, CLAUSE_SILENT, silence.polls);
 }
 
 const struct cause cause_blackhole = {

@@ -194,8 +194,8 @@ bool cause_poll_follows(const struct evidence *ev, uint32_t i);
  * well: rows are of whole epochs, and the queue may have gone before it came.
  * @param cf, other  their entries at the port
  */
-bool cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
-	       const struct prov_at *other);
+bool cause_shared_queue(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
+			const struct prov_at *cf, const struct prov_at *other);
 /*
  * Does the victim share its NIC with this flow by the schedule? What one rank of a collective sends at once: the expected
  * time has that in it, and behind the NIC they are in nobody's way that is not slower. Flows without a collective are no

@@ -73,17 +73,17 @@ pauses_seen(const struct cause_set *set, uint32_t step, const struct finding *ou
 	const struct prov_graph *graph = set->in->graphs[step];
 	const struct prov_port *root = find_port(graph, out->root_port);
 	double seen = 0;
-	bool told = false;
+	bool verdict = false;
 
 	for (uint32_t i = 0; i < out->nports; i++) {
 		const struct prov_port *port = find_port(graph, out->ports[i]);
 
-		if (port == NULL || !port->halted)
+		if (port == NULL || !port->paused)
 			continue;
-		told = true;
+		verdict = true;
 		seen = fmax(seen, time_seen(set, step, port));
 	}
-	if (!told)
+	if (!verdict)
 		return 1;
 	return merge_is(out, FINDING_FILLED) && root != NULL ? fmin(seen, time_seen(set, step, root)) : seen;
 }

@@ -10,10 +10,10 @@
 #define IN_TIME 0.5 /* of the delay: who took less more than that did not have it */
 #define MOST 0.9    /* of a step's time: what was so for as long was so when it was delayed */
 
-enum way { WAY_UNKNOWN, WAY_THERE, WAY_BACK };
+enum direction { DIRECTION_UNKNOWN, DIRECTION_FORWARD, DIRECTION_REVERSE };
 
 static bool
-tells(const struct cause_input *in, uint32_t step)
+is_decisive(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 
@@ -79,7 +79,7 @@ delay_links_init(struct delay_links *links, const struct cause_input *in)
 		return -ENOMEM;
 	note_arrivals(links);
 	for (uint32_t i = 0; i < in->nsteps; i++)
-		if (tells(in, i))
+		if (is_decisive(in, i))
 			cross(links, i, false);
 	for (uint32_t p = 0; p < nports; p++)
 		links->first[p + 1] += links->first[p];
@@ -87,7 +87,7 @@ delay_links_init(struct delay_links *links, const struct cause_input *in)
 	if (links->crossings == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < in->nsteps; i++)
-		if (tells(in, i))
+		if (is_decisive(in, i))
 			cross(links, i, true);
 	for (uint32_t p = nports; p > 0; p--) /* each has moved to where the next begins */
 		links->first[p] = links->first[p - 1];
@@ -175,8 +175,8 @@ link_ps(const struct evidence *ev, uint32_t port, double bytes)
  * Which of the two ways is longer: the last ACK left when the message was there. If its trip was in time, that may be so because
  * all was over by then.
  */
-static enum way
-longer_way(const struct delay_links *links, uint32_t step, double extra_ps, bool throughout)
+static enum direction
+longer_direction(const struct delay_links *links, uint32_t step, double extra_ps, bool throughout)
 {
 	const struct evidence *ev = links->in->ev;
 	const struct run_step *s = &links->in->steps[step];
@@ -184,7 +184,7 @@ longer_way(const struct delay_links *links, uint32_t step, double extra_ps, bool
 	double there_ps = 0, back_ps = 0, behind_ps, trip_ps;
 
 	if (links->arrived_ps[step] == RUN_UNKNOWN || s->open || links->arrived_ps[step] > s->end_ps || flow->nback == 0)
-		return WAY_UNKNOWN;
+		return DIRECTION_UNKNOWN;
 	for (uint32_t h = 0; h < flow->nhops; h++)
 		there_ps += link_ps(ev, ev->hops[flow->first_hop + h], ev->run.frame_bytes);
 	for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback; h++)
@@ -192,8 +192,8 @@ longer_way(const struct delay_links *links, uint32_t step, double extra_ps, bool
 	behind_ps = ((double)s->base_rtt_ps - there_ps - back_ps) / (flow->nhops + flow->nback);
 	trip_ps = (double)(s->end_ps - links->arrived_ps[step]);
 	if (trip_ps - back_ps - behind_ps * flow->nback >= IN_TIME * extra_ps)
-		return WAY_BACK;
-	return throughout ? WAY_THERE : WAY_UNKNOWN;
+		return DIRECTION_REVERSE;
+	return throughout ? DIRECTION_FORWARD : DIRECTION_UNKNOWN;
 }
 
 uint32_t
@@ -201,13 +201,14 @@ delay_links_of(const struct delay_links *links, uint32_t step, double extra_ps, 
 {
 	const struct evidence *ev = links->in->ev;
 	const struct ev_flow *flow = &ev->flows[links->in->steps[step].flow];
-	enum way way = longer_way(links, step, extra_ps, throughout);
+	enum direction direction = longer_direction(links, step, extra_ps, throughout);
 	uint32_t count = 0;
 
 	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++) {
 		uint32_t port = ev->hops[flow->first_hop + h];
 
-		if ((way == WAY_BACK && h < flow->nhops) || (way == WAY_THERE && h >= flow->nhops) ||
+		if ((direction == DIRECTION_REVERSE && h < flow->nhops) ||
+		    (direction == DIRECTION_FORWARD && h >= flow->nhops) ||
 		    is_cleared(links, port, step, extra_ps, throughout))
 			continue;
 		ports[count++] = port;

@@ -123,7 +123,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 
 /* What they waited at all switches. What nobody tells of may have held up what was under way then. */
 static double
-way_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct passing *p)
+path_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct passing *p)
 {
 	uint32_t id = (uint32_t)(flow - in->ev->flows);
 	double sum_ps = 0;
@@ -157,9 +157,9 @@ acks_may_wait(const struct evidence *ev, const struct run_step *s)
 
 /* Whether packets of the flow were seen at a port that its configured way has not: nobody knows what an idle path takes then. */
 static bool
-has_left_its_way(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
+has_left_its_path(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
 {
-	for (uint32_t p = 0; p < graph->nmet; p++) {
+	for (uint32_t p = 0; p < graph->nreached; p++) {
 		const struct prov_at *at = prov_at_find(graph, &graph->ports[p], graph->victim);
 		uint32_t hop = 0;
 
@@ -184,12 +184,12 @@ frames_ps(const struct evidence *ev, const struct ev_flow *flow)
 
 /* Whether something is known of the waits of a step's packets. */
 static bool
-is_told_of(const struct cause_input *in, uint32_t step)
+is_reported(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
 
-	return in->graphs[step] != NULL && flow->nhops >= 2 && !has_left_its_way(in->ev, in->graphs[step], flow) &&
+	return in->graphs[step] != NULL && flow->nhops >= 2 && !has_left_its_path(in->ev, in->graphs[step], flow) &&
 	       !acks_may_wait(in->ev, s);
 }
 
@@ -221,7 +221,7 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
 				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
 	p.samples = p.packets * sampled(in, s);
-	return way_wait_ps(in, &in->ev->flows[s->flow], &p);
+	return path_wait_ps(in, &in->ev->flows[s->flow], &p);
 }
 
 double
@@ -232,7 +232,7 @@ delay_least_wait_ps(const struct cause_input *in, uint32_t step)
 	double least_ps = INFINITY;
 	struct ev_range epochs;
 
-	if (!is_told_of(in, step))
+	if (!is_reported(in, step))
 		return INFINITY;
 	epochs = evidence_epochs(in->ev, in->ev->hops[flow->first_hop + 1], s->start_ps, s->end_ps);
 	for (uint32_t e = epochs.first; e < epochs.end; e++)
@@ -250,7 +250,7 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 			     .samples = packets_of(in, s) * sampled(in, s),
 			     .least = MOST };
 
-	return is_told_of(in, step) ? way_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
+	return is_reported(in, step) ? path_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
 }
 
 double
@@ -264,9 +264,9 @@ delay_likely_wait_ps(const struct cause_input *in, uint32_t step)
 		uint32_t hop = in->ev->hops[flow->first_hop + h], p = 0;
 		const struct prov_port *port;
 
-		while (p < graph->nmet && graph->ports[p].port != hop)
+		while (p < graph->nreached && graph->ports[p].port != hop)
 			p++;
-		port = p < graph->nmet ? &graph->ports[p] : NULL;
+		port = p < graph->nreached ? &graph->ports[p] : NULL;
 		if (port == NULL || port->cf_packets < 1)
 			return INFINITY;
 		sum_ps += port->cf_depth / port->cf_packets * frame_ps(in->ev, hop) +

@@ -56,7 +56,7 @@ is_reported_by_peer(const struct evidence *ev, const struct run_step *s, const s
 }
 
 bool
-drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t says)
+drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t clause)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
@@ -81,7 +81,7 @@ drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t s
 		cause_explains(finding, port, excess_ps);
 		if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 			finding->out.evidence =
-				(struct finding_evidence){ .clauses = { row->packets != 0 ? says : says + 1 },
+				(struct finding_evidence){ .clauses = { row->packets != 0 ? clause : clause + 1 },
 							   .nclauses = 1,
 							   .step = step,
 							   .port = port,

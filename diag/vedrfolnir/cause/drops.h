@@ -7,16 +7,16 @@
 
 /* What is said of a port that counted drops: the clause, and that of a cut cable which dropped nothing. */
 #define DROPS_CLAUSES 2
-#define DROPS_SAY(what)                                                                                                    \
+#define DROPS_CLAUSE(what)                                                                                                 \
 	"{step}: {port} counts {count} " what "; {again}", "{step}: {port} was cut, with {count} " what "; {again}"
 
 /*
  * Adds a finding for each port that dropped packets for this reason within a slow step's time, where the step's flow
  * was hit: it was the last dropped, or the port is on its configured path.
- * @param says  the first of the DROPS_SAY() clauses of the type
+ * @param says  the first of the DROPS_CLAUSE() clauses of the type
  * @return true if there was one
  */
-bool drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t says);
+bool drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t clause);
 
 /* Did any port? */
 bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason);

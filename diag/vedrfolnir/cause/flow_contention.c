@@ -37,7 +37,7 @@ shares(const struct cause_set *set, uint32_t step, const struct prov_graph *grap
 }
 
 /* A port at which a step's flow met others. */
-struct meeting {
+struct port_contention {
 	uint32_t step;
 	const struct prov_graph *graph;
 	const struct prov_port *port;
@@ -49,7 +49,7 @@ struct meeting {
 
 /* Is a flow at a port, of which the step's packets were in the way, this cause's to tell of? */
 static bool
-is_ours(const struct cause_set *set, const struct meeting *m, const struct prov_at *other)
+is_ours(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)
 {
 	uint32_t flow = m->graph->flows[other->flow];
 
@@ -58,10 +58,10 @@ is_ours(const struct cause_set *set, const struct meeting *m, const struct prov_
 }
 
 static bool
-is_culprit(const struct cause_set *set, const struct meeting *m, const struct prov_at *other)
+is_culprit(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)
 {
 	return (m->full ? shares(set, m->step, m->graph, m->port, other)
-			: cause_met(set, m->step, m->graph, m->cf, other)) &&
+			: cause_shared_queue(set, m->step, m->graph, m->cf, other)) &&
 	       is_ours(set, m, other);
 }
 
@@ -70,7 +70,7 @@ is_culprit(const struct cause_set *set, const struct meeting *m, const struct pr
  * many of the step's packets, as long as all like it did.
  */
 static bool
-is_in_crowd(const struct cause_set *set, const struct meeting *m, const struct prov_at *other)
+is_in_crowd(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)
 {
 	const struct evidence *ev = set->in->ev;
 	double ps = other->packets * ev->run.frame_bytes * 8e12 / (double)ev->ports[m->port->port].rate_bps;
@@ -82,7 +82,7 @@ is_in_crowd(const struct cause_set *set, const struct meeting *m, const struct p
 
 /* Are they several, and in the way of the step's packets? */
 static bool
-is_crowded(const struct cause_set *set, const struct meeting *m)
+is_crowded(const struct cause_set *set, const struct port_contention *m)
 {
 	uint32_t count = 0;
 	double waits = 0;
@@ -97,7 +97,7 @@ is_crowded(const struct cause_set *set, const struct meeting *m)
 }
 
 static void
-add_culprit(struct cause_set *set, const struct meeting *m, const struct prov_at *other, bool crowded)
+add_culprit(struct cause_set *set, const struct port_contention *m, const struct prov_at *other, bool crowded)
 {
 	const struct evidence *ev = set->in->ev;
 	uint32_t flow = m->graph->flows[other->flow];
@@ -131,7 +131,7 @@ add_culprit(struct cause_set *set, const struct meeting *m, const struct prov_at
 }
 
 static void
-look_at_port(struct cause_set *set, const struct meeting *m)
+look_at_port(struct cause_set *set, const struct port_contention *m)
 {
 	bool crowded = is_crowded(set, m);
 
@@ -151,13 +151,13 @@ look(struct cause_set *set, uint32_t step)
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
+	for (uint32_t p = 0; p < graph->nreached; p++) {
 		const struct prov_port *port = &graph->ports[p];
-		struct meeting m = { .step = step,
-				     .graph = graph,
-				     .port = port,
-				     .cf = prov_at_find(graph, port, graph->victim),
-				     .full = cause_is_full(set->in, step, graph, port) };
+		struct port_contention m = { .step = step,
+					     .graph = graph,
+					     .port = port,
+					     .cf = prov_at_find(graph, port, graph->victim),
+					     .full = cause_is_full(set->in, step, graph, port) };
 
 		if (m.cf == NULL || m.cf->packets <= 0 || (!m.full && !cause_has_queue(set->in, port)))
 			continue;

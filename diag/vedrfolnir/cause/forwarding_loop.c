@@ -7,11 +7,11 @@
 #include "common/pkt.h"
 #include "diag/vedrfolnir/cause/drops.h"
 
-enum { SAYS_DIED, SAYS_CAME_BACK = DROPS_CLAUSES, SAYS_TURNED };
+enum { CLAUSE_DIED, CLAUSE_RETURNED = DROPS_CLAUSES, CLAUSE_TURNED };
 static const char *const clauses[] = {
-	DROPS_SAY("packets dropped with their TTL used up"),
-	[SAYS_CAME_BACK] = "{step}: a polling packet came a second time, on its path, to {port}",
-	[SAYS_TURNED] = "{step}: its packets left by the port that they came in by, {port}",
+	DROPS_CLAUSE("packets dropped with their TTL used up"),
+	[CLAUSE_RETURNED] = "{step}: a polling packet came a second time, on its path, to {port}",
+	[CLAUSE_TURNED] = "{step}: its packets left by the port that they came in by, {port}",
 };
 
 /* The ports that the looping polling packet went through, in order of its way. */
@@ -31,7 +31,7 @@ add_circle(struct cause_set *set, struct cause_finding *finding, const struct re
 }
 
 static struct cause_finding *
-add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32_t says)
+add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32_t clause)
 {
 	const struct run_step *s = &set->in->steps[step];
 	struct cause_finding *finding = cause_add(set, port, NULL, 0, step);
@@ -42,7 +42,7 @@ add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32
 	cause_explains(finding, port, cause_excess_ps(set->in, step));
 	if (cause_score(finding, cause_lost_frames(set->in, step, (double)(s->end_ps - s->start_ps))))
 		finding->out.evidence =
-			(struct finding_evidence){ .clauses = { says }, .nclauses = 1, .step = step, .port = port };
+			(struct finding_evidence){ .clauses = { clause }, .nclauses = 1, .step = step, .port = port };
 	return finding;
 }
 
@@ -99,7 +99,7 @@ look_at_polls(struct cause_set *set, uint32_t step, bool *unreported)
 		*unreported |= first == FIRST_UNREPORTED;
 		if (first != FIRST_BEFORE)
 			continue;
-		finding = add(set, step, port, poll->hdr.time_ps, SAYS_CAME_BACK);
+		finding = add(set, step, port, poll->hdr.time_ps, CLAUSE_RETURNED);
 		if (finding != NULL)
 			add_circle(set, finding, poll);
 		found = true;
@@ -120,14 +120,14 @@ look_at_rows(struct cause_set *set, uint32_t step)
 
 	if (graph == NULL || drops_any(set->in, step, REC_DROP_LINK_DOWN))
 		return false;
-	for (uint32_t p = 0; p < graph->nmet && !found; p++) {
+	for (uint32_t p = 0; p < graph->nreached && !found; p++) {
 		const struct ev_port *port = &ev->ports[graph->ports[p].port];
 		const struct prov_at *cf = prov_at_find(graph, &graph->ports[p], graph->victim);
 		struct cause_finding *finding;
 
 		if (ev->nodes[port->node].host || cf == NULL || cf->packets <= 0 || cf->in_port != port->index)
 			continue;
-		finding = add(set, step, graph->ports[p].port, cf->to_ps, SAYS_TURNED);
+		finding = add(set, step, graph->ports[p].port, cf->to_ps, CLAUSE_TURNED);
 		if (finding == NULL)
 			continue;
 		cause_port(set, finding, graph->ports[p].port);
@@ -147,7 +147,7 @@ look(struct cause_set *set, uint32_t step)
 	if (!set->in->steps[step].slow || look_at_polls(set, step, &unreported) || look_at_rows(set, step))
 		return;
 	set->in->unjudged->loops += unreported;
-	drops_add(set, step, REC_DROP_TTL, SAYS_DIED);
+	drops_add(set, step, REC_DROP_TTL, CLAUSE_DIED);
 }
 
 const struct cause cause_forwarding_loop = {

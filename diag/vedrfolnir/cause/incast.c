@@ -33,7 +33,7 @@ is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *gra
 	const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 
 	return cause_same_end(set, graph->flows[at->flow], step) && at->packets >= CAUSE_MIN_SHARE * packets &&
-	       (at == cf || (cf != NULL && cause_met(set, step, graph, cf, at)));
+	       (at == cf || (cf != NULL && cause_shared_queue(set, step, graph, cf, at)));
 }
 
 bool
@@ -99,7 +99,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 
 		/* every flow that the victim waited for, however small its part */
 		if (in->ev->flows[graph->flows[at->flow]].collective != own ||
-		    !cause_same_end(set, graph->flows[at->flow], step) || !cause_met(set, step, graph, cf, at))
+		    !cause_same_end(set, graph->flows[at->flow], step) || !cause_shared_queue(set, step, graph, cf, at))
 			continue;
 		cause_flow(set, finding, graph->flows[at->flow], at->cf_wait);
 		cause_time(finding, at->from_ps, at->to_ps);
@@ -125,7 +125,7 @@ look(struct cause_set *set, uint32_t step)
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
+	for (uint32_t p = 0; p < graph->nreached; p++) {
 		const struct prov_port *port = &graph->ports[p];
 		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 

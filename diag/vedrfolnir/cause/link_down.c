@@ -11,7 +11,7 @@ look(struct cause_set *set, uint32_t step)
 }
 
 static const char *const clauses[] = {
-	DROPS_SAY("packets dropped because the link was down"),
+	DROPS_CLAUSE("packets dropped because the link was down"),
 };
 
 const struct cause cause_link_down = {

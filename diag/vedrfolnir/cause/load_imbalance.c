@@ -86,13 +86,13 @@ is_own_by_hash(const struct cause_set *set, uint32_t step, const struct prov_gra
 	uint32_t flow = graph->flows[other->flow];
 
 	return set->in->ev->flows[flow].collective && !cause_is_planned(set, step, graph, port, other) &&
-	       cause_met(set, step, graph, cf, other) && evidence_choice(set->in->ev, flow, port->port) != NULL;
+	       cause_shared_queue(set, step, graph, cf, other) && evidence_choice(set->in->ev, flow, port->port) != NULL;
 }
 
 /* When the victim met such flows; nothing if it did not. */
 static struct window
-met_at(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
-       const struct prov_at *cf)
+contention_at(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+	      const struct prov_at *cf)
 {
 	struct window window = { UINT64_MAX, 0 };
 
@@ -120,7 +120,7 @@ cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_
 
 	if (choice == NULL || cf == NULL || cf->packets <= 0 || !cause_has_queue(set->in, port))
 		return EV_NONE;
-	window = met_at(set, step, graph, port, cf);
+	window = contention_at(set, step, graph, port, cf);
 	for (uint32_t p = 0; p < node->nports && window.from_ps < window.to_ps; p++) {
 		uint32_t other = node->first_port + p;
 
@@ -147,7 +147,7 @@ add(struct cause_set *set, uint32_t step, const struct prov_graph *graph, const 
 		const struct prov_at *other = &graph->ats[a];
 
 		if (!ev->flows[graph->flows[other->flow]].collective || cause_is_planned(set, step, graph, port, other) ||
-		    !cause_met(set, step, graph, cf, other))
+		    !cause_shared_queue(set, step, graph, cf, other))
 			continue;
 		cause_flow(set, finding, graph->flows[other->flow], other->cf_wait);
 		cause_time(finding, other->from_ps > cf->from_ps ? other->from_ps : cf->from_ps,
@@ -171,7 +171,7 @@ look(struct cause_set *set, uint32_t step)
 
 	if (graph == NULL || graph->victim == EV_NONE || !set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
+	for (uint32_t p = 0; p < graph->nreached; p++) {
 		uint32_t idle = cause_idle_choice(set, step, graph, &graph->ports[p]);
 
 		if (idle != EV_NONE)

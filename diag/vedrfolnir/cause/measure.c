@@ -96,8 +96,8 @@ cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 }
 
 bool
-cause_met(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
-	  const struct prov_at *other)
+cause_shared_queue(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+		   const struct prov_at *other)
 {
 	return other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
 	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && other->together &&
@@ -149,7 +149,7 @@ cause_is_full(const struct cause_input *in, uint32_t step, const struct prov_gra
 
 	if (!in->steps[step].held_back || most < CAUSE_FULL_LOAD)
 		return false;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
+	for (uint32_t p = 0; p < graph->nreached; p++) {
 		const struct prov_at *cf = prov_at_find(graph, &graph->ports[p], graph->victim);
 
 		if (cf != NULL && cf->packets > 0 && load(in, &graph->ports[p]) > most)

@@ -240,7 +240,8 @@ merge_queue_of(struct cause_set *set, const struct cause_finding *finding)
 
 /* Is this step a better witness than the one that the evidence is about? */
 static bool
-tells_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from, uint32_t step)
+explains_more(const struct cause_set *all, const struct cause_finding *into, const struct cause_finding *from,
+	      uint32_t step)
 {
 	bool critical = all->in->own[step].critical;
 
@@ -280,7 +281,7 @@ merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t 
 	if (into == NULL)
 		return;
 	merge_take(all, into, finding);
-	if (!tells_more(all, into, finding, step))
+	if (!explains_more(all, into, finding, step))
 		return;
 	into->best = finding->best;
 	into->best_step = step;

@@ -52,7 +52,7 @@ credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
 
 /* Is a finding's root, or for a blackhole its node, on the configured way of a flow or of its ACKs? */
 static bool
-is_on_way(const struct evidence *ev, const struct finding *hole, uint32_t flow)
+is_on_path(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 {
 	const struct ev_flow *f = &ev->flows[flow];
 	const struct ev_port *root = &ev->ports[hole->root_port];
@@ -76,7 +76,7 @@ find_hole(struct cause_set *all, const struct finding *loss)
 
 		if (merge_is(hole, FINDING_OF_HOLE) && hole->collective == loss->collective &&
 		    hole->start_ps <= loss->end_ps && loss->start_ps <= hole->end_ps &&
-		    is_on_way(all->in->ev, hole, loss->victims[0]))
+		    is_on_path(all->in->ev, hole, loss->victims[0]))
 			return &all->findings[i];
 	}
 	return NULL;

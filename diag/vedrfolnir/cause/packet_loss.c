@@ -15,41 +15,42 @@
 #include "diag/vedrfolnir/cause/passage.h"
 
 enum {
-	SAYS_CORRUPT,
-	SAYS_SENT_AGAIN,
-	SAYS_LINK,
-	SAYS_BACK,
-	SAYS_NODE,
-	SAYS_POLL,
-	SAYS_SPRAYED,
-	SAYS_NO_BUFFER,
-	SAYS_QUEUE_FULL = SAYS_NO_BUFFER + DROPS_CLAUSES
+	CLAUSE_CORRUPT,
+	CLAUSE_SENT_AGAIN,
+	CLAUSE_LINK,
+	CLAUSE_BACK,
+	CLAUSE_NODE,
+	CLAUSE_POLL,
+	CLAUSE_SPRAYED,
+	CLAUSE_NO_BUFFER,
+	CLAUSE_QUEUE_FULL = CLAUSE_NO_BUFFER + DROPS_CLAUSES
 };
 static const char *const clauses[] = {
 	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
-	[SAYS_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
-	[SAYS_LINK] = "{step}: {port} sent {count} frames that never came to {other}, the other end of its link; {again}",
-	[SAYS_BACK] =
+	[CLAUSE_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
+	[CLAUSE_LINK] = "{step}: {port} sent {count} frames that never came to {other}, the other end of its link; {again}",
+	[CLAUSE_BACK] =
 		("{step}: on the way of its ACKs {port} sent {count} frames that never came to {other}, the other end of "
 		 "its link; {again}"),
-	[SAYS_NODE] = "{step}: {count} of its packets left by {port}, came to {node} and never left it; {again}",
-	[SAYS_POLL] =
+	[CLAUSE_NODE] = "{step}: {count} of its packets left by {port}, came to {node} and never left it; {again}",
+	[CLAUSE_POLL] =
 		"{step}: a polling packet left by {port} and never came to {other}, the other end of its link; {again}",
-	[SAYS_SPRAYED] = ("{step}: {count} of its packets were lost, for what was sent in their stead had not come before; "
-			  "each has a "
-			  "way of its own, and no port of these counted a drop; {again}"),
-	[SAYS_NO_BUFFER] =
-		DROPS_SAY("packets of a lossless class that found no room behind XOFF: its PFC or its headroom is wrong"),
-	[SAYS_QUEUE_FULL] = DROPS_SAY("packets that found its queue full"),
+	[CLAUSE_SPRAYED] =
+		("{step}: {count} of its packets were lost, for what was sent in their stead had not come before; "
+		 "each has a "
+		 "way of its own, and no port of these counted a drop; {again}"),
+	[CLAUSE_NO_BUFFER] = DROPS_CLAUSE(
+		"packets of a lossless class that found no room behind XOFF: its PFC or its headroom is wrong"),
+	[CLAUSE_QUEUE_FULL] = DROPS_CLAUSE("packets that found its queue full"),
 };
 
 /* @param port  the last that they left by: lost on its link, or where that ends */
 static void
-add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, uint64_t packets)
+add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause, uint64_t packets)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
-	uint32_t end = ev->ports[port].peer, root = says == SAYS_NODE ? end : port;
+	uint32_t end = ev->ports[port].peer, root = clause == CLAUSE_NODE ? end : port;
 	double excess_ps = cause_excess_ps(set->in, step);
 	struct cause_finding *finding = cause_add(set, root, NULL, 0, step);
 
@@ -60,7 +61,7 @@ add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t says, u
 	cause_time(finding, s->start_ps, s->end_ps);
 	cause_explains(finding, EV_NONE, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
-		finding->out.evidence = (struct finding_evidence){ .clauses = { says },
+		finding->out.evidence = (struct finding_evidence){ .clauses = { clause },
 								   .nclauses = 1,
 								   .step = step,
 								   .port = port,
@@ -80,20 +81,20 @@ add_places(struct cause_set *set, uint32_t step)
 	bool forth = passage.link.packets != 0 || passage.node.packets != 0;
 
 	if (passage.link.packets != 0 && passage.link.packets >= passage.node.packets)
-		add_behind(set, step, ev->ports[passage.link.in_port].peer, SAYS_LINK, passage.link.packets);
+		add_behind(set, step, ev->ports[passage.link.in_port].peer, CLAUSE_LINK, passage.link.packets);
 	else if (passage.node.packets != 0 && !swallows)
-		add_behind(set, step, ev->ports[passage.node.in_port].peer, SAYS_NODE, passage.node.packets);
+		add_behind(set, step, ev->ports[passage.node.in_port].peer, CLAUSE_NODE, passage.node.packets);
 	/* Lost ACKs cost time where data came twice for want of them. */
 	if (passage.back.packets != 0 && (!forth || passage.duplicates != 0))
-		add_behind(set, step, ev->ports[passage.back.in_port].peer, SAYS_BACK, passage.back.packets);
+		add_behind(set, step, ev->ports[passage.back.in_port].peer, CLAUSE_BACK, passage.back.packets);
 	if (forth || passage.back.packets != 0 || swallows)
 		return true;
 	if (silence.port == EV_NONE)
 		return false;
 	if (silence.lost_frames != 0)
-		add_behind(set, step, silence.port, SAYS_LINK, silence.lost_frames);
+		add_behind(set, step, silence.port, CLAUSE_LINK, silence.lost_frames);
 	else
-		add_behind(set, step, silence.port, SAYS_POLL, silence.polls);
+		add_behind(set, step, silence.port, CLAUSE_POLL, silence.polls);
 	return true;
 }
 
@@ -117,7 +118,7 @@ add_path(struct cause_set *set, uint32_t step)
 	cause_explains(finding, EV_NONE, excess_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, excess_ps)))
 		finding->out.evidence =
-			(struct finding_evidence){ .clauses = { SAYS_SENT_AGAIN }, .nclauses = 1, .step = step };
+			(struct finding_evidence){ .clauses = { CLAUSE_SENT_AGAIN }, .nclauses = 1, .step = step };
 }
 
 /*
@@ -140,7 +141,7 @@ add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)
 	cause_explains(finding, EV_NONE, held_ps);
 	if (cause_score(finding, cause_lost_frames(set->in, step, held_ps)))
 		finding->out.evidence = (struct finding_evidence){
-			.clauses = { SAYS_SPRAYED }, .nclauses = 1, .step = step, .count = lost
+			.clauses = { CLAUSE_SPRAYED }, .nclauses = 1, .step = step, .count = lost
 		};
 }
 
@@ -169,9 +170,9 @@ look(struct cause_set *set, uint32_t step)
 {
 	const struct run_step *s = &set->in->steps[step];
 
-	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, SAYS_CORRUPT) ||
-	    drops_add(set, step, REC_DROP_NO_BUFFER, SAYS_NO_BUFFER) ||
-	    (drops_sent_again(set->in, step) && drops_add(set, step, REC_DROP_QUEUE_FULL, SAYS_QUEUE_FULL)) ||
+	if (!s->slow || drops_add(set, step, REC_DROP_CORRUPT, CLAUSE_CORRUPT) ||
+	    drops_add(set, step, REC_DROP_NO_BUFFER, CLAUSE_NO_BUFFER) ||
+	    (drops_sent_again(set->in, step) && drops_add(set, step, REC_DROP_QUEUE_FULL, CLAUSE_QUEUE_FULL)) ||
 	    !drops_sent_again(set->in, step) || drops_explain(set->in->ev, s) || add_places(set, step))
 		return;
 	add_somewhere(set, step);

@@ -315,14 +315,14 @@ row_by_chance(double m, double k, double n)
 bool
 passage_swallows(const struct passage *passage)
 {
-	double lost = (double)passage->node.packets, came = passage->out_of_sequence, row;
+	double lost = (double)passage->node.packets, arrived = passage->out_of_sequence, row;
 
 	if (lost < ROW_PACKETS)
 		return false;
-	if (!passage->ended || came == 0)
+	if (!passage->ended || arrived == 0)
 		return true;
 	row = fmin(passage->most_missing, lost);
-	return row >= ROW_PACKETS && row_by_chance(row, lost, lost + came) < BY_CHANCE;
+	return row >= ROW_PACKETS && row_by_chance(row, lost, lost + arrived) < BY_CHANCE;
 }
 
 struct passage_link

@@ -43,7 +43,7 @@ bool passage_swallows(const struct passage *passage);
 /* What a link did within a step's time. */
 struct passage_link {
 	bool known; /* by a reading after since_ps */
-	uint64_t lost_frames, came_frames;
+	uint64_t lost_frames, received_frames;
 };
 /* @param in_port  global id of the end that takes in */
 struct passage_link passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port, uint64_t since_ps);

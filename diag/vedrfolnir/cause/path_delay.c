@@ -8,7 +8,7 @@
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/delays.h"
 
-enum { SAYS_LONGER, SAYS_LINK, SAYS_PATH };
+enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH };
 
 /* The links that may be at fault; where none is left, all of its ways. */
 static void
@@ -42,7 +42,7 @@ look(struct cause_set *set, uint32_t step)
 	cause_explains(finding, EV_NONE, delay_cost_ps(set->in, step, extra_ps));
 	if (cause_score(finding, cause_lost_frames(set->in, step, cause_excess_ps(set->in, step))))
 		finding->out.evidence = (struct finding_evidence){
-			.clauses = { SAYS_LONGER, place->root_port != EV_NONE ? SAYS_LINK : SAYS_PATH },
+			.clauses = { CLAUSE_LONGER, place->root_port != EV_NONE ? CLAUSE_LINK : CLAUSE_PATH },
 			.nclauses = 2,
 			.step = step,
 			.port = place->root_port,
@@ -54,11 +54,12 @@ look(struct cause_set *set, uint32_t step)
 }
 
 static const char *const clauses[] = {
-	[SAYS_LONGER] =
+	[CLAUSE_LONGER] =
 		("{step}: its round trips took {ms} ms on average where an idle path takes {of ms}, and the queues that "
 		 "its packets met do not account for it"),
-	[SAYS_LINK] = "; of the links of its ways, there and back, {port} is the one that nobody crossed in time meanwhile",
-	[SAYS_PATH] = "; one of {count} links is longer than configured, and nothing tells which",
+	[CLAUSE_LINK] =
+		"; of the links of its ways, there and back, {port} is the one that nobody crossed in time meanwhile",
+	[CLAUSE_PATH] = "; one of {count} links is longer than configured, and nothing tells which",
 };
 
 const struct cause cause_path_delay = {

@@ -41,15 +41,15 @@ is_own_queue(const struct evidence *ev, const struct prov_graph *graph, const st
 static void
 describe(const struct cause_input *in, uint32_t step, const struct pfc_root *root, struct cause_finding *finding)
 {
-	const struct prov_port *ports = in->graphs[step]->ports, *halted = &ports[root->halted];
+	const struct prov_port *ports = in->graphs[step]->ports, *paused = &ports[root->paused];
 
 	finding->out.evidence = (struct finding_evidence){
 		.nclauses = 1,
 		.step = step,
 		.port = root->port,
-		.other_port = halted->port,
-		.ps = halted->pause_ps,
-		.of_ps = halted->covered_ps > halted->pause_ps ? halted->covered_ps : halted->pause_ps,
+		.other_port = paused->port,
+		.ps = paused->pause_ps,
+		.of_ps = paused->covered_ps > paused->pause_ps ? paused->covered_ps : paused->pause_ps,
 		.percent = 100 * root->weight / root->weights,
 		.depth_packets = ports[root->index].depth_max,
 	};
@@ -60,7 +60,7 @@ static void
 add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
-	const struct prov_port *halted = &graph->ports[root->halted];
+	const struct prov_port *paused = &graph->ports[root->paused];
 	struct cause_finding *finding;
 	double score;
 
@@ -73,9 +73,9 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 		cause_port(set, finding, root->path[i]);
 	cause_port(set, finding, root->port);
 	score = name_culprits(set, step, finding, &graph->ports[root->index], root->weight);
-	cause_time(finding, halted->halted_from_ps, halted->halted_to_ps);
-	cause_explains(finding, halted->port,
-		       cause_stretch_ps(set->in, step, halted, halted->pause_ps * root->weight / root->weights));
+	cause_time(finding, paused->paused_from_ps, paused->paused_to_ps);
+	cause_explains(finding, paused->port,
+		       cause_stretch_ps(set->in, step, paused, paused->pause_ps * root->weight / root->weights));
 	if (cause_score(finding, score))
 		describe(set->in, step, root, finding);
 }
@@ -83,7 +83,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 static void
 look(struct cause_set *set, uint32_t step)
 {
-	pfc_root_each_met(set, step, add_root);
+	pfc_root_each_reached(set, step, add_root);
 }
 
 static const char *const clauses[] = {

@@ -43,7 +43,7 @@ find_circle(const struct prov_graph *graph)
 			circle.size = size;
 		}
 	}
-	for (uint32_t p = 0; p < graph->nmet; p++)
+	for (uint32_t p = 0; p < graph->nreached; p++)
 		circle.has_victim |= graph->ports[p].component == circle.component;
 	return circle;
 }
@@ -63,23 +63,23 @@ take_origin(const struct pfc_root *root, void *ctx)
 	circle->weight = root->weight;
 }
 
-enum { SAYS_INSIDE, SAYS_BEHIND, SAYS_BY_LOOP, SAYS_BY_STORM, SAYS_BY_QUEUE };
-#define SAYS_CIRCLE "{step}: {count} halted ports wait for each other in a circle, {port} among them; the flow "
+enum { CLAUSE_INSIDE, CLAUSE_BEHIND, CLAUSE_BY_LOOP, CLAUSE_BY_STORM, CLAUSE_BY_QUEUE };
+#define CLAUSE_CIRCLE "{step}: {count} halted ports wait for each other in a circle, {port} among them; the flow "
 static const char *const clauses[] = {
-	[SAYS_INSIDE] = SAYS_CIRCLE "is part of it; ",
-	[SAYS_BEHIND] = SAYS_CIRCLE "waits behind it; ",
-	[SAYS_BY_LOOP] = "it began in the loop",
-	[SAYS_BY_STORM] = "it began out of the loop, by the pauses that come without a reason from {other}",
-	[SAYS_BY_QUEUE] = "it began out of the loop, by the queue of {other}",
+	[CLAUSE_INSIDE] = CLAUSE_CIRCLE "is part of it; ",
+	[CLAUSE_BEHIND] = CLAUSE_CIRCLE "waits behind it; ",
+	[CLAUSE_BY_LOOP] = "it began in the loop",
+	[CLAUSE_BY_STORM] = "it began out of the loop, by the pauses that come without a reason from {other}",
+	[CLAUSE_BY_QUEUE] = "it began out of the loop, by the queue of {other}",
 };
 
 static struct finding_evidence
 describe(const struct circle *circle, uint32_t step, uint32_t root)
 {
 	return (struct finding_evidence){
-		.clauses = { circle->has_victim ? SAYS_INSIDE : SAYS_BEHIND, circle->origin == EV_NONE ? SAYS_BY_LOOP
-									     : circle->is_storm        ? SAYS_BY_STORM
-												       : SAYS_BY_QUEUE },
+		.clauses = { circle->has_victim ? CLAUSE_INSIDE : CLAUSE_BEHIND, circle->origin == EV_NONE ? CLAUSE_BY_LOOP
+										 : circle->is_storm        ? CLAUSE_BY_STORM
+												    : CLAUSE_BY_QUEUE },
 		.nclauses = 2,
 		.step = step,
 		.port = root,
@@ -111,7 +111,7 @@ look(struct cause_set *set, uint32_t step)
 		if (graph->ports[p].component != circle.component)
 			continue;
 		cause_port(set, finding, graph->ports[p].port);
-		cause_time(finding, graph->ports[p].halted_from_ps, graph->ports[p].halted_to_ps);
+		cause_time(finding, graph->ports[p].paused_from_ps, graph->ports[p].paused_to_ps);
 	}
 	cause_explains(finding, root, cause_excess_ps(in, step));
 	if (cause_score(finding, cause_lost_frames(in, step, (double)(s->end_ps - s->start_ps))))

@@ -34,7 +34,7 @@ pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_ro
 			      .in = set->in,
 			      .graph = set->in->graphs[step],
 			      .step = step,
-			      .root.halted = index,
+			      .root.paused = index,
 			      .fn = add_weight,
 			      .ctx = &weights };
 	struct walk walk = weigh;
@@ -47,30 +47,30 @@ pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_ro
 	return walk.blind;
 }
 
-struct met {
+struct root_visit {
 	struct cause_set *set;
 	uint32_t step;
-	pfc_root_met_fn *fn;
+	pfc_root_reached_fn *fn;
 };
 
 static void
-note_met(const struct pfc_root *root, void *ctx)
+note_reached(const struct pfc_root *root, void *ctx)
 {
-	const struct met *met = ctx;
+	const struct root_visit *visit = ctx;
 
-	met->fn(met->set, met->step, root);
+	visit->fn(visit->set, visit->step, root);
 }
 
 bool
-pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn)
+pfc_root_each_reached(struct cause_set *set, uint32_t step, pfc_root_reached_fn *fn)
 {
 	const struct prov_graph *graph = set->in->graphs[step];
-	struct met met = { set, step, fn };
+	struct root_visit visit = { set, step, fn };
 	bool blind = false;
 
-	for (uint32_t p = 0; graph != NULL && set->in->steps[step].slow && p < graph->nmet; p++)
-		if (graph->ports[p].halted)
-			blind |= pfc_root_each(set, step, p, note_met, &met);
+	for (uint32_t p = 0; graph != NULL && set->in->steps[step].slow && p < graph->nreached; p++)
+		if (graph->ports[p].paused)
+			blind |= pfc_root_each(set, step, p, note_reached, &visit);
 	return blind;
 }
 
@@ -143,7 +143,7 @@ root_share(const struct walk *walk, const struct prov_port *port)
 
 	if (!cause_has_queue(walk->in, port) || !has_culprits(walk, port))
 		return 0;
-	if (!port->halted)
+	if (!port->paused)
 		return 1;
 	return free_ps >= CAUSE_ROOT_UNPAUSED * port->covered_ps && busy_ps >= CAUSE_ROOT_BUSY * free_ps
 		       ? free_ps / port->covered_ps
@@ -155,7 +155,7 @@ root_share(const struct walk *walk, const struct prov_port *port)
  * held there makes it pause, and what is held does not move.
  */
 struct downstream {
-	bool halted;    /* one of them is paused itself */
+	bool paused;    /* one of them is paused itself */
 	bool congested; /* one of them has a queue */
 };
 
@@ -169,8 +169,8 @@ look_downstream(const struct walk *walk, const struct prov_port *port)
 
 		if (walk->graph->links[l].weight <= 0)
 			continue;
-		down.halted |= to->halted;
-		down.congested |= !to->halted && cause_has_queue(walk->in, to);
+		down.paused |= to->paused;
+		down.congested |= !to->paused && cause_has_queue(walk->in, to);
 	}
 	return down;
 }
@@ -201,7 +201,7 @@ static double
 storm_share(const struct walk *walk, const struct prov_port *port, struct downstream down)
 {
 	const struct evidence *ev = walk->in->ev;
-	double fill = down.halted ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL;
+	double fill = down.paused ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL;
 	uint32_t peer = ev->ports[port->port].peer;
 
 	if (peer == EV_NONE)
@@ -210,7 +210,7 @@ storm_share(const struct walk *walk, const struct prov_port *port, struct downst
 		return 1;
 	if (pfc_root_pausing(ev, walk->graph, peer, fill) != NULL)
 		return pfc_split_storm(ev, walk->graph, port, fill);
-	return !down.halted && !down.congested && pfc_silence_means(ev, walk->graph, port, fill) ? 1 : 0;
+	return !down.paused && !down.congested && pfc_silence_means(ev, walk->graph, port, fill) ? 1 : 0;
 }
 
 static void
@@ -249,7 +249,7 @@ follow(struct walk *walk, uint32_t index, double weight)
 	walk->root.path[walk->root.npath++] = port->port;
 	down = look_downstream(walk, port);
 	storm = storm_share(walk, port, down);
-	walk->blind |= storm <= 0 && !down.halted && !down.congested;
+	walk->blind |= storm <= 0 && !down.paused && !down.congested;
 	if (weight * storm >= CAUSE_MIN_FOLLOWED)
 		found(walk, PFC_ROOT_STORM, walk->in->ev->ports[port->port].peer, index, weight * storm);
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks && storm < 1; l++) {
@@ -259,7 +259,7 @@ follow(struct walk *walk, uint32_t index, double weight)
 
 		if (part * share >= CAUSE_MIN_FOLLOWED)
 			found(walk, PFC_ROOT_CONGESTED, to->port, link->to, part * share);
-		if (to->halted)
+		if (to->paused)
 			follow(walk, link->to, part * (1 - share));
 	}
 	walk->root.npath--;

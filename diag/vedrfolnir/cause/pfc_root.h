@@ -20,7 +20,7 @@ struct pfc_root {
 	uint32_t index;  /* congested: in graph->ports; storm: of the port that it halts */
 	double weight;   /* product of w(p_i,p_j) along the path, and the share of time that the root was not paused */
 	double weights;  /* of all roots of the halted port that the path begins with */
-	uint32_t halted; /* that port's index in graph->ports */
+	uint32_t paused; /* that port's index in graph->ports */
 	uint32_t path[PFC_ROOT_MAX_PATH]; /* global ids of the halted ports, from the victim's */
 	uint32_t npath;
 };
@@ -34,10 +34,10 @@ typedef void pfc_root_fn(const struct pfc_root *root, void *ctx);
  */
 bool pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx);
 
-typedef void pfc_root_met_fn(struct cause_set *set, uint32_t step, const struct pfc_root *root);
+typedef void pfc_root_reached_fn(struct cause_set *set, uint32_t step, const struct pfc_root *root);
 
 /* The same for every halted port that a slow step's flow met, where anything was reported. */
-bool pfc_root_each_met(struct cause_set *set, uint32_t step, pfc_root_met_fn *fn);
+bool pfc_root_each_reached(struct cause_set *set, uint32_t step, pfc_root_reached_fn *fn);
 
 /*
  * Does this flow make the root's queue, as far as the step is concerned? It is not the step's own, has a part in the

@@ -53,12 +53,12 @@ has_replied(const struct evidence *ev, struct window step, uint32_t ingress, con
  * that the switch keeps; of a pause that lasts then, from its start: what it is for still stands there.
  */
 static uint64_t
-tells_from_ps(const struct evidence *ev, const struct ev_port *halted, uint8_t prio, const struct rec_poll *poll)
+reports_from_ps(const struct evidence *ev, const struct ev_port *paused, uint8_t prio, const struct rec_poll *poll)
 {
 	uint64_t time_ps = poll->hdr.time_ps, open = time_ps / ev->run.epoch_ps;
 	uint64_t from_ps = open >= ev->run.epochs_kept ? (open + 1 - ev->run.epochs_kept) * ev->run.epoch_ps : 0;
 
-	for (uint32_t i = halted->first_state; i < halted->first_state + halted->nstates; i++) {
+	for (uint32_t i = paused->first_state; i < paused->first_state + paused->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
 
 		if (row->paused && row->prio == prio && row->paused_since_ps < from_ps && row->hdr.time_ps >= time_ps)
@@ -72,10 +72,10 @@ tells_from_ps(const struct evidence *ev, const struct ev_port *halted, uint8_t p
  * the time that a row tells of is not the step's, the pause may not have been either.
  */
 static double
-halted_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, struct window step, struct window part)
+paused_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, struct window step, struct window part)
 {
 	const struct window after = { part.to_ps, step.to_ps };
-	double counted_ps = 0, lasting_ps = 0, total_ps = 0, outside_ps = 0;
+	double counted_ps = 0, lasting_ps = 0, total_ps = 0, beyond_ps = 0;
 
 	for (uint32_t i = port->first_epoch; i < port->first_epoch + port->nepochs; i++) {
 		const struct ev_epoch *epoch = &ev->epochs[i];
@@ -94,11 +94,11 @@ halted_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, s
 
 		lasting_ps = fmax(lasting_ps, inside_ps);
 		if (row->paused && row->prio == prio)
-			outside_ps =
-				fmax(outside_ps, (double)window_overlap_ps(after, row->paused_since_ps, row->hdr.time_ps));
+			beyond_ps =
+				fmax(beyond_ps, (double)window_overlap_ps(after, row->paused_since_ps, row->hdr.time_ps));
 	}
 	/* A pause that is known to have begun after that part is none of it, however evenly rows are spread. */
-	counted_ps = fmax(0, fmin(counted_ps, total_ps - outside_ps));
+	counted_ps = fmax(0, fmin(counted_ps, total_ps - beyond_ps));
 	return counted_ps > lasting_ps ? counted_ps : lasting_ps;
 }
 
@@ -107,17 +107,19 @@ halted_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, s
  * reported: of the epoch that was open at the run's end nothing is known.
  */
 static double
-reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, uint32_t halted, struct window step)
+reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused, struct window step)
 {
-	const struct ev_node *node = &ev->nodes[ev->ports[ev->ports[halted].peer].node];
-	struct window told = step;
+	const struct ev_node *node = &ev->nodes[ev->ports[ev->ports[paused].peer].node];
+	struct window since_reported = step;
 
-	told.to_ps = 0;
+	since_reported.to_ps = 0;
 	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
 		for (uint32_t i = ev->ports[p].first_epoch; i < ev->ports[p].first_epoch + ev->ports[p].nepochs; i++)
-			told.to_ps = max_u64(told.to_ps, ev->epochs[i].to_ps);
-	told.to_ps = min_u64(told.to_ps, step.to_ps);
-	return told.to_ps > told.from_ps ? halted_ps(ev, &ev->ports[halted], graph->prio, step, told) : 0;
+			since_reported.to_ps = max_u64(since_reported.to_ps, ev->epochs[i].to_ps);
+	since_reported.to_ps = min_u64(since_reported.to_ps, step.to_ps);
+	return since_reported.to_ps > since_reported.from_ps
+		       ? paused_ps(ev, &ev->ports[paused], graph->prio, step, since_reported)
+		       : 0;
 }
 
 /*
@@ -160,10 +162,10 @@ switch_reported_until_ps(const struct evidence *ev, uint32_t ingress, uint64_t p
 
 /* From the first to the last of a port's pauses in the step, as far as they were reported: rows tell of whole epochs. */
 static struct window
-pauses_of(const struct evidence *ev, const struct prov_graph *graph, uint32_t halted)
+pauses_of(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused)
 {
-	struct ev_range epochs = evidence_epochs(ev, halted, graph->from_ps, graph->to_ps);
-	struct ev_range states = evidence_states(ev, halted, graph->from_ps, graph->to_ps);
+	struct ev_range epochs = evidence_epochs(ev, paused, graph->from_ps, graph->to_ps);
+	struct ev_range states = evidence_states(ev, paused, graph->from_ps, graph->to_ps);
 	struct window pauses = { UINT64_MAX, 0 };
 
 	for (uint32_t i = epochs.first; i < epochs.end; i++) {
@@ -233,11 +235,11 @@ is_full(const struct evidence *ev, uint32_t ingress, uint8_t prio, struct window
  * little of it is known to have come in here.
  */
 static bool
-may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint32_t halted, double fill)
+may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused, double fill)
 {
-	uint32_t ingress = ev->ports[halted].peer;
+	uint32_t ingress = ev->ports[paused].peer;
 	const struct ev_node *node = &ev->nodes[ev->ports[ingress].node];
-	struct window pauses = pauses_of(ev, graph, halted);
+	struct window pauses = pauses_of(ev, graph, paused);
 
 	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
 		if (p != ingress && is_held_up(ev, p, graph->prio, pauses))
@@ -250,29 +252,31 @@ may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint3
  * far back as it knows. What it said before the pause says nothing of it.
  */
 bool
-pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *halted, double fill)
+pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *paused, double fill)
 {
 	const struct window step = { graph->from_ps, graph->to_ps };
-	const struct ev_port *port = &ev->ports[halted->port];
-	struct window told = { 0, step.from_ps };
+	const struct ev_port *port = &ev->ports[paused->port];
+	struct window since_reported = { 0, step.from_ps };
 	double reported_ps = 0;
 
-	if (is_telemetry_lost(ev, step) || may_have_reason(ev, graph, halted->port, fill))
+	if (is_telemetry_lost(ev, step) || may_have_reason(ev, graph, paused->port, fill))
 		return false;
 	if (ev->run.policy == REC_POLICY_FULL_POLLING)
-		reported_ps = reported_by_all_ps(ev, graph, halted->port, step);
+		reported_ps = reported_by_all_ps(ev, graph, paused->port, step);
 	for (uint32_t i = port->first_poll; i < port->first_poll + port->npolls; i++) {
 		const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, ev->poll_by_port[i]);
 		uint64_t from_ps;
 
 		if (!poll->out_paused || !window_has(step, poll->hdr.time_ps) || !has_replied(ev, step, port->peer, poll))
 			continue;
-		from_ps = tells_from_ps(ev, port, graph->prio, poll);
-		told.from_ps = from_ps > told.to_ps ? from_ps : told.to_ps; /* what was told before counts once */
-		told.to_ps = switch_reported_until_ps(ev, port->peer, poll->hdr.time_ps);
-		if (told.to_ps <= told.from_ps)
+		from_ps = reports_from_ps(ev, port, graph->prio, poll);
+		since_reported.from_ps = from_ps > since_reported.to_ps
+						 ? from_ps
+						 : since_reported.to_ps; /* what was told before counts once */
+		since_reported.to_ps = switch_reported_until_ps(ev, port->peer, poll->hdr.time_ps);
+		if (since_reported.to_ps <= since_reported.from_ps)
 			continue;
-		reported_ps += halted_ps(ev, port, graph->prio, step, told);
+		reported_ps += paused_ps(ev, port, graph->prio, step, since_reported);
 	}
-	return reported_ps > 0 && reported_ps >= (1 - CAUSE_MIN_SHARE) * halted->pause_ps;
+	return reported_ps > 0 && reported_ps >= (1 - CAUSE_MIN_SHARE) * paused->pause_ps;
 }

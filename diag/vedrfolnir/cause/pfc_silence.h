@@ -14,5 +14,5 @@
  * itself was not seen pausing with so much held that it had to.
  * @param fill  of the XOFF threshold: that it has to
  */
-bool pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *halted,
+bool pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *paused,
 		       double fill);

@@ -32,14 +32,14 @@ seen_without_reason(const struct evidence *ev, uint32_t ingress, uint8_t prio, s
 	return seen;
 }
 
-enum reason { REASON_UNTOLD, REASON_NONE, REASON_QUEUE };
+enum reason { REASON_UNREPORTED, REASON_NONE, REASON_QUEUE };
 
 /* Did one of the queues that the peer feeds, as far as they told of that time, give it a reason? */
 static enum reason
 reason_of(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *port,
 	  const struct ev_epoch *epoch)
 {
-	enum reason reason = REASON_UNTOLD;
+	enum reason reason = REASON_UNREPORTED;
 
 	for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++) {
 		uint32_t to = graph->ports[graph->links[l].to].port;
@@ -86,7 +86,7 @@ pfc_split_storm(const struct evidence *ev, const struct prov_graph *graph, const
 		case REASON_QUEUE:
 			queue_ps += pause_ps;
 			break;
-		case REASON_UNTOLD:
+		case REASON_UNREPORTED:
 			break;
 		}
 	}

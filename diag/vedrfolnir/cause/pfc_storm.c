@@ -8,31 +8,31 @@
 #include "diag/vedrfolnir/cause/pfc_root.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-enum { SAYS_PAUSED, SAYS_NO_QUEUE, SAYS_HELD, SAYS_NO_SIGN, SAYS_PAUSED_UNSEEN };
+enum { CLAUSE_PAUSED, CLAUSE_NO_QUEUE, CLAUSE_HELD, CLAUSE_NO_SIGN, CLAUSE_PAUSED_UNSEEN };
 static const char *const clauses[] = {
-	[SAYS_PAUSED] = "{step}: {port} kept {other} paused, {ms} ms of the time reported, ",
-	[SAYS_NO_QUEUE] = "and a host has no queue to protect",
-	[SAYS_HELD] = "while it held {held} B, its threshold being {threshold} B",
-	[SAYS_NO_SIGN] = "and no queue behind it was congested or paused",
-	[SAYS_PAUSED_UNSEEN] = "{step}: {port} kept {other} paused for {ms} ms, ",
+	[CLAUSE_PAUSED] = "{step}: {port} kept {other} paused, {ms} ms of the time reported, ",
+	[CLAUSE_NO_QUEUE] = "and a host has no queue to protect",
+	[CLAUSE_HELD] = "while it held {held} B, its threshold being {threshold} B",
+	[CLAUSE_NO_SIGN] = "and no queue behind it was congested or paused",
+	[CLAUSE_PAUSED_UNSEEN] = "{step}: {port} kept {other} paused for {ms} ms, ",
 };
 
 static void
-describe(const struct cause_input *in, uint32_t step, const struct prov_port *halted, uint32_t root,
+describe(const struct cause_input *in, uint32_t step, const struct prov_port *paused, uint32_t root,
 	 const struct prov_graph *graph, struct finding_evidence *evidence)
 {
 	const struct rec_port_row *seen = pfc_root_pausing(in->ev, graph, root, CAUSE_STORM_FILL);
 	bool host = in->ev->nodes[in->ev->ports[root].node].host;
 
 	*evidence = (struct finding_evidence){
-		.clauses = { SAYS_PAUSED, host           ? SAYS_NO_QUEUE
-					  : seen != NULL ? SAYS_HELD
-							 : SAYS_NO_SIGN },
+		.clauses = { CLAUSE_PAUSED, host           ? CLAUSE_NO_QUEUE
+					    : seen != NULL ? CLAUSE_HELD
+							   : CLAUSE_NO_SIGN },
 		.nclauses = 2,
 		.step = step,
 		.port = root,
-		.other_port = halted->port,
-		.ps = halted->pause_ps,
+		.other_port = paused->port,
+		.ps = paused->pause_ps,
 		.held_bytes = seen != NULL ? seen->ingress_bytes : 0,
 		.threshold_bytes = seen != NULL ? seen->ingress_xoff_bytes : 0,
 	};
@@ -43,7 +43,7 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 {
 	const struct cause_input *in = set->in;
 	const struct prov_graph *graph = in->graphs[step];
-	const struct prov_port *met = &graph->ports[root->halted], *last = &graph->ports[root->index];
+	const struct prov_port *reached = &graph->ports[root->paused], *last = &graph->ports[root->index];
 	struct cause_finding *finding;
 
 	if (root->kind != PFC_ROOT_STORM)
@@ -54,8 +54,9 @@ add_root(struct cause_set *set, uint32_t step, const struct pfc_root *root)
 	for (uint32_t i = 0; i < root->npath; i++)
 		cause_port(set, finding, root->path[i]);
 	cause_port(set, finding, root->port);
-	cause_time(finding, last->halted_from_ps, last->halted_to_ps);
-	cause_explains(finding, met->port, cause_stretch_ps(in, step, met, root->weight / root->weights * met->pause_ps));
+	cause_time(finding, last->paused_from_ps, last->paused_to_ps);
+	cause_explains(finding, reached->port,
+		       cause_stretch_ps(in, step, reached, root->weight / root->weights * reached->pause_ps));
 	if (cause_score(finding, root->weight * cause_lost_frames(in, step, last->pause_ps)))
 		describe(in, step, last, root->port, graph, &finding->out.evidence);
 }
@@ -85,11 +86,11 @@ longest_empty_pause(const struct evidence *ev, const struct prov_graph *graph, u
 }
 
 static bool
-is_known_halted(const struct prov_graph *graph, uint32_t port)
+is_known_paused(const struct prov_graph *graph, uint32_t port)
 {
 	for (uint32_t p = 0; p < graph->nports; p++) {
 		if (graph->ports[p].port == port)
-			return graph->ports[p].halted;
+			return graph->ports[p].paused;
 	}
 	return false;
 }
@@ -105,10 +106,10 @@ add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 	const struct rec_port_row *row;
 	uint64_t pause_ps;
 
-	if (root == EV_NONE || is_known_halted(in->graphs[step], port))
+	if (root == EV_NONE || is_known_paused(in->graphs[step], port))
 		return;
 	row = longest_empty_pause(in->ev, in->graphs[step], root, &pause_ps);
-	if (row == NULL || (double)pause_ps < PROV_HALTED_SHARE * (double)(s->end_ps - s->start_ps))
+	if (row == NULL || (double)pause_ps < PROV_PAUSED_SHARE * (double)(s->end_ps - s->start_ps))
 		return;
 	finding = cause_add(set, root, NULL, 0, step);
 	if (finding == NULL)
@@ -119,7 +120,7 @@ add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 	cause_explains(finding, port, (double)pause_ps);
 	if (cause_score(finding, cause_lost_frames(in, step, (double)pause_ps)))
 		finding->out.evidence = (struct finding_evidence){
-			.clauses = { SAYS_PAUSED_UNSEEN, SAYS_HELD },
+			.clauses = { CLAUSE_PAUSED_UNSEEN, CLAUSE_HELD },
 			.nclauses = 2,
 			.step = step,
 			.port = root,
@@ -137,7 +138,7 @@ look(struct cause_set *set, uint32_t step)
 
 	if (set->in->graphs[step] == NULL || !set->in->steps[step].slow)
 		return;
-	set->in->unjudged->storms += pfc_root_each_met(set, step, add_root);
+	set->in->unjudged->storms += pfc_root_each_reached(set, step, add_root);
 	for (uint32_t h = 0; h < flow->nhops; h++)
 		add_unseen(set, step, set->in->ev->hops[flow->first_hop + h]);
 }

@@ -77,7 +77,7 @@ nic_wait_ps(const struct settling *s)
 	const struct run_step *step = &in->steps[s->step];
 	double rtt_ps = (double)step->base_rtt_ps, paused_ps = 0, wait_ps;
 
-	for (uint32_t p = 0; p < s->graph->nmet; p++) {
+	for (uint32_t p = 0; p < s->graph->nreached; p++) {
 		const struct prov_port *port = &s->graph->ports[p];
 
 		if (is_nic(in, port->port))
@@ -111,9 +111,9 @@ put(struct settling *s, const struct budget_claim *claim)
 }
 
 static const struct prov_port *
-met_port(const struct prov_graph *graph, uint32_t port)
+reached_port(const struct prov_graph *graph, uint32_t port)
 {
-	for (uint32_t p = 0; graph != NULL && p < graph->nmet; p++) {
+	for (uint32_t p = 0; graph != NULL && p < graph->nreached; p++) {
 		if (graph->ports[p].port == port)
 			return &graph->ports[p];
 	}
@@ -254,7 +254,7 @@ static void
 claim(struct settling *s, uint32_t owner, double lost_ps)
 {
 	struct cause_finding *finding = &s->set->findings[owner];
-	const struct prov_port *port = met_port(s->graph, finding->out.root_port);
+	const struct prov_port *port = reached_port(s->graph, finding->out.root_port);
 	bool queue = merge_is(&finding->out, FINDING_OF_QUEUES) && !merge_is(&finding->out, FINDING_OF_PAUSES);
 	double ps = fmin(finding->claimed_ps, lost_ps) * (1 - cause_machine_share(s->set->in, s->step, finding));
 

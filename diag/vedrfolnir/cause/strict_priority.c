@@ -123,7 +123,7 @@ look(struct cause_set *set, uint32_t step)
 
 	if (graph == NULL || !set->in->steps[step].slow)
 		return;
-	for (uint32_t p = 0; p < graph->nmet; p++) {
+	for (uint32_t p = 0; p < graph->nreached; p++) {
 		const struct prov_port *port = &graph->ports[p];
 		const struct prov_at *cf = prov_at_find(graph, port, graph->victim);
 		struct culprits all = { .count = 0 };

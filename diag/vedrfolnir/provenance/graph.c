@@ -5,7 +5,7 @@
 
 #include "diag/vedrfolnir/provenance/build.h"
 
-static int add_met_ports(struct prov_builder *b);
+static int add_reached_ports(struct prov_builder *b);
 static int number_flows(struct prov_builder *b);
 static void clear_slots(struct prov_builder *b);
 
@@ -53,7 +53,7 @@ prov_build(const struct evidence *ev, struct prov_scratch *scratch, uint32_t flo
 	b.graph->to_ps = to_ps;
 	b.graph->victim = EV_NONE;
 	b.graph->prio = ev->flows[flow].prio;
-	rc = add_met_ports(&b);
+	rc = add_reached_ports(&b);
 	/* Breadth first; a port enters once, so this ends. */
 	for (uint32_t i = 0; rc == 0 && i < b.graph->nports; i++)
 		rc = prov_port_links(&b, i);
@@ -155,7 +155,7 @@ add_nic(struct prov_builder *b)
 	if (flow->nhops == 0)
 		return 0;
 	nic = b->ev->hops[flow->first_hop];
-	if (b->port_slot[nic] != 0 || !prov_port_state(b, nic).halted)
+	if (b->port_slot[nic] != 0 || !prov_port_state(b, nic).paused)
 		return 0;
 	index = prov_add_port(b, nic);
 	if (index == EV_NONE || prov_grow((void **)&g->ats, g->nats, &b->ats_cap, sizeof(*g->ats)) != 0)
@@ -173,7 +173,7 @@ add_nic(struct prov_builder *b)
 
 /* The ports that the victim met: where it has packets in the window. */
 static int
-add_met_ports(struct prov_builder *b)
+add_reached_ports(struct prov_builder *b)
 {
 	const struct ev_flow *flow = &b->ev->flows[b->flow];
 	struct prov_graph *g = b->graph;
@@ -182,19 +182,19 @@ add_met_ports(struct prov_builder *b)
 	for (uint32_t i = 0; rc == 0 && i < flow->nseen; i++) {
 		uint32_t ports = g->nports, ats = g->nats;
 		uint32_t index = prov_add_port(b, b->ev->seen[flow->first_seen + i]);
-		bool met = false;
+		bool reached = false;
 
 		if (index == EV_NONE)
 			return -ENOMEM;
 		for (uint32_t a = 0; a < g->ports[index].nats; a++)
-			met |= g->ats[g->ports[index].first_at + a].flow == b->flow;
-		if (!met && g->nports > ports) { /* not within this step's time */
+			reached |= g->ats[g->ports[index].first_at + a].flow == b->flow;
+		if (!reached && g->nports > ports) { /* not within this step's time */
 			b->port_slot[g->ports[index].port] = 0;
 			g->nports = ports;
 			g->nats = ats;
 		}
 	}
-	g->nmet = g->nports;
+	g->nreached = g->nports;
 	return rc;
 }
 

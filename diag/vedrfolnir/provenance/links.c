@@ -90,7 +90,7 @@ prov_port_links(struct prov_builder *b, uint32_t index)
 	uint32_t count;
 
 	g->ports[index].first_link = g->nlinks;
-	if (!g->ports[index].halted || ingress == EV_NONE)
+	if (!g->ports[index].paused || ingress == EV_NONE)
 		return 0;
 	feeds = calloc((size_t)b->ev->ports[ingress].nfeeds + 1, sizeof(*feeds));
 	if (feeds == NULL)

@@ -7,12 +7,12 @@
 #include "diag/vedrfolnir/provenance/weights.h"
 
 static void
-note_halted(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
+note_paused(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
 {
-	if (state->halted_to_ps == 0 || from_ps < state->halted_from_ps)
-		state->halted_from_ps = from_ps;
-	if (to_ps > state->halted_to_ps)
-		state->halted_to_ps = to_ps;
+	if (state->paused_to_ps == 0 || from_ps < state->paused_from_ps)
+		state->paused_from_ps = from_ps;
+	if (to_ps > state->paused_to_ps)
+		state->paused_to_ps = to_ps;
 }
 
 /* A pause that lasts at the moment of a report, whatever the kept epochs hold. @return its longest part in the window */
@@ -34,7 +34,7 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 			continue;
 		inside_ps = window_overlap_ps(b->window, row->paused_since_ps, row->hdr.time_ps);
 		if (inside_ps != 0)
-			note_halted(state, row->paused_since_ps, row->hdr.time_ps);
+			note_paused(state, row->paused_since_ps, row->hdr.time_ps);
 		if (inside_ps > longest_ps)
 			longest_ps = inside_ps;
 	}
@@ -74,7 +74,7 @@ add_class(const struct prov_builder *b, const struct ev_epoch *epoch, double sha
 	if (row->depth_max > state->depth_max)
 		state->depth_max = row->depth_max;
 	if (row->pause_ps != 0 && paused > 0)
-		note_halted(state, epoch->from_ps, epoch->to_ps);
+		note_paused(state, epoch->from_ps, epoch->to_ps);
 }
 
 struct prov_port
@@ -96,9 +96,9 @@ prov_port_state(const struct prov_builder *b, uint32_t port)
 		add_class(b, epoch, share, &state);
 	}
 	state.reported = state.latest != NULL || state.covered_ps > 0;
-	state.halted = (state.pause_ps > 0 && state.pause_ps >= PROV_HALTED_SHARE * state.covered_ps) ||
+	state.paused = (state.pause_ps > 0 && state.pause_ps >= PROV_PAUSED_SHARE * state.covered_ps) ||
 		       (pause_now_ps > 0 &&
-			(double)pause_now_ps >= PROV_HALTED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
+			(double)pause_now_ps >= PROV_PAUSED_SHARE * (double)(b->window.to_ps - b->window.from_ps));
 	if ((double)pause_now_ps > state.pause_ps)
 		state.pause_ps = (double)pause_now_ps;
 	state.standing = (double)pause_now_ps > state.pause_ps / 2;
@@ -295,7 +295,7 @@ prov_port_flows(struct prov_builder *b, struct prov_port *port)
 		prov_port_taken(b, port);
 	}
 	for (uint32_t a = port->first_at; a < g->nats; a++) {
-		g->ats[a].edge = g->ats[a].wait > 0 || port->halted;
+		g->ats[a].edge = g->ats[a].wait > 0 || port->paused;
 		b->flow_slot[g->ats[a].flow] = 0;
 	}
 	if (port->nats > 1)

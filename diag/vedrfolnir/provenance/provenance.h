@@ -13,7 +13,7 @@
 #include "diag/collect/evidence.h"
 
 /* A port is halted if its peer paused it for this share of the time that its rows cover. */
-#define PROV_HALTED_SHARE 0.01
+#define PROV_PAUSED_SHARE 0.01
 /* So many packets that met a pause should be a flow's, by its part of the port's, and none is: it met no pause there. */
 #define PROV_MISSED_PAUSES 8
 
@@ -51,13 +51,13 @@ struct prov_link {
 struct prov_port {
 	uint32_t port; /* global id */
 	bool reported; /* rows of it touch the window */
-	bool halted;   /* paused by its peer */
+	bool paused;   /* paused by its peer */
 	bool standing; /* one pause, still on at a report, is most of it: what is held tells what it waits for */
 	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
 	double packets, depth_sum, pause_ps, covered_ps; /* pauses of the flow's class, the rest of all data */
 	double cf_packets, cf_depth; /* of the victim, slice by slice: its packets, and what all of them found queued */
 	uint32_t depth_max;
-	uint64_t halted_from_ps, halted_to_ps;
+	uint64_t paused_from_ps, paused_to_ps;
 	uint32_t first_at, nats;           /* in prov_graph.ats, sorted by flow */
 	uint32_t first_link, nlinks;       /* in prov_graph.links */
 	uint32_t component;                /* strongly connected component, downstream ones first */
@@ -71,7 +71,7 @@ struct prov_graph {
 	uint32_t *flows; /* flow ids, sorted */
 	uint32_t nflows;
 	struct prov_port *ports; /* those that the victim met come first */
-	uint32_t nports, nmet;
+	uint32_t nports, nreached;
 	struct prov_at *ats;
 	uint32_t nats;
 	struct prov_link *links;

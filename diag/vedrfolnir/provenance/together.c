@@ -77,19 +77,19 @@ static void
 read_slice(struct prov_builder *b, const struct prov_slice *slice, void *arg)
 {
 	const struct port_times *times = arg;
-	bool enough = is_enough(times, slice->from_ps, slice->to_ps), came = false, queued = false;
+	bool enough = is_enough(times, slice->from_ps, slice->to_ps), arrived = false, queued = false;
 
 	for (uint32_t i = 0; i < slice->count; i++) {
 		if (slice->flows[i] != b->flow)
 			continue;
-		came = enough && b->more[b->flow].packets != 0;
+		arrived = enough && b->more[b->flow].packets != 0;
 		queued = slice->rows[i].queue_packets != 0 && window_has(times->step, slice->rows[i].hdr.time_ps);
 	}
 	for (uint32_t i = 0; i < slice->count; i++) {
 		uint32_t slot = b->flow_slot[slice->flows[i]];
 		bool more = b->more[slice->flows[i]].packets != 0;
 
-		if (slot != 0 && ((came && more) || (queued && slice->rows[i].queue_packets != 0)))
+		if (slot != 0 && ((arrived && more) || (queued && slice->rows[i].queue_packets != 0)))
 			b->graph->ats[slot - 1].together = true;
 	}
 }

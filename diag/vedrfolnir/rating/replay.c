@@ -27,7 +27,7 @@ struct replay {
 	uint32_t first[MAX_PLAYERS + 1]; /* claims of each slot, in by_slot */
 	uint32_t *by_slot;               /* [count] */
 	uint32_t nslots, replays;        /* replays: how many there may be, about */
-	bool *on_way;                    /* [nnodes] false but while a slot's share is given out */
+	bool *on_path;                   /* [nnodes] false but while a slot's share is given out */
 };
 
 struct total {
@@ -131,22 +131,22 @@ give(struct replay *r, uint32_t slot, uint32_t last, double share_ps, double reg
 	double sum_ps = 0;
 
 	for (uint32_t n = last; n != RUN_NONE; n = r->graph.nodes[n].last)
-		r->on_way[n] = true;
+		r->on_path[n] = true;
 	for (uint32_t i = r->first[slot]; i < r->first[slot + 1]; i++) {
 		const struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
-		sum_ps += r->on_way[node_of(r, claim)] ? claim->ps : 0;
+		sum_ps += r->on_path[node_of(r, claim)] ? claim->ps : 0;
 	}
 	for (uint32_t i = r->first[slot]; sum_ps > 0 && i < r->first[slot + 1]; i++) {
 		struct replay_claim *claim = &r->claims[r->by_slot[i]];
 
-		if (!r->on_way[node_of(r, claim)])
+		if (!r->on_path[node_of(r, claim)])
 			continue;
 		claim->share_ps += share_ps * claim->ps / sum_ps;
 		claim->regained_ps += regained_ps * claim->ps / sum_ps;
 	}
 	for (uint32_t n = last; n != RUN_NONE; n = r->graph.nodes[n].last)
-		r->on_way[n] = false;
+		r->on_path[n] = false;
 }
 
 static double
@@ -267,8 +267,8 @@ share(struct replay *r, uint32_t nplayers, struct replay_together *together, str
 
 	r->slot_of = run_alloc(nplayers, sizeof(*r->slot_of), err);
 	r->by_slot = run_alloc(r->count, sizeof(*r->by_slot), err);
-	r->on_way = run_alloc(r->graph.nnodes, sizeof(*r->on_way), err);
-	if (totals != NULL && end_ps != NULL && r->slot_of != NULL && r->by_slot != NULL && r->on_way != NULL) {
+	r->on_path = run_alloc(r->graph.nnodes, sizeof(*r->on_path), err);
+	if (totals != NULL && end_ps != NULL && r->slot_of != NULL && r->by_slot != NULL && r->on_path != NULL) {
 		r->replays = (uint32_t)fmin(REPLAYS, MAX_WORK / ((double)r->graph.nnodes + r->graph.non + 1));
 		give_slots(r, totals, nplayers);
 		sort_by_slot(r);
@@ -282,7 +282,7 @@ share(struct replay *r, uint32_t nplayers, struct replay_together *together, str
 	}
 	free(totals);
 	free(end_ps);
-	return r->on_way != NULL ? 0 : -ENOMEM;
+	return r->on_path != NULL ? 0 : -ENOMEM;
 }
 
 /* Players from 0 without gaps, in their order. @param claims  sorted @return how many they are */
@@ -323,6 +323,6 @@ replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, u
 	replay_graph_fini(&r.graph);
 	free(r.slot_of);
 	free(r.by_slot);
-	free(r.on_way);
+	free(r.on_path);
 	return ret;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/grow.h"
-#include "diag/run/before.h"
+#include "diag/run/predecessors.h"
 
 struct edge {
 	uint32_t node, on;
@@ -58,10 +58,10 @@ rank_node(const struct build *b, const struct run_collective *collective, uint32
 static void
 wait_for_rank(struct build *b, uint32_t node, const struct run_collective *collective, uint32_t rank)
 {
-	struct befores befores = run_befores(b->run, collective);
+	struct predecessors predecessors = run_predecessors(b->run, collective);
 
-	for (uint32_t i = 0; i < befores.count; i++) {
-		uint32_t on = rank_node(b, &b->run->collectives[run_before(&befores, i)], rank);
+	for (uint32_t i = 0; i < predecessors.count; i++) {
+		uint32_t on = rank_node(b, &b->run->collectives[run_before(&predecessors, i)], rank);
 
 		if (on != RUN_NONE)
 			add_edge(b, node, on);

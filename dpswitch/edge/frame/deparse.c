@@ -189,7 +189,7 @@ put_control(uint8_t *at, const struct frame *f)
 {
 	uint8_t contents[CONTROL_MAX_BYTES];
 
-	f->control->write(contents, &f->said);
+	f->control->write(contents, &f->control_fields);
 	return put(at, contents, f->control->bytes);
 }
 
@@ -219,8 +219,8 @@ put_expired(uint8_t *at, const struct frame *f)
 	inner.kind = FRAME_ROCE;
 	inner.tagged = false;
 	inner.ttl = 1;
-	inner.src_ip = f->said.src_ip;
-	inner.dst_ip = f->said.dst_ip;
+	inner.src_ip = f->control_fields.src_ip;
+	inner.dst_ip = f->control_fields.dst_ip;
 	size_bytes = frame_build(&inner, quoted, sizeof(quoted));
 	assert(size_bytes > sizeof(struct wire_eth));
 	size_bytes = f->quotes_least ? EXPIRED_LEAST_BYTES : size_bytes - sizeof(struct wire_eth);

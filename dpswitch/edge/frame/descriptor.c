@@ -60,8 +60,8 @@ expired(struct frame *f, const struct pkt *p, const struct flow *flow, const str
 	f->quotes_least = p->syndrome != 0;
 	f->src_ip = topo_nic_ip(p->arg >> EXPIRED_NODE_SHIFT, (uint16_t)(p->arg & EXPIRED_PORT_MASK));
 	topo_mac_of_ip(f->src_mac, f->src_ip);
-	f->said.src_ip = forth ? flow->src_ip : flow->dst_ip;
-	f->said.dst_ip = forth ? flow->dst_ip : flow->src_ip;
+	f->control_fields.src_ip = forth ? flow->src_ip : flow->dst_ip;
+	f->control_fields.dst_ip = forth ? flow->dst_ip : flow->src_ip;
 }
 
 void
@@ -94,7 +94,7 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 	case PKT_NOTIFY:
 		f->kind = FRAME_CONTROL;
 		f->control = control_of_type(p->type);
-		f->said = (struct control){
+		f->control_fields = (struct control){
 			.id = p->id,
 			.arg = p->arg,
 			.src_ip = flow->src_ip,
@@ -106,7 +106,7 @@ frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flow, co
 	case PKT_EXPIRED:
 		expired(f, p, flow, message);
 		break;
-	case PKT_FOREIGN: /* bytes alone */
+	case PKT_UNKNOWN: /* bytes alone */
 	case PKT_TYPES:
 		break;
 	}
@@ -171,8 +171,8 @@ frame_to_pkt(const struct frame *f, struct pkt *p)
 		break;
 	case FRAME_CONTROL:
 		p->type = f->control->type;
-		p->id = f->said.id;
-		p->arg = f->said.arg;
+		p->id = f->control_fields.id;
+		p->arg = f->control_fields.arg;
 		if (p->type == PKT_POLL && (p->arg & POLL_BACK))
 			p->flags |= PKT_REVERSE;
 		return 0;

@@ -70,7 +70,7 @@ struct frame {
 	uint32_t payload_bytes;
 	/* control packets */
 	const struct control_kind *control;
-	struct control said;
+	struct control control_fields;
 };
 
 /*

@@ -208,5 +208,5 @@ parse_control(struct reader *r, struct frame *f)
 	f->kind = FRAME_CONTROL;
 	if (r->left_bytes != f->control->bytes || !take(r, contents, f->control->bytes))
 		return FRAME_CONTROL_FORMAT;
-	return f->control->read(contents, &f->said) ? FRAME_OK : FRAME_CONTROL_FORMAT;
+	return f->control->read(contents, &f->control_fields) ? FRAME_OK : FRAME_CONTROL_FORMAT;
 }

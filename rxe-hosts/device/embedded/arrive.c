@@ -212,7 +212,7 @@ hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const s
 		.telemetry = p->flags & PKT_INT ? host_int(host, nic) : NULL,
 	};
 
-	rc_send_heard(&qp->rc, &host->params, &ack);
+	rc_send_received(&qp->rc, &host->params, &ack);
 }
 
 /* @return packets acknowledged for the first time */

@@ -68,7 +68,7 @@ struct send_qp {
 	uint16_t nic;
 	uint16_t bit;      /* index on its NIC */
 	uint64_t held_ps;  /* so long, since it sent last, pauses that are over held it up; for the run's truth alone */
-	bool met_pause;    /* the next packet could have left while the port was paused */
+	bool saw_pause;    /* the next packet could have left while the port was paused */
 	uint64_t ready_ps; /* when its bit in nic->ready was set */
 	struct ud_send ud;
 };
@@ -91,7 +91,7 @@ struct pkt_queue {
 };
 
 /* What is wrong with a NIC, by faults. */
-struct nic_ills {
+struct nic_faults {
 	uint8_t failures; /* enum nic_failure */
 	uint8_t pausing;  /* classes that it pauses because DMA does not keep up */
 	struct nic_dma dma[NIC_DMA_CAUSES];
@@ -125,11 +125,11 @@ struct nic {
 	uint64_t pausing_since_ps[8];               /* of class p, while bit p of storm_mask is set */
 	uint64_t paused_since_ps[8];                /* of class p, while bit p of paused is set */
 	uint8_t storm_mask, storm_ended;            /* classes stormed; to RESUME */
-	struct nic_ills ills;
+	struct nic_faults nic_faults;
 	struct port_flows flows;
 	struct telem_port telem;
 	struct port_truth truth;
-	struct truth_window met; /* under way; depth: packets of other flows that one waited for, at most */
+	struct truth_window contention; /* under way; depth: packets of other flows that one waited for, at most */
 };
 
 struct host {
@@ -273,11 +273,11 @@ void host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p);
 void host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
 
-/* ills.c: NICs that faults make fail or slow */
+/* nic_faults.c: NICs that faults make fail or slow */
 /* What came in by this window's end: leaves those in nic->arrivals that the host learns of in it. @return so many are consumed */
-uint32_t nic_take_in_ill(struct host *host, struct nic *nic);
+uint32_t nic_receive_faulty(struct host *host, struct nic *nic);
 /* A frame is to leave. @param done_ps  when its last bit has left; later, if DMA is slow. @return false: it does not leave, and is dropped */
-bool nic_send_ill(struct host *host, struct nic *nic, const struct pkt *p, uint64_t *done_ps);
+bool nic_send_faulty(struct host *host, struct nic *nic, const struct pkt *p, uint64_t *done_ps);
 void embedded_fail_nic(struct node *node, uint16_t nic, uint8_t failure, bool on);
 void embedded_slow_nic(struct node *node, uint16_t nic, enum nic_dma_cause cause, const struct nic_dma *dma);
 void embedded_freeze(struct node *node, bool on, uint64_t now_ps);
@@ -321,7 +321,7 @@ void host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *
 /* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
 const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);
 
-/* external_peer.c: a packet whose bytes came in from outside */
+/* kernel_host_peer.c: a packet whose bytes came in from outside */
 void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* timers.c */
@@ -340,7 +340,7 @@ void nic_flush(struct host *host, struct nic *nic);
 /* A packet of a flow has left while one of another could have: the exact contention matrix. */
 void nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left);
 /* From now on the peer halts the port in nic->paused. @param was  in these classes before */
-void nic_observe_halt(struct host *host, struct nic *nic, uint8_t was);
+void nic_observe_pause(struct host *host, struct nic *nic, uint8_t was);
 /* A window begins that lies in another epoch than the one before. */
 void nic_observe_epoch(struct host *host, uint64_t now_ps);
 const struct port_truth *embedded_truth(const struct node *node, uint16_t nic);

@@ -50,7 +50,7 @@ put_on_wire(struct host *host, struct nic *nic, const struct pkt *p)
 {
 	uint64_t done_ps = host->now_ps + nic->ser_ps[p->wire_bytes];
 
-	if (__builtin_expect(nic->ailing, 0) && !nic_send_ill(host, nic, p, &done_ps)) {
+	if (__builtin_expect(nic->ailing, 0) && !nic_send_faulty(host, nic, p, &done_ps)) {
 		nic->free_ps = done_ps;
 		return;
 	}
@@ -166,11 +166,11 @@ nic_hold(struct host *host, struct nic *nic, uint8_t held)
 
 		if (!rc_send_ready(&qp->rc) || !(resumed >> qp->rc.frame.prio & 1))
 			continue;
-		qp->met_pause = true;
+		qp->saw_pause = true;
 		qp->held_ps += host->now_ps - max_u64(qp->ready_ps, nic->paused_since_ps[qp->rc.frame.prio]);
 	}
 	if (was != nic->paused)
-		nic_observe_halt(host, nic, was);
+		nic_observe_pause(host, nic, was);
 	nic_schedule(host, nic);
 }
 
@@ -310,9 +310,9 @@ count_sent(struct nic *nic, struct send_qp *qp, uint32_t wire_bytes)
 		batch->depth_max = qp->ahead > batch->depth_max ? qp->ahead : batch->depth_max;
 		qp->ahead = 0;
 	}
-	if (__builtin_expect(qp->met_pause, 0)) {
+	if (__builtin_expect(qp->saw_pause, 0)) {
 		batch->paused_packets++;
-		qp->met_pause = false;
+		qp->saw_pause = false;
 	}
 }
 

@@ -11,15 +11,15 @@
 static void
 turn_window(const struct window *window, struct nic *nic)
 {
-	if (nic->met.index == window->index)
+	if (nic->contention.index == window->index)
 		return;
 	if (nic->truth.contended)
-		port_truth_count(&nic->truth, &nic->met);
-	nic->met = (struct truth_window){ window->index, window->start_ps, window->end_ps - window->start_ps, 0 };
+		port_truth_count(&nic->truth, &nic->contention);
+	nic->contention = (struct truth_window){ window->index, window->start_ps, window->end_ps - window->start_ps, 0 };
 }
 
 static void
-tell(const struct host *host, struct nic *nic, struct send_qp *qp)
+report_state(const struct host *host, struct nic *nic, struct send_qp *qp)
 {
 	struct telem_batch *batch = &qp->batch;
 
@@ -29,9 +29,9 @@ tell(const struct host *host, struct nic *nic, struct send_qp *qp)
 	if (qp->held_ps != 0)
 		port_truth_hold(&nic->truth, batch->slot, qp->held_ps, host->window.end_ps);
 	telem_add(&nic->telem, batch);
-	port_truth_enqueue(&nic->truth, batch->slot, nic->met.index, batch->depth_sum != 0);
-	if (batch->depth_max > nic->met.depth)
-		nic->met.depth = batch->depth_max;
+	port_truth_enqueue(&nic->truth, batch->slot, nic->contention.index, batch->depth_sum != 0);
+	if (batch->depth_max > nic->contention.depth)
+		nic->contention.depth = batch->depth_max;
 	*batch = (struct telem_batch){ 0 };
 	qp->held_ps = 0;
 }
@@ -46,7 +46,7 @@ nic_flush(struct host *host, struct nic *nic)
 
 		nic->sent[base / 64] = 0;
 		for (; bits != 0; bits &= bits - 1)
-			tell(host, nic, nic->qps[base + (uint32_t)__builtin_ctzll(bits)]);
+			report_state(host, nic, nic->qps[base + (uint32_t)__builtin_ctzll(bits)]);
 	}
 }
 
@@ -59,18 +59,18 @@ nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left)
 }
 
 void
-nic_observe_halt(struct host *host, struct nic *nic, uint8_t was)
+nic_observe_pause(struct host *host, struct nic *nic, uint8_t was)
 {
-	uint8_t halted = nic->paused & (uint8_t)~was, resumed = was & (uint8_t)~nic->paused;
+	uint8_t newly_paused = nic->paused & (uint8_t)~was, resumed = was & (uint8_t)~nic->paused;
 
 	if (!host->has_telemetry)
 		return;
 	nic_flush(host, nic);
-	telem_pause(&nic->telem, halted, TELEM_XOFF_RECEIVED, host->now_ps);
-	telem_pause(&nic->telem, halted, TELEM_HALTED, host->now_ps);
+	telem_pause(&nic->telem, newly_paused, TELEM_XOFF_RECEIVED, host->now_ps);
+	telem_pause(&nic->telem, newly_paused, TELEM_PAUSED, host->now_ps);
 	telem_pause(&nic->telem, resumed, TELEM_RESUMED, host->now_ps);
 	if ((was != 0) != (nic->paused != 0))
-		port_truth_halt(&nic->truth, nic->paused != 0, host->now_ps);
+		port_truth_pause(&nic->truth, nic->paused != 0, host->now_ps);
 }
 
 void

@@ -55,16 +55,16 @@ poll_at(struct host *host, struct nic *nic, const struct telem_present *present)
 
 /* What has passed of the flow, and on the cable that the packet came by. */
 static void
-tell_passage(struct host *host, const struct nic *nic, const struct pkt *poll, bool came)
+report_passage(struct host *host, const struct nic *nic, const struct pkt *poll, bool received)
 {
 	const struct flow_slot *slot = host_slot(host, poll->flow);
-	struct rec_passage rec = { .in_port = came ? nic->index : REC_NO_PORT,
-				   .out_port = came ? REC_NO_PORT : nic->index };
+	struct rec_passage rec = { .in_port = received ? nic->index : REC_NO_PORT,
+				   .out_port = received ? REC_NO_PORT : nic->index };
 
-	if (came) {
+	if (received) {
 		const struct link_passed link = link_passed(host->node.rx[nic->index], poll);
 
-		rec.in_frames = link.came_frames;
+		rec.in_frames = link.received_frames;
 		rec.sent_frames = link.sent_frames;
 	}
 	if (slot->src_node == host->node.id) {
@@ -106,7 +106,7 @@ host_poll_leaves(struct host *host, struct nic *nic, struct pkt *p)
 {
 	leave(host, nic, p);
 	if (polled_asks_passage(p))
-		tell_passage(host, nic, p, false);
+		report_passage(host, nic, p, false);
 	host->node.count.detections++;
 }
 
@@ -149,7 +149,7 @@ host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 
 	if (polled_asks_passage(p)) {
 		nic_flush(host, nic);
-		tell_passage(host, nic, p, true);
+		report_passage(host, nic, p, true);
 	}
 	if (telem_poll_asks(&nic->telem, p, &extent)) {
 		nic_flush(host, nic);

@@ -84,7 +84,7 @@ take_in(struct host *host, const struct window *window)
 		nic->arrivals_end = nic->arrivals + npkts;
 		nic->pauses_end = nic->pauses + npauses;
 		if (__builtin_expect(nic->ailing, 0))
-			npkts = nic_take_in_ill(host, nic);
+			npkts = nic_receive_faulty(host, nic);
 		link_consume(rx, npkts, npauses);
 	}
 }

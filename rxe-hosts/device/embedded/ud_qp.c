@@ -82,7 +82,7 @@ ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *data
 		return rc;
 	p->opcode = ROCE_UD_SEND_ONLY;
 	p->wire_bytes = roce_ud_contents_bytes(&host->params, datagram->bytes);
-	p->flags = (uint8_t)((datagram->reply ? PKT_REVERSE : 0) | (host->params.way_bytes != 0 ? PKT_INT : 0));
+	p->flags = (uint8_t)((datagram->reply ? PKT_REVERSE : 0) | (host->params.inband_bytes != 0 ? PKT_INT : 0));
 	p->ttl = datagram->ttl != 0 ? datagram->ttl : PKT_TTL_INIT;
 	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .bytes = datagram->bytes };
 	memcpy(kept->contents, datagram->contents, datagram->bytes);
@@ -160,6 +160,6 @@ ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct
 	datagram->contents = kept->contents;
 	datagram->qpn = kept->src_qpn;
 	datagram->reply = p->flags & PKT_REVERSE;
-	datagram->way = p->flags & PKT_INT ? host_int(host, nic) : NULL;
+	datagram->int_header = p->flags & PKT_INT ? host_int(host, nic) : NULL;
 	return true;
 }

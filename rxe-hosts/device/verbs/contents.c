@@ -60,12 +60,12 @@ verbs_ud_receive(struct device *dev, uint16_t nic)
 static struct ibv_ah *
 make_ah(const struct verbs_host *host, const struct datagram *datagram)
 {
-	struct flow way = host->config.flows->flows[datagram->flow];
+	struct flow directed = host->config.flows->flows[datagram->flow];
 	struct ibv_ah_attr address;
 
 	if (datagram->reply)
-		way.dst_ip = way.src_ip;
-	verbs_address(host, &way, &address);
+		directed.dst_ip = directed.src_ip;
+	verbs_address(host, &directed, &address);
 	return ibv_create_ah(host->pd, &address);
 }
 

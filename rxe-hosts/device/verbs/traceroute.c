@@ -66,7 +66,7 @@ is_of(const struct verbs_host *host, const struct verbs_expiring *kept, const st
 }
 
 static void
-tell(struct verbs_host *host, const struct icmp_expired *expired)
+report_hop(struct verbs_host *host, const struct icmp_expired *expired)
 {
 	struct verbs_pool *pool = &host->pool;
 
@@ -97,7 +97,7 @@ icmp_ready(void *ctx, uint32_t events)
 	while ((got = recv(host->pool.icmp, bytes, sizeof(bytes), MSG_DONTWAIT)) >= 0) {
 		verbs_look(host);
 		if (icmp_expired_read(&expired, bytes, (size_t)got))
-			tell(host, &expired);
+			report_hop(host, &expired);
 	}
 }
 

@@ -23,7 +23,7 @@ static int
 run_with_input(const char *const *argv, const char *input, struct err *err)
 {
 	int in[2], out[2], status;
-	char said[512];
+	char output[512];
 	ssize_t n;
 	pid_t pid;
 
@@ -44,11 +44,11 @@ run_with_input(const char *const *argv, const char *input, struct err *err)
 	close(in[1]);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return err_set(err, -errno, "%s: %s", argv[0], strerror(errno));
-	n = read(out[0], said, sizeof(said) - 1);
+	n = read(out[0], output, sizeof(output) - 1);
 	close(out[0]);
-	said[n > 0 ? n : 0] = '\0';
-	said[strcspn(said, "\n")] = '\0';
-	return status == 0 ? 0 : err_set(err, -EIO, "%s: %s", argv[0], said);
+	output[n > 0 ? n : 0] = '\0';
+	output[strcspn(output, "\n")] = '\0';
+	return status == 0 ? 0 : err_set(err, -EIO, "%s: %s", argv[0], output);
 }
 
 /* Nobody here speaks IPv6, and its own greetings would be noise in the fabric. */

@@ -153,7 +153,7 @@ turn(struct server *server)
 }
 
 static int
-say_hello(struct server *server, int error, uint32_t gid_index, const char *text)
+send_hello(struct server *server, int error, uint32_t gid_index, const char *text)
 {
 	struct guest_hello hello = { .magic = GUEST_MAGIC, .error = (uint32_t)error, .gid_index = gid_index };
 	uint8_t bytes[sizeof(hello) + 1024];
@@ -178,7 +178,7 @@ serve(int channel, int manage, int hello_error, uint32_t gid_index, const char *
 	server.channel = channel;
 	server.manage = manage;
 	server.children = signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
-	rc = server.children < 0 ? -errno : say_hello(&server, hello_error, gid_index, hello_text);
+	rc = server.children < 0 ? -errno : send_hello(&server, hello_error, gid_index, hello_text);
 	while (rc == 0 && !server.stop)
 		rc = turn(&server);
 	if (rc < 0)

@@ -145,7 +145,7 @@ comparable(const struct hpcc *s, const struct cc_params *params, const struct cc
 		wrap_ps = tx_ps < wrap_ps ? tx_ps : wrap_ps;
 	}
 	return s->last.count != 0 && s->last.count == ack->telemetry->count && s->last.path == ack->telemetry->path &&
-	       (double)(ack->now_ps - s->heard_ps) < wrap_ps / 2;
+	       (double)(ack->now_ps - s->received_ps) < wrap_ps / 2;
 }
 
 /* NewAck, lines 21 to 27. */
@@ -166,7 +166,7 @@ acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
 	if (update)
 		s->update_seq = ack->nxt;
 	s->last = *ack->telemetry;
-	s->heard_ps = ack->now_ps;
+	s->received_ps = ack->now_ps;
 }
 
 const struct cc_ops cc_hpcc = {

@@ -92,7 +92,7 @@ bad_steps_are_refused(void **state)
 		uint32_t peer;
 		struct coll_chunk chunk;
 		struct coll_dep on;
-		const char *says;
+		const char *message;
 	} cases[] = {
 		{ 3, { 0, 0, 1, false }, { 1, 1 }, "rank 0 step 1 sends to rank 3: must be one of the 3 ranks" },
 		{ 1, { 0, 0, 0, false }, { 1, 1 }, "rank 0 step 1 sends nothing to rank 1" },
@@ -115,8 +115,8 @@ bad_steps_are_refused(void **state)
 		coll_builder_depend(builder, step, cases[i].on);
 		assert_null(finish_allgather(builder, 3, 4, 6, &err));
 		assert_int_equal(errno, EINVAL);
-		if (strstr(err.text, cases[i].says) == NULL)
-			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].says);
+		if (strstr(err.text, cases[i].message) == NULL)
+			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].message);
 	}
 }
 

@@ -94,7 +94,7 @@ damage_is_found(void **state)
 	static const struct {
 		void (*damage)(struct coll_schedule *schedule);
 		enum coll_op op;
-		const char *says;
+		const char *message;
 	} cases[] = {
 		/* 8 elements, 4 ranks: block b is elements 2b, 2b+1 */
 		{ wait_for_each_other, COLL_ALLGATHER, "rank 0 step 1 waits for itself, through step 1 of rank 3" },
@@ -127,8 +127,8 @@ damage_is_found(void **state)
 
 		cases[i].damage(schedule);
 		assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
-		if (strstr(err.text, cases[i].says) == NULL)
-			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].says);
+		if (strstr(err.text, cases[i].message) == NULL)
+			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].message);
 		coll_schedule_destroy(schedule);
 	}
 }

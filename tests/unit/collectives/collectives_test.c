@@ -69,11 +69,11 @@ steps_of_a_block_send_one_block(void **state)
 static void
 bad_arguments_are_refused(void **state)
 {
-	static const struct coll_pair outside = { 1, 4 }, self = { 2, 2 };
+	static const struct coll_pair plugin = { 1, 4 }, self = { 2, 2 };
 	static const uint64_t nothing[16], much[16] = { [6] = 20, [7] = 20 };
 	static const struct {
 		struct coll_params params;
-		const char *says;
+		const char *message;
 	} cases[] = {
 		{ OF(COLL_ALLREDUCE, COLL_RING, 1, 10), "at least 2 ranks, not 1" },
 		{ OF(COLL_ALLREDUCE, COLL_RING, COLL_MAX_RANKS + 1, 1 << 20), "at most 1024" },
@@ -99,7 +99,7 @@ bad_arguments_are_refused(void **state)
 		{ OF(COLL_ALLTOALLV, COLL_LINEAR, 4, 39, .counts = much), "rank 1 sends more than the 39 elements" },
 		{ OF(COLL_ALLTOALL, COLL_LINEAR, 4, 39, .counts = much), "alltoall has no counts" },
 		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11), "needs pairs" },
-		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11, .pairs = &outside, .npairs = 1), "1 to 4: there are ranks 0 to 3" },
+		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11, .pairs = &plugin, .npairs = 1), "1 to 4: there are ranks 0 to 3" },
 		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11, .pairs = &self, .npairs = 1), "rank 2 sends to itself" },
 		{ OF(COLL_SENDRECV, COLL_RING, 4, 11, .pairs = &self, .npairs = 1), "it takes no pairs" },
 	};
@@ -109,8 +109,8 @@ bad_arguments_are_refused(void **state)
 
 		assert_null(coll_schedule_create(&cases[i].params, &err));
 		assert_int_equal(errno, EINVAL);
-		if (strstr(err.text, cases[i].says) == NULL)
-			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].says);
+		if (strstr(err.text, cases[i].message) == NULL)
+			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].message);
 	}
 }
 

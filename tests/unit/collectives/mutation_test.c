@@ -178,13 +178,13 @@ static const struct {
 };
 
 /* How often what was said of each kind of damage. */
-struct tally {
+struct votes {
 	uint32_t of[ARRAY_LEN(damages)][PROOF_WORDS];
 };
 
 /* @param schedule  sound, and destroyed */
 static void
-damage_one(struct coll_schedule *schedule, uint64_t seed, const char *name, struct tally *tally)
+damage_one(struct coll_schedule *schedule, uint64_t seed, const char *name, struct votes *votes)
 {
 	struct prng prng;
 	size_t kind = seed % ARRAY_LEN(damages);
@@ -193,21 +193,21 @@ damage_one(struct coll_schedule *schedule, uint64_t seed, const char *name, stru
 	prng_init(&prng, seed, 0);
 	snprintf(what, sizeof(what), "%s, %s", name, damages[kind].name);
 	if (damages[kind].damage(schedule, &prng))
-		tally->of[kind][must_agree(schedule, seed, what)]++;
+		votes->of[kind][must_agree(schedule, seed, what)]++;
 	coll_schedule_destroy(schedule);
 }
 
 static void
-all_harm_is_found(const struct tally *tally)
+all_harm_is_found(const struct votes *votes)
 {
 	for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
 		uint32_t harm = 0;
 
-		for (uint32_t says = PROOF_SOUND + 1; says < PROOF_WORDS; says++)
-			harm += tally->of[i][says];
+		for (uint32_t result = PROOF_SOUND + 1; result < PROOF_WORDS; result++)
+			harm += votes->of[i][result];
 		print_message("%-28s harmless %4u; form %4u, cycle %4u, race %4u, move %4u, result %4u\n", damages[i].name,
-			      tally->of[i][PROOF_SOUND], tally->of[i][PROOF_FORM], tally->of[i][PROOF_CYCLE],
-			      tally->of[i][PROOF_RACE], tally->of[i][PROOF_MOVE], tally->of[i][PROOF_RESULT]);
+			      votes->of[i][PROOF_SOUND], votes->of[i][PROOF_FORM], votes->of[i][PROOF_CYCLE],
+			      votes->of[i][PROOF_RACE], votes->of[i][PROOF_MOVE], votes->of[i][PROOF_RESULT]);
 		assert_true(harm >= 20);
 	}
 }
@@ -217,7 +217,7 @@ damage_to_algorithms_is_found(void **state)
 {
 	static const uint32_t ranks[] = { 2, 4, 3, 5, 6 };
 	static struct rig_try try;
-	struct tally tally = { 0 };
+	struct votes votes = { 0 };
 	uint64_t seed = 0;
 
 	for (uint32_t algorithm = 0; algorithm < ENUM_COUNT(COLL_ALGORITHMS); algorithm++)
@@ -235,15 +235,15 @@ damage_to_algorithms_is_found(void **state)
 				schedule = coll_schedule_create(&try.params, &err);
 				if (schedule == NULL)
 					fail_msg("%s: %s", name, err.text);
-				damage_one(schedule, seed, name, &tally);
+				damage_one(schedule, seed, name, &votes);
 			}
-	all_harm_is_found(&tally);
+	all_harm_is_found(&votes);
 }
 
 static void
 schedules_of_chance_are_proved_and_damage_is_found(void **state)
 {
-	struct tally tally = { 0 };
+	struct votes votes = { 0 };
 
 	for (uint64_t seed = 0; seed < 6000; seed++) {
 		struct err err = { .text = "" };
@@ -254,9 +254,9 @@ schedules_of_chance_are_proved_and_damage_is_found(void **state)
 		schedule = chance_sound(&prng, &err);
 		if (schedule == NULL || must_agree(schedule, seed, "a schedule of trees") != PROOF_SOUND)
 			fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-		damage_one(schedule, seed, "a schedule of trees", &tally);
+		damage_one(schedule, seed, "a schedule of trees", &votes);
 	}
-	all_harm_is_found(&tally);
+	all_harm_is_found(&votes);
 }
 
 static void

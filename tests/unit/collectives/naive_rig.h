@@ -8,7 +8,7 @@
 #include "tests/unit/collectives/execute_rig.h"
 
 /* What the proof says of a schedule, by its message. */
-enum proof_says {
+enum proof_result {
 	PROOF_SOUND,
 	PROOF_FORM,   /* of a step by itself */
 	PROOF_CYCLE,  /* steps that wait for each other, for what never comes */
@@ -18,12 +18,12 @@ enum proof_says {
 	PROOF_WORDS,
 };
 
-static inline enum proof_says
-proof_says(const struct coll_schedule *schedule, struct err *err)
+static inline enum proof_result
+proof_result(const struct coll_schedule *schedule, struct err *err)
 {
 	static const struct {
 		const char *text;
-		enum proof_says says;
+		enum proof_result result;
 	} words[] = {
 		{ "waits for itself", PROOF_CYCLE },
 		{ "race at rank", PROOF_RACE },
@@ -46,7 +46,7 @@ proof_says(const struct coll_schedule *schedule, struct err *err)
 		return PROOF_SOUND;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strstr(err->text, "rank ") != NULL && strstr(err->text, words[i].text) != NULL)
-			return words[i].says;
+			return words[i].result;
 	fail_msg("nobody can do anything with: %s", err->text);
 	return PROOF_FORM;
 }
@@ -162,22 +162,22 @@ naive_look(const struct coll_schedule *schedule, uint64_t seed)
  * The proof finds what there is, and nothing else: but for moves, which it refuses even where they do no harm.
  * @return what it says
  */
-static inline enum proof_says
+static inline enum proof_result
 must_agree(const struct coll_schedule *schedule, uint64_t seed, const char *name)
 {
 	struct err err;
-	enum proof_says says = proof_says(schedule, &err);
+	enum proof_result result = proof_result(schedule, &err);
 	struct naive_finds is = { 0 };
 	bool agree;
 
-	if (says == PROOF_FORM)
-		return says;
+	if (result == PROOF_FORM)
+		return result;
 	is = naive_look(schedule, seed);
-	agree = is.cycle == (says == PROOF_CYCLE) && (says != PROOF_SOUND || (!is.race && !is.wrong)) &&
-		(says != PROOF_RACE || is.race) && (says != PROOF_RESULT || is.wrong);
+	agree = is.cycle == (result == PROOF_CYCLE) && (result != PROOF_SOUND || (!is.race && !is.wrong)) &&
+		(result != PROOF_RACE || is.race) && (result != PROOF_RESULT || is.wrong);
 	if (!agree)
 		fail_msg("%s, seed %llu: has %s%s%sand the proof says: %s", name, (unsigned long long)seed,
 			 is.cycle ? "a cycle " : "", is.race ? "a race " : "", is.wrong ? "a wrong result " : "",
-			 says == PROOF_SOUND ? "sound" : err.text);
-	return says;
+			 result == PROOF_SOUND ? "sound" : err.text);
+	return result;
 }

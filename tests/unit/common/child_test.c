@@ -43,7 +43,7 @@ early_signal_is_not_lost(void **state)
 
 /* What a parent blocks or ignores before it starts a program stays as it was, on both sides. */
 static void
-blocked_signals_come_back(void **state)
+blocked_signals_return(void **state)
 {
 	const struct child_args args = { .argv = { "sh", "-c", "kill -TERM $$; exit 3" }, .count = 3 };
 	struct err err = { 0 };
@@ -112,25 +112,27 @@ a_stopped_child_is_idle_and_can_be_ended(void **state)
 
 /* Time between two looks that are far apart counts as little: whoever looked was stopped, or asleep. */
 static void
-patience_is_lived_time(void **state)
+a_stall_timer_counts_running_time(void **state)
 {
-	struct patience patience = { 0 };
+	struct stall_timer stall_timer = { 0 };
 
 	(void)state;
-	assert_int_equal(patience_look(&patience, 5 * PATIENCE_SLICE_NS), 0);
-	assert_int_equal(patience_look(&patience, 5 * PATIENCE_SLICE_NS + 7), 7);
-	assert_int_equal(patience_look(&patience, 900 * PATIENCE_SLICE_NS), 7 + PATIENCE_SLICE_NS);
-	patience_renew(&patience);
-	assert_int_equal(patience_look(&patience, 900 * PATIENCE_SLICE_NS + 3), 3);
+	assert_int_equal(stall_timer_look(&stall_timer, 5 * STALL_TIMER_SLICE_NS), 0);
+	assert_int_equal(stall_timer_look(&stall_timer, 5 * STALL_TIMER_SLICE_NS + 7), 7);
+	assert_int_equal(stall_timer_look(&stall_timer, 900 * STALL_TIMER_SLICE_NS), 7 + STALL_TIMER_SLICE_NS);
+	stall_timer_renew(&stall_timer);
+	assert_int_equal(stall_timer_look(&stall_timer, 900 * STALL_TIMER_SLICE_NS + 3), 3);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(early_signal_is_not_lost),  cmocka_unit_test(blocked_signals_come_back),
-		cmocka_unit_test(interrupts_can_be_ignored), cmocka_unit_test(a_stopped_child_is_idle_and_can_be_ended),
-		cmocka_unit_test(patience_is_lived_time),
+		cmocka_unit_test(early_signal_is_not_lost),
+		cmocka_unit_test(blocked_signals_return),
+		cmocka_unit_test(interrupts_can_be_ignored),
+		cmocka_unit_test(a_stopped_child_is_idle_and_can_be_ended),
+		cmocka_unit_test(a_stall_timer_counts_running_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static const struct {
 	uint8_t type;
 	uint16_t udp_port;
 	uint32_t wire_bytes;
-	struct control said;
+	struct control control_fields;
 	uint8_t fixed[8]; /* offsets of bytes that may have one value alone; 0 ends the list, 0 itself is one */
 } kinds[] = {
 	{ PKT_POLL,
@@ -35,9 +35,9 @@ every_kind_is_found_written_and_read(void **state)
 		assert_ptr_equal(control_of_port(kinds[i].udp_port), kind);
 		assert_int_equal(control_wire_bytes(kind), kinds[i].wire_bytes);
 		assert_true(kind->bytes <= CONTROL_MAX_BYTES);
-		kind->write(contents, &kinds[i].said);
+		kind->write(contents, &kinds[i].control_fields);
 		assert_true(kind->read(contents, &back));
-		assert_memory_equal(&back, &kinds[i].said, sizeof(back));
+		assert_memory_equal(&back, &kinds[i].control_fields, sizeof(back));
 		for (size_t k = 0; k == 0 || kinds[i].fixed[k - 1] != 0; k++) {
 			uint8_t at = k == 0 ? 0 : kinds[i].fixed[k - 1];
 

@@ -16,11 +16,11 @@
 #include "common/array.h"
 #include "common/log.h"
 
-static char heard[2 * LOG_BYTES];
+static char logged[2 * LOG_BYTES];
 
 /* Runs part with stderr caught in heard, in a child. @return its status, as of wait() */
 static int
-heard_of(void (*part)(void))
+is_logged(void (*part)(void))
 {
 	size_t used = 0;
 	ssize_t n;
@@ -38,16 +38,16 @@ heard_of(void (*part)(void))
 		_exit(0);
 	}
 	close(pipes[1]);
-	while ((n = read(pipes[0], heard + used, sizeof(heard) - 1 - used)) > 0)
+	while ((n = read(pipes[0], logged + used, sizeof(logged) - 1 - used)) > 0)
 		used += (size_t)n;
-	heard[used] = '\0';
+	logged[used] = '\0';
 	close(pipes[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return status;
 }
 
 static void
-say_all(void)
+log_all(void)
 {
 	assert_int_equal(log_open(), 0);
 	log_error("%s", "e");
@@ -57,7 +57,7 @@ say_all(void)
 }
 
 static void
-say_hostile(void)
+log_hostile(void)
 {
 	char text[2 * LOG_BYTES];
 
@@ -97,21 +97,21 @@ test_levels(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		setenv("ROCELAB_LOG", cases[i].level, 1);
-		assert_int_equal(heard_of(say_all), 0);
-		assert_string_equal(heard, cases[i].text);
+		assert_int_equal(is_logged(log_all), 0);
+		assert_string_equal(logged, cases[i].text);
 	}
 	unsetenv("ROCELAB_LOG");
-	assert_int_equal(heard_of(say_all), 0);
-	assert_string_equal(heard, cases[2].text);
+	assert_int_equal(is_logged(log_all), 0);
+	assert_string_equal(logged, cases[2].text);
 }
 
 static void
 test_no_such_level(void **state)
 {
 	setenv("ROCELAB_LOG", "loud", 1);
-	assert_int_equal(heard_of(open_it), 0);
+	assert_int_equal(is_logged(open_it), 0);
 	unsetenv("ROCELAB_LOG");
-	assert_string_equal(heard,
+	assert_string_equal(logged,
 			    "log_test: ROCELAB_LOG=loud: error, warning, info or debug would be right\nlog_test: i\n");
 }
 
@@ -120,19 +120,19 @@ test_plain_and_bounded(void **state)
 {
 	const char *first = "log_test: a?[2Jb?c\n";
 
-	assert_int_equal(heard_of(say_hostile), 0);
-	assert_memory_equal(heard, first, strlen(first));
-	assert_int_equal(strlen(heard), strlen(first) + strlen("log_test: ") + LOG_BYTES - 1 + 1);
+	assert_int_equal(is_logged(log_hostile), 0);
+	assert_memory_equal(logged, first, strlen(first));
+	assert_int_equal(strlen(logged), strlen(first) + strlen("log_test: ") + LOG_BYTES - 1 + 1);
 }
 
 static void
 test_fatal(void **state)
 {
-	int status = heard_of(end_it);
+	int status = is_logged(end_it);
 
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGABRT);
-	assert_string_equal(heard, "log_test: out of memory for 8 B\n");
+	assert_string_equal(logged, "log_test: out of memory for 8 B\n");
 }
 
 int

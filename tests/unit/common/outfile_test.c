@@ -98,7 +98,7 @@ the_old_one_stays_until_the_new_one_is_whole(void **state)
 }
 
 static void
-files_that_belong_together_come_together(void **state)
+files_that_belong_together_appear_together(void **state)
 {
 	struct outfile one, two;
 	struct err err = { 0 };
@@ -216,7 +216,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_old_one_stays_until_the_new_one_is_whole, make_dir, remove_dir),
-		cmocka_unit_test_setup_teardown(files_that_belong_together_come_together, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(files_that_belong_together_appear_together, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_full_disk_leaves_no_half_file, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(links_are_replaced_and_not_followed, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(what_is_no_file_stays, make_dir, remove_dir),

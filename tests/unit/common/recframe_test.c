@@ -72,7 +72,7 @@ expect(const uint8_t *data, size_t from, size_t to)
 }
 
 static void
-all_that_is_packed_comes_out(void **state)
+all_that_is_packed_is_unpacked(void **state)
 {
 	(void)state;
 	for (uint16_t type = 0; type < RECORD_KINDS; type++) {
@@ -240,7 +240,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_is_packed_comes_out),
+		cmocka_unit_test(all_that_is_packed_is_unpacked),
 		cmocka_unit_test(a_frame_by_hand),
 		cmocka_unit_test(a_frame_is_of_one_node_and_class),
 		cmocka_unit_test(bytes_of_records_are_those_of_their_frames),

@@ -302,7 +302,7 @@ probes_are_of_their_hosts(void **state)
 	struct rec_rnic rnic = { .ip = 10, .tor = 0 };
 	struct rec_upload upload = { .probes = 3, .timeouts = 3 };
 	struct rec_connection connection = { .open = 1, .collective = REC_NONE, .tuple.src_ip = 10 };
-	struct rec_heard heard = { .tuple.dst_ip = 10, .first_seq = 7, .last_seq = 9, .count = 3 };
+	struct rec_heard received = { .tuple.dst_ip = 10, .first_seq = 7, .last_seq = 9, .count = 3 };
 
 	(void)state;
 	connect_all();
@@ -341,10 +341,10 @@ probes_are_of_their_hosts(void **state)
 	bad(&upload, REC_UPLOAD, 2, "timeouts = 4; right would be at most 3");
 	good(&connection, REC_CONNECTION, 1);
 	bad(&connection, REC_CONNECTION, 2, "tuple.src_ip = 10; right would be 11");
-	good(&heard, REC_HEARD, 1);
-	bad(&heard, REC_HEARD, 2, "tuple.dst_ip = 10; right would be 11");
-	heard.count = 4;
-	bad(&heard, REC_HEARD, 1, "last_seq = 9; right would be 10 at least");
+	good(&received, REC_HEARD, 1);
+	bad(&received, REC_HEARD, 2, "tuple.dst_ip = 10; right would be 11");
+	received.count = 4;
+	bad(&received, REC_HEARD, 1, "last_seq = 9; right would be 10 at least");
 }
 
 /* What was asked over the management network is of ports that there are. */

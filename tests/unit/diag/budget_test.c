@@ -51,7 +51,7 @@ test_weighed_by_waits(void **state)
 
 /* A flow met twice cost what its packets took once; where it was waited for longer it cost more. Claims of no flow add up. */
 static void
-test_met_twice(void **state)
+test_reached_twice(void **state)
 {
 	struct budget_claim twice[] = {
 		{ .flow = A, .owner = 0, .most_ps = 40, .waited_ps = 30 },
@@ -112,8 +112,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_claims_fit), cmocka_unit_test(test_weighed_by_waits),
-		cmocka_unit_test(test_met_twice),  cmocka_unit_test(test_rest),
+		cmocka_unit_test(test_claims_fit),    cmocka_unit_test(test_weighed_by_waits),
+		cmocka_unit_test(test_reached_twice), cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_bounds),
 	};
 

@@ -133,7 +133,7 @@ case_flow(struct records *r, uint32_t node, uint16_t port, uint16_t in_port, str
 }
 
 void
-case_halted(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps)
+case_paused(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps)
 {
 	struct rec_port_row row = records_port_row(port, 0, last, packets, packets * 30, 60);
 

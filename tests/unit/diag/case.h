@@ -37,7 +37,7 @@ void case_contention(struct records *r, uint32_t node, uint16_t port, uint32_t f
 void case_flow(struct records *r, uint32_t node, uint16_t port, uint16_t in_port, struct rec_tuple flow, uint32_t first,
 	       uint32_t last, uint64_t packets, uint64_t depth_sum);
 /* A port row of epochs [0, last], paused for part of them, 30 packets deep on average. */
-void case_halted(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps);
+void case_paused(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint64_t packets, uint64_t pause_ps);
 
 struct verdict *case_diagnose(const struct records *r);
 /* The same where the run ends at 80 ms; frees the records. */

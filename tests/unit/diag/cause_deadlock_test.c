@@ -22,21 +22,21 @@ deadlock(bool stands_in, bool storm)
 
 	case_fabric(&r);
 	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
-	case_halted(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, LAST, 100, 70 * MS);
+	case_paused(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, LAST, 100, 70 * MS);
 	case_flow(&r, stands_in ? SW2 : H17, stands_in ? 2 : 0, stands_in ? 1 : 0, F17, 0, LAST, 100, 0);
 	if (!stands_in) {
-		case_halted(&r, SW2, 2, LAST, 100, 70 * MS);
+		case_paused(&r, SW2, 2, LAST, 100, 70 * MS);
 		records_put_meter(&r, SW2, records_meter_row(1, 2, 0, LAST, 1000));
 	}
-	case_halted(&r, SW6, 1, LAST, 100, 70 * MS);
-	case_halted(&r, SW3, 2, LAST, 100, 70 * MS);
-	case_halted(&r, SW6, 0, LAST, 100, 70 * MS);
+	case_paused(&r, SW6, 1, LAST, 100, 70 * MS);
+	case_paused(&r, SW3, 2, LAST, 100, 70 * MS);
+	case_paused(&r, SW6, 0, LAST, 100, 70 * MS);
 	records_put_meter(&r, SW6, records_meter_row(0, 1, 0, LAST, 1000));
 	records_put_meter(&r, SW3, records_meter_row(2, 2, 0, LAST, 1000));
 	records_put_meter(&r, SW6, records_meter_row(1, 0, 0, LAST, 1000));
 	records_put_meter(&r, SW2, records_meter_row(2, 2, 0, LAST, 1000));
 	if (storm) {
-		case_halted(&r, SW3, 0, LAST, 100, 70 * MS);
+		case_paused(&r, SW3, 0, LAST, 100, 70 * MS);
 		records_put_meter(&r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
 	}
 	return case_conclude(&r, REC_END_COMPLETE);

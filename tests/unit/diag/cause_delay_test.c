@@ -105,15 +105,15 @@ put_way17(struct records *r, const struct seen *seen)
 	static const struct {
 		uint32_t node;
 		uint16_t port, in_port;
-	} way[] = { { SW2, 2, 1 }, { SW6, 1, 0 }, { SW3, 0, 2 } };
+	} hop[] = { { SW2, 2, 1 }, { SW6, 1, 0 }, { SW3, 0, 2 } };
 	struct rec_port_row nic = records_port_row(0, 0, LAST, PACKETS, 0, 0);
 
 	nic.pause_ps = seen->nic_paused_ps;
 	records_put_port(r, H17, nic);
 	records_put_flow(r, H17, records_flow_row(0, F17, 0, LAST, PACKETS, 0));
 	for (uint32_t i = 0; i < seen->ports; i++)
-		put_port(r, F17, way[i].node, way[i].port,
-			 seen->turned && way[i].node == SW6 ? way[i].port : way[i].in_port, seen);
+		put_port(r, F17, hop[i].node, hop[i].port,
+			 seen->turned && hop[i].node == SW6 ? hop[i].port : hop[i].in_port, seen);
 	if (seen->elsewhere)
 		put_port(r, F17, SW3, 1, 2, seen);
 }
@@ -264,7 +264,7 @@ test_who_was_in_time_clears_links(void **state)
 
 /* When the next rank began, the message was there: the last ACK came back in time (then the way there is longer), or did not. */
 static void
-test_the_last_ack_tells_directions(void **state)
+test_the_last_ack_distinguishes_directions(void **state)
 {
 	static const struct seen delayed = { .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3 };
 
@@ -297,7 +297,7 @@ main(void)
 		cmocka_unit_test(test_no_delay),
 		cmocka_unit_test(test_what_all_have_in_common),
 		cmocka_unit_test(test_who_was_in_time_clears_links),
-		cmocka_unit_test(test_the_last_ack_tells_directions),
+		cmocka_unit_test(test_the_last_ack_distinguishes_directions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

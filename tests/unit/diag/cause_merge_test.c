@@ -57,7 +57,7 @@ test_order(void **state)
 static void
 test_queue_gone(void **state)
 {
-	for (int met = 0; met < 2; met++) {
+	for (int reached = 0; reached < 2; reached++) {
 		struct records r;
 		struct verdict *v;
 
@@ -65,9 +65,9 @@ test_queue_gone(void **state)
 		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 350000, 15000000, 120));
 		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 15000000);
-		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, met ? 2000 : 1999);
+		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, reached ? 2000 : 1999);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_int_equal(v->nfindings, met);
+		assert_int_equal(v->nfindings, reached);
 		verdict_destroy(v);
 	}
 }
@@ -114,10 +114,10 @@ static void
 put_pauses(struct records *r)
 {
 	/* 3 halts 6:2, and 6 halts 2:3 and 1:3. */
-	case_halted(r, SW6, 1, LAST, 300000, 50 * MS);
+	case_paused(r, SW6, 1, LAST, 300000, 50 * MS);
 	records_put_meter(r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
-	case_halted(r, SW2, 2, LAST, 250000, 40 * MS);
-	case_halted(r, SW1, 2, LAST, 250000, 40 * MS);
+	case_paused(r, SW2, 2, LAST, 250000, 40 * MS);
+	case_paused(r, SW1, 2, LAST, 250000, 40 * MS);
 	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 1000));
 	records_put_meter(r, SW6, records_meter_row(2, 1, 0, LAST, 1000));
 	case_flow(r, SW1, 2, 1, F15, 0, LAST, 250000, 0);
@@ -126,12 +126,12 @@ put_pauses(struct records *r)
 
 /* Flows of three hosts fill the queue of 3:1, before 18. */
 static void
-put_incast(struct records *r, bool met)
+put_incast(struct records *r, bool reached)
 {
 	static const uint32_t sources[] = { H13, H15, H16 };
 
 	records_put_port(r, SW3, records_port_row(0, 0, LAST, 400000, 40000000, 300));
-	if (met)
+	if (reached)
 		case_flow(r, SW3, 0, 2, F17, 0, LAST, 100000, 10000000);
 	for (uint32_t i = 0; i < 3; i++)
 		case_flow(r, SW3, 0, (uint16_t)(i % 2 + 1), records_tuple(sources[i], H18, 90), 0, LAST, 100000, 10000000);
@@ -141,7 +141,7 @@ put_incast(struct records *r, bool met)
 static void
 test_incast_takes_pauses(void **state)
 {
-	for (int met = 0; met < 2; met++) {
+	for (int reached = 0; reached < 2; reached++) {
 		const struct finding *finding;
 		struct records r;
 		struct verdict *v;
@@ -149,10 +149,10 @@ test_incast_takes_pauses(void **state)
 		case_fabric(&r);
 		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
 		records_step(&r, 1, H15, REC_NONE, 0, 80 * MS);
-		put_incast(&r, met);
+		put_incast(&r, reached);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		/* Where no flow of the collective stands in that queue, it is PFC backpressure and nothing else. */
-		finding = case_find(v, met ? FINDING_INCAST : FINDING_PFC_BACKPRESSURE, "3:1", NULL);
+		finding = case_find(v, reached ? FINDING_INCAST : FINDING_PFC_BACKPRESSURE, "3:1", NULL);
 		assert_non_null(finding);
 		assert_int_equal(v->nfindings, 1);
 		assert_int_equal(finding->nvictims, 2);
@@ -229,7 +229,7 @@ test_timeouts(void **state)
 
 		case_fabric(&r);
 		sent_again(&r, H17, 40);
-		case_halted(&r, SW3, 0, LAST, 250000, most ? 25 * MS : 24 * MS); /* of 49.25 ms lost */
+		case_paused(&r, SW3, 0, LAST, 250000, most ? 25 * MS : 24 * MS); /* of 49.25 ms lost */
 		case_flow(&r, SW3, 0, 2, F17, 0, LAST, 250000, 0);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_non_null(case_find(v, FINDING_PFC_STORM, "18:1", NULL));
@@ -275,8 +275,8 @@ test_loop_explains_deadlock(void **state)
 	open17.start_ps = 100 * PS_PER_US; /* 15->16 was first, and so is on the critical path */
 	RECORDS_PUT(&r, open17, REC_STEP, H17, 80 * MS);
 	RECORDS_PUT(&r, open15, REC_STEP, H15, 80 * MS);
-	case_halted(&r, SW2, 2, LAST, 100, 70 * MS);
-	case_halted(&r, SW6, 0, LAST, 100, 70 * MS);
+	case_paused(&r, SW2, 2, LAST, 100, 70 * MS);
+	case_paused(&r, SW6, 0, LAST, 100, 70 * MS);
 	case_flow(&r, SW2, 2, 1, F17, 0, LAST, 100, 3000);
 	case_flow(&r, SW6, 0, 2, F15, 0, LAST, 100, 3000);
 	records_put_meter(&r, SW6, records_meter_row(0, 0, 0, LAST, 1000));
@@ -334,7 +334,7 @@ test_passing_blackhole(void **state)
 
 /* 15->16 loses nothing on its way, but its ACKs pass the switch that swallows 17->18. */
 static void
-test_hole_on_the_way_back(void **state)
+test_hole_on_the_path_back(void **state)
 {
 	for (int back = 0; back < 2; back++) {
 		struct rec_route ack = { .flow = F15, .hop = 0, .port = 2, .reverse = 1 };
@@ -393,7 +393,7 @@ main(void)
 		cmocka_unit_test(test_trace_is_no_loop),
 		cmocka_unit_test(test_loop_explains_deadlock),
 		cmocka_unit_test(test_passing_blackhole),
-		cmocka_unit_test(test_hole_on_the_way_back),
+		cmocka_unit_test(test_hole_on_the_path_back),
 		cmocka_unit_test(test_retries_spent),
 	};
 

@@ -107,7 +107,7 @@ expect_places(const struct counts *c, const struct finding_type *type, const cha
 }
 
 static void
-test_a_link_that_loses_has_sent_more_than_came(void **state)
+test_a_link_that_loses_has_sent_more_than_arrived(void **state)
 {
 	const struct counts lossy = {
 		.sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495, .lost_2_6 = 5, .out_of_sequence = 70
@@ -131,7 +131,7 @@ test_what_others_lost_is_not_the_steps(void **state)
 	const struct counts before = { .sent = 100, .sw2 = 100, .sw6 = 95, .sw3 = 95, .lost_2_6 = 5 };
 	const struct counts after = { .sent = 500, .sw2 = 500, .sw6 = 495, .sw3 = 495, .lost_2_6 = 5 };
 	const struct counts others = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500, .lost_2_6 = 5 };
-	const struct counts under_way = { .sent = 300, .sw2 = 300, .sw6 = 200, .sw3 = 200, .lost_2_6 = 5, .waiting = 100 };
+	const struct counts in_flight = { .sent = 300, .sw2 = 300, .sw6 = 200, .sw3 = 200, .lost_2_6 = 5, .waiting = 100 };
 	struct records r;
 
 	case_fabric(&r);
@@ -140,13 +140,13 @@ test_what_others_lost_is_not_the_steps(void **state)
 	expect_places(&others, FINDING_PACKET_LOSS, FLOW, NULL);
 	/* in the middle of the step nobody can tell, at its end all can */
 	case_fabric(&r);
-	pass(&r, 8, 50 * MS, &under_way);
+	pass(&r, 8, 50 * MS, &in_flight);
 	expect(diagnose(&r, &others), FINDING_PACKET_LOSS, FLOW, NULL);
 }
 
 /* What came in by a whole link and was not let go is lost in the switch: in a row, or some of it. */
 static void
-test_a_switch_that_lets_less_go_than_came(void **state)
+test_a_switch_that_forwards_less_than_arrived(void **state)
 {
 	const struct counts hole = {
 		.sent = 500, .sw2 = 500, .sw6 = 360, .sw3 = 360, .out_of_sequence = 70, .most_missing = 140
@@ -214,7 +214,7 @@ test_what_may_wait_is_not_lost(void **state)
 
 /* The way of the ACKs is to blame where the data's lost nothing, or where data came twice. */
 static void
-test_acks_are_lost_on_their_way(void **state)
+test_acks_are_lost_on_their_path(void **state)
 {
 	const struct counts acks = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500, .lost_3_6 = 2, .duplicates = 40 };
 	struct counts both = {
@@ -409,7 +409,7 @@ test_damage_takes_polling_packets_too(void **state)
 
 /* Where the link's counts are known, they decide: a link that lost frames loses polling packets too, a whole one loses none. */
 static void
-test_what_the_link_lost_tells_who_swallows(void **state)
+test_what_the_link_lost_shows_who_swallows(void **state)
 {
 	const struct counts clean = { .sent = 500, .sw2 = 500, .sw6 = 500, .sw3 = 500 };
 	const struct counts lossy = {
@@ -428,7 +428,7 @@ test_what_the_link_lost_tells_who_swallows(void **state)
 
 /* Polls reach the host, which sends them back on the way of the ACKs: they leave 6:1, and switch 2 sees none. */
 static void
-test_silent_blackhole_on_the_acks_way(void **state)
+test_silent_blackhole_on_the_acks_path(void **state)
 {
 	for (int seen = 0; seen < 2; seen++) {
 		struct records r;
@@ -465,19 +465,19 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_link_that_loses_has_sent_more_than_came),
+		cmocka_unit_test(test_a_link_that_loses_has_sent_more_than_arrived),
 		cmocka_unit_test(test_what_others_lost_is_not_the_steps),
-		cmocka_unit_test(test_a_switch_that_lets_less_go_than_came),
+		cmocka_unit_test(test_a_switch_that_forwards_less_than_arrived),
 		cmocka_unit_test(test_what_goes_round_is_not_swallowed),
 		cmocka_unit_test(test_what_may_wait_is_not_lost),
-		cmocka_unit_test(test_acks_are_lost_on_their_way),
+		cmocka_unit_test(test_acks_are_lost_on_their_path),
 		cmocka_unit_test(test_what_arrived_twice_in_order_is_not_judged),
 		cmocka_unit_test(test_time_alone_shows_no_loss),
 		cmocka_unit_test(test_a_full_queue_is_no_blackhole),
 		cmocka_unit_test(test_polling_packets_vanish),
 		cmocka_unit_test(test_damage_takes_polling_packets_too),
-		cmocka_unit_test(test_what_the_link_lost_tells_who_swallows),
-		cmocka_unit_test(test_silent_blackhole_on_the_acks_way),
+		cmocka_unit_test(test_what_the_link_lost_shows_who_swallows),
+		cmocka_unit_test(test_silent_blackhole_on_the_acks_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

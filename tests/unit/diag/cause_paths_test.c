@@ -113,7 +113,7 @@ put_collision(struct records *r)
 	records_put_port(r, L, records_port_row(2, 0, LAST, 600000, 36000000, 120));
 	case_flow(r, L, 2, 0, AC, 0, LAST, 300000, 18000000);
 	case_flow(r, L, 2, 1, BD, 0, LAST, 300000, 18000000);
-	case_halted(r, A, 0, LAST, 300000, 40 * MS);
+	case_paused(r, A, 0, LAST, 300000, 40 * MS);
 	case_flow(r, A, 0, REC_NO_PORT, AC, 0, LAST, 300000, 0);
 	records_put_meter(r, L, records_meter_row(0, 2, 0, LAST, 300000 * 1348));
 }
@@ -175,7 +175,7 @@ test_sprayed_packets_are_lost_somewhere(void **state)
 		const struct finding *finding;
 		struct verdict *v;
 		struct records r;
-		char said[64];
+		char reported[64];
 
 		leaves_sprayed(&r, HASHED, HASHED, true);
 		RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
@@ -185,8 +185,8 @@ test_sprayed_packets_are_lost_somewhere(void **state)
 		finding = case_find(v, FINDING_PACKET_LOSS, "a->c/10000>10000", NULL);
 		assert_int_equal(finding != NULL, rounds[i].lost != 0);
 		if (finding != NULL) {
-			snprintf(said, sizeof(said), "%u of its packets were lost", rounds[i].lost);
-			assert_non_null(strstr(case_evidence(v, finding), said));
+			snprintf(reported, sizeof(reported), "%u of its packets were lost", rounds[i].lost);
+			assert_non_null(strstr(case_evidence(v, finding), reported));
 			assert_int_equal(finding->root_port, RUN_NONE);
 			/* two round trips each, and no more of what the step lost */
 			assert_true(finding->explained_ps <= 2.0 * rounds[i].lost * (double)v->run.steps[0].base_rtt_ps);
@@ -213,7 +213,7 @@ put_arrival(struct records *r, uint32_t event, uint64_t at_ps, uint32_t resent, 
  * or a slower copy follows it. What has not arrived twice a round trip later is lost, whatever the sender waited for.
  */
 static void
-test_sprayed_packets_may_be_under_way(void **state)
+test_sprayed_packets_may_be_in_flight(void **state)
 {
 	static const struct {
 		uint32_t resent, waiting, duplicates;
@@ -476,7 +476,7 @@ main(void)
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
-		cmocka_unit_test(test_sprayed_packets_may_be_under_way),
+		cmocka_unit_test(test_sprayed_packets_may_be_in_flight),
 		cmocka_unit_test(test_sprayed_packets_may_take_longer_paths),
 		cmocka_unit_test(test_collision_without_imbalance),
 		cmocka_unit_test(test_one_end_of_a_cut_cable),

@@ -24,7 +24,7 @@ fabric(struct records *r, uint64_t pause_ps)
 {
 	case_fabric(r);
 	records_step(r, 1, H17, REC_NONE, 0, 80 * MS);
-	case_halted(r, SW2, 2, LAST, 250000, pause_ps);
+	case_paused(r, SW2, 2, LAST, 250000, pause_ps);
 	case_flow(r, SW2, 2, 1, F17, 0, LAST, 250000, 7500000);
 	records_put_meter(r, SW6, records_meter_row(0, 1, 0, LAST, 250000 * 1348));
 }

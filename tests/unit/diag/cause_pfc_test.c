@@ -16,12 +16,12 @@
 
 /* 6:2 holds 17->18 and 13->19 and is itself halted by 3, where 13->19 meets another flow at 3:2. */
 static struct verdict *
-halted_root(uint64_t pause_ps)
+paused_root(uint64_t pause_ps)
 {
 	struct records r;
 
 	fabric(&r, 40 * MS);
-	case_halted(&r, SW6, 1, LAST, 500000, pause_ps);
+	case_paused(&r, SW6, 1, LAST, 500000, pause_ps);
 	case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 7500000);
 	case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 250000, 7500000);
 	records_put_meter(&r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
@@ -33,9 +33,9 @@ halted_root(uint64_t pause_ps)
 }
 
 static void
-test_root_halted_in_part(void **state)
+test_root_paused_in_part(void **state)
 {
-	struct verdict *v = halted_root(16 * MS);
+	struct verdict *v = paused_root(16 * MS);
 	const struct finding *near = case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL);
 	const struct finding *far = case_find(v, FINDING_PFC_BACKPRESSURE, "3:2", NULL), *queue;
 
@@ -58,7 +58,7 @@ test_root_halted_in_part(void **state)
 	verdict_destroy(v);
 
 	/* Halted half of the time, it hands on what 3 does to it. */
-	v = halted_root(40 * MS);
+	v = paused_root(40 * MS);
 	assert_null(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL));
 	assert_non_null(case_find(v, FINDING_PFC_BACKPRESSURE, "3:2", NULL));
 	verdict_destroy(v);
@@ -151,7 +151,7 @@ test_pauses_before_the_step(void **state)
 {
 	static const struct {
 		uint64_t all, own;
-		bool halted;
+		bool paused;
 		uint64_t port_packets; /* fewer than cf's: an older row, of which the newer one was lost */
 	} tests[] = { { 16, 0, false, 500000 }, { 16, 1, true, 500000 }, { 14, 0, true, 500000 }, { 16, 0, true, 0 } };
 
@@ -173,7 +173,7 @@ test_pauses_before_the_step(void **state)
 		case_flow(&r, SW6, 1, 0, F17, 0, LAST, 250000, 2500000);
 		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 250000, 2500000);
 		v = case_conclude(&r, REC_END_COMPLETE);
-		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL) != NULL, tests[i].halted);
+		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL) != NULL, tests[i].paused);
 		verdict_destroy(v);
 	}
 }
@@ -208,7 +208,7 @@ test_too_little(void **state)
 static void
 test_passed_root(void **state)
 {
-	for (int met = 0; met < 2; met++) {
+	for (int reached = 0; reached < 2; reached++) {
 		const struct finding *finding;
 		struct records r;
 		struct verdict *v;
@@ -217,11 +217,11 @@ test_passed_root(void **state)
 		records_put_port(&r, SW6, records_port_row(1, 0, LAST, 450000, 4500000, 90));
 		case_flow(&r, SW6, 1, 2, BF2, 0, LAST, 100000, 3000000);
 		case_flow(&r, SW6, 1, 0, records_tuple(H16, H19, 93), 0, LAST, 100000, 3000000);
-		case_flow(&r, SW6, 1, 2, records_tuple(H15, H19, 94), 0, LAST, 100000, met ? 2000 : 1999);
+		case_flow(&r, SW6, 1, 2, records_tuple(H15, H19, 94), 0, LAST, 100000, reached ? 2000 : 1999);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		finding = case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", NULL);
 		assert_non_null(finding);
-		assert_int_equal(finding->nflows, 2 + met);
+		assert_int_equal(finding->nflows, 2 + reached);
 		verdict_destroy(v);
 	}
 }
@@ -236,7 +236,7 @@ test_own_queue(void **state)
 
 		case_fabric(&r);
 		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
-		case_halted(&r, H17, 0, LAST, 250000, 40 * MS);
+		case_paused(&r, H17, 0, LAST, 250000, 40 * MS);
 		case_flow(&r, H17, 0, REC_NO_PORT, F17, 0, LAST, 250000, 0);
 		records_put_meter(&r, SW2, records_meter_row(1, 2, 0, LAST, 250000 * 1348));
 		records_put_port(&r, SW2, records_port_row(2, 0, LAST, 500000, 30000000, 90));
@@ -279,7 +279,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_root_halted_in_part),
+		cmocka_unit_test(test_root_paused_in_part),
 		cmocka_unit_test(test_root_needs_culprits),
 		cmocka_unit_test(test_root_needs_them_at_once),
 		cmocka_unit_test(test_pauses_before_the_step),

@@ -51,7 +51,7 @@ test_who_sends_in_class_0_is_named(void **state)
 }
 
 static void
-test_acks_are_told_by_whose_they_are(void **state)
+test_acks_are_distinguished_by_their_flow(void **state)
 {
 	struct verdict *v = overtaken(BF2, true, 250000000);
 	const struct finding *found = case_find(v, FINDING_STRICT_PRIORITY, "6:2", "13->19/78>78");
@@ -155,7 +155,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_sends_in_class_0_is_named),
-		cmocka_unit_test(test_acks_are_told_by_whose_they_are),
+		cmocka_unit_test(test_acks_are_distinguished_by_their_flow),
 		cmocka_unit_test(test_acks_of_the_collective_are_expected),
 		cmocka_unit_test(test_without_a_name_nobody_is_guilty_nor_innocent),
 		cmocka_unit_test(test_strict_classes_overtake_those_behind_them),

@@ -40,7 +40,7 @@ test_storm_seen_in_passing(void **state)
 
 /* What a halted queue behind it may have left there is no sign of a storm: 3000 of 90000 B are, 10000 are not. */
 static void
-test_storm_before_halted_port(void **state)
+test_storm_before_paused_port(void **state)
 {
 	for (int holds = 0; holds < 2; holds++) {
 		struct rec_port_row row = records_port_row(0, LAST, LAST, 0, 0, 0);
@@ -48,7 +48,7 @@ test_storm_before_halted_port(void **state)
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
-		case_halted(&r, SW6, 1, LAST, 250000, 40 * MS);
+		case_paused(&r, SW6, 1, LAST, 250000, 40 * MS);
 		row.ingress_xoff_bytes = 90000;
 		row.pausing = 1;
 		row.ingress_bytes = holds ? 10000 : 3000;
@@ -104,7 +104,7 @@ test_storm_by_silence(void **state)
 		uint64_t polled_ms[2];
 		uint32_t kept; /* epochs that an answer tells of */
 		bool all_polled, storm;
-		uint32_t halted_last; /* last epoch of the row that tells of the pause */
+		uint32_t paused_last; /* last epoch of the row that tells of the pause */
 		uint32_t all_last;    /* last epoch that 6 reports where all are polled */
 	} cases[] = {
 		{ { 0 }, 80, false, false, LAST, 0 },
@@ -128,7 +128,7 @@ test_storm_by_silence(void **state)
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
-		case_halted(&r, SW2, 2, cases[i].halted_last, 250000, 40 * MS); /* replaces the other row */
+		case_paused(&r, SW2, 2, cases[i].paused_last, 250000, 40 * MS); /* replaces the other row */
 		run = (struct rec_run *)(r.data + sizeof(struct rec_stream));
 		run->epochs_kept = cases[i].kept;
 		if (cases[i].all_polled)
@@ -167,7 +167,7 @@ test_storm_by_silence(void **state)
 static void
 test_silence_beside_a_reason(void **state)
 {
-	enum { NOTHING, SHALLOW, FEW, STANDING, HALTED, FULL, QUIET, REASONS };
+	enum { NOTHING, SHALLOW, FEW, STANDING, PAUSED, FULL, QUIET, REASONS };
 
 	for (int reason = NOTHING; reason < REASONS; reason++) {
 		struct rec_poll poll = {
@@ -190,7 +190,7 @@ test_silence_beside_a_reason(void **state)
 		answer.pausing = reason == FULL;
 		answer.ingress_bytes = reason == FULL ? 60000 : 0;
 		RECORDS_PUT(&r, answer, REC_PORT_ROW, SW6, 79 * MS);
-		other.pause_ps = reason == HALTED ? MS : 0;
+		other.pause_ps = reason == PAUSED ? MS : 0;
 		records_put_port(&r, SW6, other);
 		now.queue_packets = reason == STANDING ? 100 : 0;
 		now.state_only = reason == QUIET;
@@ -206,16 +206,16 @@ test_silence_beside_a_reason(void **state)
 
 /* 6 was asked and 2:3 fed little to the halted 6:3 behind it: what is held there makes 6:1 pause all the same. */
 static void
-test_little_fed_to_halted_port(void **state)
+test_little_fed_to_paused_port(void **state)
 {
-	for (int halted = 0; halted < 2; halted++) {
+	for (int paused = 0; paused < 2; paused++) {
 		struct rec_poll poll = { .victim = F17, .in_port = 1, .out_port = 2, .flags = 3, .out_paused = 1 };
 		struct records r;
 		struct verdict *v;
 
 		fabric(&r, 40 * MS);
 		RECORDS_PUT(&r, poll, REC_POLL, SW2, 79 * MS);
-		case_halted(&r, SW6, 2, LAST, 2500, halted ? 40 * MS : 0);
+		case_paused(&r, SW6, 2, LAST, 2500, paused ? 40 * MS : 0);
 		records_put_meter(&r, SW6, records_meter_row(0, 2, 0, LAST, 2500 * 1348));
 		v = case_conclude(&r, REC_END_COMPLETE);
 		assert_null(case_find(v, FINDING_PFC_STORM, "6:1", NULL));
@@ -225,7 +225,7 @@ test_little_fed_to_halted_port(void **state)
 
 /* A row of epochs [first, last] of 2:3, halted for so long, which only 17->18 goes through. */
 static void
-halted_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
+paused_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
 {
 	struct rec_port_row row = records_port_row(2, first, last, 130000, 130000 * 30, 60);
 
@@ -244,9 +244,9 @@ halted_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
 static void
 test_storm_and_queue_share_by_time(void **state)
 {
-	enum { APART, BOTH, UNTOLD };
+	enum { APART, BOTH, UNREPORTED };
 
-	for (int queue = APART; queue <= UNTOLD; queue++) {
+	for (int queue = APART; queue <= UNREPORTED; queue++) {
 		struct rec_port_row seen = records_port_row(0, 60, 60, 0, 0, 0);
 		const struct finding *storm;
 		struct records r;
@@ -254,9 +254,9 @@ test_storm_and_queue_share_by_time(void **state)
 
 		case_fabric(&r);
 		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
-		halted_part(&r, 0, 39, 10 * MS);
-		halted_part(&r, 40, 79, 30 * MS);
-		if (queue != UNTOLD)
+		paused_part(&r, 0, 39, 10 * MS);
+		paused_part(&r, 40, 79, 30 * MS);
+		if (queue != UNREPORTED)
 			case_contention(&r, SW6, 1, 0, 39, 60, F17, 130000, BF2, 30000);
 		if (queue == BOTH)
 			case_contention(&r, SW6, 1, 40, 79, 60, F17, 130000, BF2, 30000);
@@ -269,8 +269,9 @@ test_storm_and_queue_share_by_time(void **state)
 		v = case_conclude(&r, REC_END_COMPLETE);
 		storm = case_find(v, FINDING_PFC_STORM, "6:1", NULL);
 		assert_non_null(storm);
-		assert_true(near_ms(storm->explained_ps, queue == UNTOLD ? 40 : 30));
-		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", "13->19/78>78") != NULL, queue != UNTOLD);
+		assert_true(near_ms(storm->explained_ps, queue == UNREPORTED ? 40 : 30));
+		assert_int_equal(case_find(v, FINDING_PFC_BACKPRESSURE, "6:2", "13->19/78>78") != NULL,
+				 queue != UNREPORTED);
 		verdict_destroy(v);
 	}
 }
@@ -314,9 +315,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_storm_seen_in_passing),         cmocka_unit_test(test_storm_before_halted_port),
+		cmocka_unit_test(test_storm_seen_in_passing),         cmocka_unit_test(test_storm_before_paused_port),
 		cmocka_unit_test(test_storm_at_unseen_nic),           cmocka_unit_test(test_storm_by_silence),
-		cmocka_unit_test(test_silence_beside_a_reason),       cmocka_unit_test(test_little_fed_to_halted_port),
+		cmocka_unit_test(test_silence_beside_a_reason),       cmocka_unit_test(test_little_fed_to_paused_port),
 		cmocka_unit_test(test_storm_and_queue_share_by_time), cmocka_unit_test(test_pauses_of_another_class),
 	};
 

@@ -14,14 +14,14 @@
 #include "tests/unit/diag/case.h"
 
 static void
-check_storm(const struct records *r, const char *root, const char *halted)
+check_storm(const struct records *r, const char *root, const char *paused)
 {
 	struct verdict *v = case_diagnose(r);
 	const struct finding *storm = case_find(v, FINDING_PFC_STORM, root, NULL);
 
 	if (storm == NULL)
 		fail_msg("no storm at %s: %s", root, case_reason(v));
-	assert_true(case_has_port(v, storm, halted));
+	assert_true(case_has_port(v, storm, paused));
 	assert_int_equal(v->nfindings, 1);
 	assert_false(verdict_claim(v)->innocent);
 	assert_true(storm->score > 0);

@@ -83,7 +83,7 @@ test_the_fullest_link_counts(void **state)
 
 /* Nobody is held back by a link that has time to spare, nor without a word of the sender's. */
 static void
-test_a_link_to_spare_or_a_free_sender_says_nothing(void **state)
+test_a_link_to_spare_or_a_free_sender_shows_nothing(void **state)
 {
 	struct verdict *v = shared_port(REC_TRIGGER_THROTTLE, 6000);
 
@@ -142,7 +142,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_shares_a_full_link_is_named),
 		cmocka_unit_test(test_the_fullest_link_counts),
-		cmocka_unit_test(test_a_link_to_spare_or_a_free_sender_says_nothing),
+		cmocka_unit_test(test_a_link_to_spare_or_a_free_sender_shows_nothing),
 		cmocka_unit_test(test_pacing_is_no_wait_for_the_nic),
 	};
 

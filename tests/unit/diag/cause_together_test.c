@@ -107,15 +107,15 @@ test_short_step(void **state)
 static bool
 names_meanwhile(bool paused, uint64_t since_ps)
 {
-	struct rec_port_row halted = records_port_row(2, 20, 20, 0, 0, 0);
+	struct rec_port_row paused_row = records_port_row(2, 20, 20, 0, 0, 0);
 	struct records r;
 
 	case_fabric(&r);
 	records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
-	halted.paused = paused;
-	halted.paused_since_ps = since_ps;
-	halted.queue_packets = 100;
-	RECORDS_PUT(&r, halted, REC_PORT_ROW, SW2, 205 * MS / 10);
+	paused_row.paused = paused;
+	paused_row.paused_since_ps = since_ps;
+	paused_row.queue_packets = 100;
+	RECORDS_PUT(&r, paused_row, REC_PORT_ROW, SW2, 205 * MS / 10);
 	put_port(&r, 10 * MS, 0, 9, 10 * MS, 40000);
 	put_flow(&r, 10 * MS, 0, 9, F17, 20000, 0);
 	put_flow(&r, 10 * MS, 0, 9, BF2, 20000, 0);
@@ -139,7 +139,7 @@ test_held_up(void **state)
  * step without loss the others met the same; of one that a cut link took packets from, they need not have come by.
  */
 static void
-test_told_part_of_a_step_with_loss(void **state)
+test_reported_part_of_a_step_with_loss(void **state)
 {
 	for (int cut = 0; cut < 2; cut++) {
 		struct rec_step step = { .step = 1,
@@ -180,7 +180,7 @@ main(void)
 		cmocka_unit_test(test_gone_before),
 		cmocka_unit_test(test_short_step),
 		cmocka_unit_test(test_held_up),
-		cmocka_unit_test(test_told_part_of_a_step_with_loss),
+		cmocka_unit_test(test_reported_part_of_a_step_with_loss),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,12 +99,12 @@ test_reported(void **state)
 }
 
 static void
-test_doubt_is_said(void **state)
+test_uncertainty_is_printed(void **state)
 {
 	struct verdict *v = contended(PACKETS, 1, 0);
 
 	(void)state;
-	assert_int_equal(verdict_claim(v)->kind, CLAIM_DOUBTED);
+	assert_int_equal(verdict_claim(v)->kind, CLAIM_UNCERTAIN);
 	assert_non_null(
 		strstr(case_reason(v), "points to flow-contention at 6:2, and is too little to say so (confidence 0.25)"));
 	assert_non_null(strstr(case_incomplete(v), "3 of 4 steps were never reported"));
@@ -134,8 +134,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rules),         cmocka_unit_test(test_measured), cmocka_unit_test(test_reported),
-		cmocka_unit_test(test_doubt_is_said), cmocka_unit_test(test_innocent),
+		cmocka_unit_test(test_rules),    cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_reported), cmocka_unit_test(test_uncertainty_is_printed),
+		cmocka_unit_test(test_innocent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,7 +20,7 @@
 static const struct finding_type counted = { .key = "counted", .title = "counted", .traits = FINDING_UNTIMED };
 
 static void
-say(struct section *section, const char *root)
+report(struct section *section, const char *root)
 {
 	struct finding *finding = &section->findings[section->nfindings++];
 
@@ -28,7 +28,7 @@ say(struct section *section, const char *root)
 	strcpy(finding->root, root);
 }
 
-static bool said_at_once; /* it says when it says it */
+static bool reported_at_once; /* it says when it says it */
 
 static int
 count(const struct evidence *ev, const struct run *run, const void *options, struct section *section, struct err *err)
@@ -42,14 +42,14 @@ count(const struct evidence *ev, const struct run *run, const void *options, str
 	assert_non_null(section->findings);
 	section->claim = (struct claim){ .kind = CLAIM_UNTIMED };
 	if (steps == 1 || steps >= 3)
-		say(section, "comes and goes");
+		report(section, "comes and goes");
 	if (steps >= 2)
-		say(section, "two");
+		report(section, "two");
 	if (steps >= 4)
-		say(section, "four");
+		report(section, "four");
 	if (ev->ended)
-		say(section, "over");
-	for (uint32_t i = 0; said_at_once && i < section->nfindings; i++)
+		report(section, "over");
+	for (uint32_t i = 0; reported_at_once && i < section->nfindings; i++)
 		section->findings[i].detected_ps = section->findings[i].undetected_ps = 7 * MS;
 	return 0;
 }
@@ -222,16 +222,16 @@ looks_are_bounded(void **state)
 
 /* Nothing is diagnosed again of what says when it was said. */
 static void
-who_says_when_is_believed(void **state)
+who_reports_a_time_is_believed(void **state)
 {
 	struct verdict *verdict;
 	struct records r;
 
 	(void)state;
 	four_steps(&r);
-	said_at_once = true;
+	reported_at_once = true;
 	verdict = diagnose(&r);
-	said_at_once = false;
+	reported_at_once = false;
 	assert_int_equal(verdict->prefixes, 1);
 	detected(verdict, "four", 7 * MS, 7 * MS);
 	verdict_destroy(verdict);
@@ -246,7 +246,7 @@ main(void)
 		cmocka_unit_test(it_needs_no_end),
 		cmocka_unit_test(what_crossed_at_once_is_one_moment),
 		cmocka_unit_test(looks_are_bounded),
-		cmocka_unit_test(who_says_when_is_believed),
+		cmocka_unit_test(who_reports_a_time_is_believed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ put_known(struct records *r, const char *kind, uint32_t node, uint16_t port, dou
 
 /* At the place of a known fault, in its direction; a cut in both; one of a pair. */
 static void
-known_places_are_told(void **state)
+known_places_are_reported(void **state)
 {
 	char evidence[FACTS_EVIDENCE];
 	struct records r;
@@ -97,7 +97,7 @@ alarms_of_a_link_are_one_finding(void **state)
 
 /* One sender at a leaf: two links. Two leaves that each suspect two have one in common; and an alarm for sure settles it. */
 static void
-pairs_are_resolved_by_what_others_say(void **state)
+pairs_are_resolved_by_other_reports(void **state)
 {
 	static const struct {
 		bool second, sure;
@@ -257,8 +257,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alarms_of_a_link_are_one_finding),
-		cmocka_unit_test(known_places_are_told),
-		cmocka_unit_test(pairs_are_resolved_by_what_others_say),
+		cmocka_unit_test(known_places_are_reported),
+		cmocka_unit_test(pairs_are_resolved_by_other_reports),
 		cmocka_unit_test(a_fault_may_begin_within_an_iteration),
 		cmocka_unit_test(the_word_is_not_its_own),
 		cmocka_unit_test(reports_show_every_port),

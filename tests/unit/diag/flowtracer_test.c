@@ -59,7 +59,7 @@ put_hop(struct records *r, struct rec_tuple tuple, uint32_t node, uint16_t hop, 
 
 /* From a host of leaf 0 to one of leaf 1 by a spine. */
 static void
-put_way(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
+put_path(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
 {
 	struct rec_tuple tuple = records_tuple(HOST(src), HOST(dst), 10000);
 	struct rec_traced traced = { .tuple = tuple, .set_low = 1, .told_ps = PS_PER_MS / 4, .messages = 1 };
@@ -119,7 +119,7 @@ put_times(struct records *r)
 
 /* Two flows share one uplink, the other is idle: each has half of what it could. */
 static void
-flows_that_meet_cost_what_sharing_takes(void **state)
+flows_that_contend_cost_what_sharing_takes(void **state)
 {
 	const struct flowtracer_collision *c;
 	const struct flowtracer *own;
@@ -130,8 +130,8 @@ flows_that_meet_cost_what_sharing_takes(void **state)
 	(void)state;
 	put_network(&r, 1);
 	put_steps(&r, 2, 3);
-	put_way(&r, 0, 2, 0);
-	put_way(&r, 1, 3, 0);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 1, 3, 0);
 	put_times(&r);
 	v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 	own = own_of(v);
@@ -173,9 +173,9 @@ flows_of_one_nic_are_held_together(void **state)
 	records_schedule(&r, 0, 2, HOST(0), HOST(3), REC_NONE, ALONE_PS);
 	records_schedule(&r, 1, 1, HOST(1), HOST(3), REC_NONE, ALONE_PS);
 	records_schedule(&r, 1, 2, HOST(1), HOST(2), REC_NONE, ALONE_PS);
-	put_way(&r, 0, 2, 0);
-	put_way(&r, 0, 3, 1);
-	put_way(&r, 1, 3, 0);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 0, 3, 1);
+	put_path(&r, 1, 3, 0);
 	records_step(&r, 1, HOST(0), REC_NONE, 0, 3 * ALONE_PS);
 	records_step(&r, 2, HOST(0), REC_NONE, 0, 3 * ALONE_PS);
 	records_step(&r, 1, HOST(1), REC_NONE, 0, 3 * ALONE_PS);
@@ -206,8 +206,8 @@ layers_have_their_imbalance(void **state)
 	(void)state;
 	put_network(&r, 1);
 	put_steps(&r, 2, 3);
-	put_way(&r, 0, 2, 0);
-	put_way(&r, 1, 3, 0);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 1, 3, 0);
 	put_times(&r);
 	v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 	own = own_of(v);
@@ -245,8 +245,8 @@ without_a_choice_nothing_collides(void **state)
 
 		put_network(&r, 1);
 		put_steps(&r, 2, second[i].dst);
-		put_way(&r, 0, 2, 0);
-		put_way(&r, 1, second[i].dst, second[i].spine);
+		put_path(&r, 0, 2, 0);
+		put_path(&r, 1, second[i].dst, second[i].spine);
 		put_times(&r);
 		v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 		assert_int_equal(own_of(v)->ncollisions, 0);
@@ -268,9 +268,9 @@ flows_of_nobody_collide_too(void **state)
 		records_collective(&r, 2, 1);
 		records_schedule(&r, 0, 1, HOST(0), HOST(2), REC_NONE, ALONE_PS);
 		records_schedule(&r, 1, 1, HOST(2), HOST(0), REC_NONE, ALONE_PS);
-		put_way(&r, 0, 2, 0);
+		put_path(&r, 0, 2, 0);
 		if (traced == 2)
-			put_way(&r, 1, 3, 0);
+			put_path(&r, 1, 3, 0);
 		records_step(&r, 1, HOST(0), REC_NONE, 0, 2 * ALONE_PS);
 		records_step(&r, 1, HOST(2), REC_NONE, 0, ALONE_PS);
 		v = diagnose(&r, 2, traced, 2 * ALONE_PS);
@@ -304,8 +304,8 @@ what_waits_is_earlier_too(void **state)
 		records_schedule(&r, 0, step, HOST(0), HOST(2), step == 1 ? REC_NONE : 1, ALONE_PS);
 		records_schedule(&r, 1, step, HOST(2), HOST(0), step == 1 ? REC_NONE : 0, ALONE_PS);
 	}
-	put_way(&r, 0, 2, 0);
-	put_way(&r, 1, 3, 0);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 1, 3, 0);
 	records_step(&r, 1, HOST(2), REC_NONE, 0, ALONE_PS);
 	records_step(&r, 1, HOST(0), REC_NONE, 0, first_ps);
 	records_step(&r, 2, HOST(2), HOST(0), first_ps, first_ps + ALONE_PS);
@@ -332,8 +332,8 @@ reports_hold_it(void **state)
 	(void)state;
 	put_network(&r, 1);
 	put_steps(&r, 2, 3);
-	put_way(&r, 0, 2, 0);
-	put_way(&r, 1, 3, 0);
+	put_path(&r, 0, 2, 0);
+	put_path(&r, 1, 3, 0);
 	put_times(&r);
 	v = diagnose(&r, 2, 2, 2 * ALONE_PS);
 	assert_int_equal(text_write(v, "", to), 0);
@@ -360,7 +360,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(flows_that_meet_cost_what_sharing_takes),
+		cmocka_unit_test(flows_that_contend_cost_what_sharing_takes),
 		cmocka_unit_test(flows_of_one_nic_are_held_together),
 		cmocka_unit_test(layers_have_their_imbalance),
 		cmocka_unit_test(without_a_choice_nothing_collides),

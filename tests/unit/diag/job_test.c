@@ -293,7 +293,7 @@ ranks_pass_over_what_is_not_theirs(void **state)
 
 /* What a job's report says: of 40 ms on the critical path 20 are computation, and none is lost. */
 static void
-a_job_is_told_of(void **state)
+a_job_is_reported(void **state)
 {
 	struct verdict *v = diagnose(10 * MS, 20 * MS);
 	struct job_facts facts;
@@ -364,7 +364,7 @@ main(void)
 		cmocka_unit_test(followers_are_late_against_their_own_part),
 		cmocka_unit_test(planned_sharing_is_no_contention),
 		cmocka_unit_test(ranks_pass_over_what_is_not_theirs),
-		cmocka_unit_test(a_job_is_told_of),
+		cmocka_unit_test(a_job_is_reported),
 		cmocka_unit_test(names_in_the_verdict_join),
 	};
 

@@ -61,7 +61,7 @@ an_agent_in_time_is_not_starved(void **state)
 }
 
 static void
-agents_tell_that_all_hosts_are_starved(void **state)
+agents_report_that_all_hosts_are_starved(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -73,7 +73,7 @@ agents_tell_that_all_hosts_are_starved(void **state)
 		const struct pingmesh_problem *problem = &rig_own(v)->problems[i];
 
 		assert_int_equal(problem->kind, PINGMESH_PROBLEM_CPU);
-		assert_true((problem->ways & 1u << PINGMESH_BY_AGENT) != 0);
+		assert_true((problem->bases & 1u << PINGMESH_BY_AGENT) != 0);
 		assert_true(problem->start_ps >= 22 * S && problem->end_ps < 61 * S);
 		assert_int_equal(problem->first_period, 1);
 	}
@@ -142,7 +142,7 @@ who_probes_a_starved_host_is_not_blamed(void **state)
 
 /* An RNIC that loses is told beside a starved host that probes it, by what the third one of their ToR says. */
 static void
-a_bad_rnic_beside_a_starved_host_is_told(void **state)
+a_bad_rnic_beside_a_starved_host_is_reported(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -181,11 +181,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_in_time_is_not_starved),
-		cmocka_unit_test(agents_tell_that_all_hosts_are_starved),
+		cmocka_unit_test(agents_report_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
 		cmocka_unit_test(what_no_probe_dates_its_agent_does),
 		cmocka_unit_test(who_probes_a_starved_host_is_not_blamed),
-		cmocka_unit_test(a_bad_rnic_beside_a_starved_host_is_told),
+		cmocka_unit_test(a_bad_rnic_beside_a_starved_host_is_reported),
 		cmocka_unit_test(kernels_that_are_a_little_late_hide_no_rnic),
 	};
 

@@ -92,7 +92,7 @@ a_queue_that_never_goes_is_high(void **state)
 
 /* Where kernels take the times, milliseconds are theirs. */
 static void
-high_rtts_of_kernels_are_not_told(void **state)
+high_rtts_of_kernels_are_not_reported(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -321,7 +321,7 @@ main(void)
 		cmocka_unit_test(two_congested_links_make_no_slow_switch),
 		cmocka_unit_test(a_queue_that_never_goes_is_high),
 		cmocka_unit_test(high_rtts_are_placed),
-		cmocka_unit_test(high_rtts_of_kernels_are_not_told),
+		cmocka_unit_test(high_rtts_of_kernels_are_not_reported),
 		cmocka_unit_test(the_order_of_results_is_nothing),
 		cmocka_unit_test(problems_matter_as_services_suffer),
 		cmocka_unit_test(problems_are_of_the_services_that_cross_them),

@@ -275,7 +275,7 @@ links_in_series_are_named_by_the_same_direction(void **state)
 	rig_init(&rig, 60 * S);
 	for (uint32_t host = 6; host < RIG_HOSTS; host++)
 		rig.hosts[host].absent = true;
-	rig.all_heard = true;
+	rig.all_received = true;
 	rig_link(&rig, RIG_SPINE(1), 1, 0.3);
 	rig_link(&rig, 1, RIG_SPINE(1), 0.02);
 	v = rig_diagnose(&rig);
@@ -285,7 +285,7 @@ links_in_series_are_named_by_the_same_direction(void **state)
 
 /* @return how many links are as likely; forth: what is lost was, else its ACKs */
 static uint32_t
-links_of_one_tuple(bool forth, bool heard, bool restarted)
+links_of_one_tuple(bool forth, bool received, bool restarted)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -294,7 +294,7 @@ links_of_one_tuple(bool forth, bool heard, bool restarted)
 	rig_init(&rig, 60 * S);
 	rig.mesh_only = true; /* but for the service's one tuple: by spine 1, and back by spine 0 */
 	rig.service[1] = 8;
-	rig.heard = heard;
+	rig.received = received;
 	rig.hosts[0].restart_ps = restarted ? 25 * S : 0; /* the prober's */
 	if (forth)
 		rig_link(&rig, RIG_SPINE(1), 2, 0.3);
@@ -303,7 +303,7 @@ links_of_one_tuple(bool forth, bool heard, bool restarted)
 	v = rig_diagnose(&rig);
 	assert_int_equal(v->nfindings, 1);
 	assert_int_equal(rig_own(v)->problems[0].kind, PINGMESH_PROBLEM_SWITCH);
-	for (uint32_t i = 0; heard && i < rig_own(v)->problems[0].nports; i++) {
+	for (uint32_t i = 0; received && i < rig_own(v)->problems[0].nports; i++) {
 		const struct run_port *port = &v->run.ports[rig_own(v)->problems[0].ports[i]];
 
 		assert_true(port->node != other && port->peer_node != other);
@@ -314,7 +314,7 @@ links_of_one_tuple(bool forth, bool heard, bool restarted)
 }
 
 static void
-responders_tell_which_way_lost_it(void **state)
+responders_report_which_direction_lost_it(void **state)
 {
 	(void)state;
 	for (uint32_t forth = 0; forth < 2; forth++)
@@ -339,7 +339,7 @@ main(void)
 		cmocka_unit_test(what_may_be_late_is_not_lost),
 		cmocka_unit_test(the_papers_algorithm_finds_one_place_a_period),
 		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
-		cmocka_unit_test(responders_tell_which_way_lost_it),
+		cmocka_unit_test(responders_report_which_direction_lost_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

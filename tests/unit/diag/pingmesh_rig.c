@@ -118,7 +118,7 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 
 /* What a responder tells of a tuple, with its uploads, as its probes come. @param came  0: none has, until the time */
 static void
-hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool came)
+hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool received)
 {
 	struct rec_heard *rec = &hears->rec;
 
@@ -131,7 +131,7 @@ hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, ui
 		if (rec->count != 0)
 			*rec = (struct rec_heard){ .qpn = qpn, .chained = 1, .after_seq = rec->last_seq };
 	}
-	if (!came)
+	if (!received)
 		return;
 	rec->first_seq = rec->count++ == 0 ? probe->seq : rec->first_seq;
 	rec->last_seq = probe->seq;
@@ -156,7 +156,7 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	rec.prober_ps = processing(rig, host_of(from), time_ps);
 	rec.responder_ps = processing(rig, host_of(to), time_ps);
 	lost = travel(rig, from, to, i % 2, time_ps, &rec.rtt_ps);
-	if (rig->all_heard || (rig->heard && kind == REC_PROBE_SERVICE))
+	if (rig->all_received || (rig->received && kind == REC_PROBE_SERVICE))
 		hear(rig, &rig->hears[from][to][i], &rec, qpn_of(rig, from, time_ps, 0), to, !lost);
 	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
 	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||

@@ -71,8 +71,8 @@ struct rig {
 	uint64_t far_ps; /* longer a packet takes, wherever it goes */
 	uint64_t gap_ps; /* between two probes of a pair; 0: a second */
 	bool untraced, mesh_only, software_times;
-	uint16_t algorithm;    /* enum rec_pingmesh_algorithm */
-	bool heard, all_heard; /* the responder of the service's tuple tells what came; those of all tuples do */
+	uint16_t algorithm;          /* enum rec_pingmesh_algorithm */
+	bool received, all_received; /* the responder of the service's tuple tells what came; those of all tuples do */
 	struct rig_hears hears[RIG_RNICS][RIG_RNICS][RIG_PORTS];
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;

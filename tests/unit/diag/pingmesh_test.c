@@ -39,7 +39,7 @@ a_healthy_network_has_no_problem(void **state)
 
 /* Where three RNICs share a ToR, half of the probes to each are from or to the bad one. */
 static void
-an_rnic_is_told_from_those_that_probe_it(void **state)
+an_rnic_is_distinguished_from_those_that_probe_it(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -52,7 +52,7 @@ an_rnic_is_told_from_those_that_probe_it(void **state)
 	assert_int_equal(rig_own(v)->periods[0].plain_rnics, 3); /* the paper's rule alone */
 	assert_int_equal(rig_cause(v, PINGMESH_SWITCH), 0);
 	assert_true(rig_cause(v, PINGMESH_RNIC) > 100);
-	assert_int_equal(rig_own(v)->problems[0].ways, 1u << PINGMESH_BY_MESH);
+	assert_int_equal(rig_own(v)->problems[0].bases, 1u << PINGMESH_BY_MESH);
 	assert_int_equal(rig_own(v)->problems[0].priority, 2);
 	assert_int_equal(rig_own(v)->problems[0].found_ps, 25500 * MS);
 	assert_true(v->findings[0].confidence > 0.99);
@@ -88,7 +88,7 @@ a_slight_rnic_problem_is_voted_on(void **state)
 	rig.nic_loss[7] = 0.02;
 	v = rig_diagnose(&rig);
 	ASSERT_FINDINGS(v, "rnic-problem h7:1");
-	assert_int_equal(rig_own(v)->problems[0].ways, 1u << PINGMESH_BY_VOTES);
+	assert_int_equal(rig_own(v)->problems[0].bases, 1u << PINGMESH_BY_VOTES);
 	verdict_destroy(v);
 }
 
@@ -143,7 +143,7 @@ an_anomalous_rnic_is_suspected_for_another_minute(void **state)
 }
 
 static void
-two_rnics_of_a_tor_need_others_to_tell(void **state)
+two_rnics_of_a_tor_need_others_to_decide(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -256,7 +256,7 @@ traceroutes_of_a_restarted_agent_are_its_own(void **state)
 }
 
 static void
-an_overloaded_cpu_is_told_from_drops(void **state)
+an_overloaded_cpu_is_distinguished_from_drops(void **state)
 {
 	static const struct {
 		uint32_t host;
@@ -325,7 +325,7 @@ several_rnics_are_no_cpu_that_is_known_to_be_well(void **state)
 }
 
 static void
-ways_that_nobody_traced_are_no_place(void **state)
+untraced_paths_are_no_place(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -355,21 +355,21 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_network_has_no_problem),
-		cmocka_unit_test(an_rnic_is_told_from_those_that_probe_it),
+		cmocka_unit_test(an_rnic_is_distinguished_from_those_that_probe_it),
 		cmocka_unit_test(the_end_of_an_overload_is_no_rnic_problem),
 		cmocka_unit_test(a_slight_rnic_problem_is_voted_on),
 		cmocka_unit_test(two_problems_at_once_are_two),
 		cmocka_unit_test(an_anomalous_rnic_is_suspected_for_another_minute),
-		cmocka_unit_test(two_rnics_of_a_tor_need_others_to_tell),
+		cmocka_unit_test(two_rnics_of_a_tor_need_others_to_decide),
 		cmocka_unit_test(a_host_that_is_down_is_no_rnic_problem),
 		cmocka_unit_test(the_last_period_does_not_guess),
 		cmocka_unit_test(an_agent_that_restarts_is_noise),
 		cmocka_unit_test(a_registration_is_a_sign_of_life),
 		cmocka_unit_test(traceroutes_of_a_restarted_agent_are_its_own),
-		cmocka_unit_test(an_overloaded_cpu_is_told_from_drops),
+		cmocka_unit_test(an_overloaded_cpu_is_distinguished_from_drops),
 		cmocka_unit_test(the_end_of_an_overload_is_part_of_it),
 		cmocka_unit_test(several_rnics_are_no_cpu_that_is_known_to_be_well),
-		cmocka_unit_test(ways_that_nobody_traced_are_no_place),
+		cmocka_unit_test(untraced_paths_are_no_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

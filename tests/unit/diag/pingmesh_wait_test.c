@@ -86,7 +86,7 @@ little_that_is_lost_waits_for_three_periods(void **state)
 
 /* Of the pairs that one spine loses everything, by the other nothing: beside a link of that spine which loses some of all. */
 static void
-addresses_are_told_from_links(void **state)
+addresses_are_distinguished_from_links(void **state)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -114,7 +114,7 @@ what_was_well_before_speaks_for_nobody(void **state)
 	for (uint64_t start_ps = 62 * S; start_ps <= 72 * S; start_ps += 2 * S) {
 		rig_init(&rig, 160 * S);
 		rig.gap_ps = S / 5;
-		rig.all_heard = true;
+		rig.all_received = true;
 		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
 			rig.holes[2 * i] = (struct rig_hole){ RIG_SPINE(1), i, 5 + i, start_ps };
 			rig.holes[2 * i + 1] = (struct rig_hole){ RIG_SPINE(1), 4 + i, 1 + i, start_ps };
@@ -127,7 +127,7 @@ what_was_well_before_speaks_for_nobody(void **state)
 
 /* An agent starts again, of whose pairs a spine loses one: its responder has never heard the new one, whichever of three hosts it is. */
 static void
-assert_spine_is_told(uint64_t loss_ps, uint64_t restart_ps)
+assert_spine_is_reported(uint64_t loss_ps, uint64_t restart_ps)
 {
 	struct verdict *v;
 	struct rig rig;
@@ -135,7 +135,7 @@ assert_spine_is_told(uint64_t loss_ps, uint64_t restart_ps)
 	for (uint32_t host = 0; host < 3; host++) {
 		rig_init(&rig, 200 * S);
 		rig.gap_ps = S / 5;
-		rig.all_heard = true;
+		rig.all_received = true;
 		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
 			rig.holes[2 * i] = (struct rig_hole){ RIG_SPINE(1), 3 + i, 1 + i, loss_ps };
 			rig.holes[2 * i + 1] = (struct rig_hole){ RIG_SPINE(1), i, 5 + i, loss_ps };
@@ -152,10 +152,10 @@ assert_spine_is_told(uint64_t loss_ps, uint64_t restart_ps)
  * ACKs would come back.
  */
 static void
-what_nobody_heard_is_lost_by_whom_is_known(void **state)
+what_nobody_received_is_lost_by_whom_is_known(void **state)
 {
 	(void)state;
-	assert_spine_is_told(42 * S, 65 * S);
+	assert_spine_is_reported(42 * S, 65 * S);
 }
 
 /* The same where the loss began in the restart's own period: that all was well before it does not speak for these tuples. */
@@ -163,7 +163,7 @@ static void
 what_was_well_before_the_restart_is_silent_too(void **state)
 {
 	(void)state;
-	assert_spine_is_told(65 * S, 66 * S);
+	assert_spine_is_reported(65 * S, 66 * S);
 }
 
 /* An RNIC's link that was named, and lost little since: whatever else could have lost that, it is that one again. */
@@ -194,9 +194,9 @@ main(void)
 		cmocka_unit_test(what_begins_before_a_period_ends_is_placed_with_the_next),
 		cmocka_unit_test(at_the_streams_end_all_places_are_named),
 		cmocka_unit_test(little_that_is_lost_waits_for_three_periods),
-		cmocka_unit_test(addresses_are_told_from_links),
+		cmocka_unit_test(addresses_are_distinguished_from_links),
 		cmocka_unit_test(what_was_well_before_speaks_for_nobody),
-		cmocka_unit_test(what_nobody_heard_is_lost_by_whom_is_known),
+		cmocka_unit_test(what_nobody_received_is_lost_by_whom_is_known),
 		cmocka_unit_test(what_was_well_before_the_restart_is_silent_too),
 		cmocka_unit_test(a_known_place_is_no_other),
 	};

@@ -92,9 +92,9 @@ test_flow_weights(void **state)
 	records_put_port(&r, S2, records_port_row(1, 2, 2, 300, 6000, 40)); /* after the step */
 	graph = build(&r, &ev, 0, PS_PER_MS + PS_PER_MS / 2, PROV_SHARE_RECEIVERS);
 	assert_int_equal(graph->nports, 1);
-	assert_int_equal(graph->nmet, 1);
+	assert_int_equal(graph->nreached, 1);
 	assert_int_equal(graph->nflows, 2);
-	assert_false(graph->ports[0].halted);
+	assert_false(graph->ports[0].paused);
 	assert_near(graph->ports[0].packets, 450);
 	/* w(cf,f) = 3000 * 200/300, w(f,cf) = 3000 * 100/300, w(p,cf) = 100/300 * 6000, each one and a half times */
 	assert_near(at(&ev, graph, 0, 6, 4, 77)->cf_wait, 1.5 * 2000);
@@ -138,7 +138,7 @@ test_exact_matrix(void **state)
 
 /* cf stands alone at s1:3, halted for half of the epoch by s2, which sends three quarters on to c. */
 static void
-halted(struct records *r)
+paused(struct records *r)
 {
 	struct rec_port_row row = records_port_row(2, 0, 0, 100, 500, 9);
 
@@ -162,18 +162,18 @@ test_port_weights(void **state)
 	struct evidence ev;
 	struct records r;
 
-	halted(&r);
+	paused(&r);
 	graph = build(&r, &ev, 0, PS_PER_MS, PROV_SHARE_RECEIVERS);
-	assert_int_equal(graph->nmet, 1);
+	assert_int_equal(graph->nreached, 1);
 	assert_int_equal(graph->nports, 3);
-	assert_true(graph->ports[0].halted);
+	assert_true(graph->ports[0].paused);
 	assert_near(at(&ev, graph, 0, 2, 4, 10000)->wait, 0);
 	assert_true(at(&ev, graph, 0, 2, 4, 10000)->edge); /* alone and halted */
 	assert_int_equal(graph->ports[0].nlinks, 2);
 	assert_int_equal(graph->ports[graph->links[0].to].port, evidence_port(&ev, S2, 1));
 	assert_near(graph->links[0].weight, 0.75);
 	assert_near(graph->links[1].weight, 0.25);
-	assert_false(graph->ports[1].halted);
+	assert_false(graph->ports[1].paused);
 	assert_int_equal(graph->ports[1].nlinks, 0);
 	assert_null(at(&ev, graph, 1, 2, 4, 10000));
 	assert_near(at(&ev, graph, 1, 6, 4, 77)->contrib, 4000);
@@ -213,9 +213,9 @@ test_present_state(void **state)
 	records_put_flow(&r, S1, other);
 	records_put_meter(&r, S2, held);
 	graph = build(&r, &ev, 0, 25 * PS_PER_MS, PROV_SHARE_RECEIVERS);
-	assert_int_equal(graph->nmet, 1);
+	assert_int_equal(graph->nreached, 1);
 	assert_true(graph->ports[0].present);
-	assert_true(graph->ports[0].halted);
+	assert_true(graph->ports[0].paused);
 	assert_near(graph->ports[0].pause_ps, 19e9);
 	/* 11 packets have 11 * 10 / 2 ahead of them; cf's 4 have 20, of which 7/11 are the other's */
 	assert_near(graph->ports[0].depth_sum, 55);

@@ -64,7 +64,7 @@ test_chain(void **state)
 
 /* As above, and the flow contends with cf at p0 itself: (7 - 4) + (4 + 45). */
 static void
-test_contention_at_met_port(void **state)
+test_contention_at_reached_port(void **state)
 {
 	struct prov_at ats[] = {
 		{ .flow = CF, .edge = true, .contrib = 6 },
@@ -162,7 +162,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_chain),      cmocka_unit_test(test_contention_at_met_port),
+		cmocka_unit_test(test_chain),      cmocka_unit_test(test_contention_at_reached_port),
 		cmocka_unit_test(test_diamond),    cmocka_unit_test(test_cycle),
 		cmocka_unit_test(test_collective),
 	};

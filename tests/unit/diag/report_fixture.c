@@ -197,14 +197,14 @@ add_graph(struct verdict *v, uint32_t rank, uint32_t step, const struct edge_spe
 static void
 add_graphs(struct verdict *v)
 {
-	static const struct edge_spec halted_1[] = {
+	static const struct edge_spec paused_1[] = {
 		{ PROVENANCE_FLOW_PORT, "2:3", NULL, F17_18, 4.1e5 }, { PROVENANCE_PORT_FLOW, "2:3", NULL, F17_18, 9.0e5 },
 		{ PROVENANCE_PORT_PORT, "2:3", "6:2", 0, 1.0 },       { PROVENANCE_FLOW_PORT, "6:2", NULL, F17_18, 2.3e7 },
 		{ PROVENANCE_FLOW_PORT, "6:2", NULL, F13_19, 1.9e7 }, { PROVENANCE_FLOW_PORT, "6:2", NULL, F15_18, 2.2e6 },
 		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F13_19, 2.1e7 }, { PROVENANCE_PORT_FLOW, "6:2", NULL, F15_18, 3.0e6 },
 		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F17_18, 1.7e7 },
 	};
-	static const struct edge_spec halted_2[] = {
+	static const struct edge_spec paused_2[] = {
 		{ PROVENANCE_FLOW_PORT, "2:3", NULL, F17_18, 8.4e5 }, { PROVENANCE_PORT_PORT, "2:3", "6:2", 0, 0.97 },
 		{ PROVENANCE_PORT_PORT, "2:3", "6:1", 0, 0.03 },      { PROVENANCE_FLOW_PORT, "6:2", NULL, F17_18, 5.1e7 },
 		{ PROVENANCE_PORT_FLOW, "6:2", NULL, F13_19, 6.3e7 }, { PROVENANCE_FLOW_PORT, "6:2", NULL, F13_19, 4.7e7 },
@@ -221,8 +221,8 @@ add_graphs(struct verdict *v)
 	static const struct provenance_score scores_nic[] = { { F13_19, 3.2e5 } };
 
 	vedrfolnir_of(v)->graphs = fixture_alloc(3, sizeof(*vedrfolnir_of(v)->graphs));
-	GRAPH(v, 5, 1, halted_1, scores_1);
-	GRAPH(v, 5, 2, halted_2, scores_2);
+	GRAPH(v, 5, 1, paused_1, scores_1);
+	GRAPH(v, 5, 2, paused_2, scores_2);
 	GRAPH(v, 1, 2, nic, scores_nic);
 }
 
@@ -238,19 +238,19 @@ list(uint32_t *count, uint32_t n, const uint32_t *items)
 
 /* @param halted  a second port, NULL: none  @param seen  in which step after the first; port and flow are set here */
 static void
-add_finding(struct verdict *v, const struct finding_type *type, const char *root, const char *halted, uint32_t culprit,
+add_finding(struct verdict *v, const struct finding_type *type, const char *root, const char *paused, uint32_t culprit,
 	    uint32_t rank, uint32_t step, uint32_t nsteps, double score, struct finding_evidence seen)
 {
 	struct finding *f = &v->findings[v->nfindings++];
 	uint32_t first = fixture_step(v, rank, step);
-	uint32_t ports[2] = { halted != NULL ? fixture_port(v, halted) : 0, fixture_port(v, root) };
+	uint32_t ports[2] = { paused != NULL ? fixture_port(v, paused) : 0, fixture_port(v, root) };
 	uint32_t steps[2] = { first, first + 1 };
 
 	f->type = type;
 	f->confidence = f->borne_out = 1;
 	snprintf(f->root, sizeof(f->root), "%s", root);
 	f->root_port = ports[1];
-	f->ports = halted != NULL ? list(&f->nports, 2, ports) : list(&f->nports, 1, &ports[1]);
+	f->ports = paused != NULL ? list(&f->nports, 2, ports) : list(&f->nports, 1, &ports[1]);
 	f->flows = list(&f->nflows, 1, &culprit);
 	f->flow_ps = fixture_alloc(1, sizeof(*f->flow_ps));
 	f->parts = fixture_alloc(1, sizeof(*f->parts));

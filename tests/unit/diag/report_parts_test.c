@@ -87,7 +87,7 @@ finding_sentences(void **state)
 {
 	static const struct {
 		const struct finding_type *type;
-		const char *said;
+		const char *reported;
 	} cases[] = {
 		{ FINDING_FLOW_CONTENTION, "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
 		{ FINDING_INCAST, "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
@@ -102,7 +102,7 @@ finding_sentences(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		finding->type = cases[i].type;
-		assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), cases[i].said);
+		assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), cases[i].reported);
 	}
 	finding->type = FINDING_PFC_DEADLOCK;
 	finding->origin_port = RUN_NONE;
@@ -126,7 +126,7 @@ a_step_blames_who_was_there(void **state)
 	struct verdict *v = fixture_case();
 	uint32_t step = fixture_step(v, 6, 2), other = v->run.steps[fixture_step(v, 0, 1)].flow, at = 0;
 	const struct run_step *victim = &v->run.steps[step];
-	char buf[FACTS_TEXT], name[96], said[128];
+	char buf[FACTS_TEXT], name[96], reported[128];
 	struct finding *finding;
 
 	while (!facts_finding_has_step(&v->findings[at], step))
@@ -148,13 +148,13 @@ a_step_blames_who_was_there(void **state)
 	assert_string_equal(facts_step_causes(v, step, buf, sizeof(buf)), "contention 3:2 by 13->19");
 	v->run.steps[fixture_step(v, 0, 1)].start_ps = victim->end_ps - 1;
 	v->run.steps[fixture_step(v, 0, 1)].end_ps = victim->end_ps + 1;
-	snprintf(said, sizeof(said), "contention 3:2 by %s", facts_flow(v, other, name, sizeof(name)));
-	assert_string_equal(facts_step_causes(v, step, buf, sizeof(buf)), said);
+	snprintf(reported, sizeof(reported), "contention 3:2 by %s", facts_flow(v, other, name, sizeof(name)));
+	assert_string_equal(facts_step_causes(v, step, buf, sizeof(buf)), reported);
 	verdict_destroy(v);
 }
 
 static void
-worst_collective_comes_first(void **state)
+worst_collective_is_first(void **state)
 {
 	struct verdict *v = fixture_case();
 	struct run_collective *c = calloc(3, sizeof(*c));
@@ -190,7 +190,7 @@ main(void)
 		cmocka_unit_test(flow_names),
 		cmocka_unit_test(finding_sentences),
 		cmocka_unit_test(a_step_blames_who_was_there),
-		cmocka_unit_test(worst_collective_comes_first),
+		cmocka_unit_test(worst_collective_is_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ int_at(json_t *object, const char *key)
 }
 
 static void
-json_tells_the_case(void **state)
+json_reports_the_case(void **state)
 {
 	struct files files = report_files_write(fixture_case());
 	json_t *root = read_json(&files), *item, *path, *finding;
@@ -211,9 +211,9 @@ check_lines(const char *text)
 }
 
 static void
-text_tells_the_case(void **state)
+text_reports_the_case(void **state)
 {
-	static const char *const said[] = {
+	static const char *const reported[] = {
 		"Ring AllGather over 8 ranks took 270.907 ms, 25.8 % longer than the 215.299 ms expected.\n",
 		"Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2",
 		"PFC backpressure from 6:2 halts 2:3; filled by 13->19; delays 17->18 in steps 1-2",
@@ -227,9 +227,9 @@ text_tells_the_case(void **state)
 	struct files files = report_files_write(fixture_case());
 	char *text = report_files_read(&files, "report.txt"), line[160];
 
-	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
-		if (strstr(text, said[i]) == NULL)
-			fail_msg("report.txt does not say: %s\nbut:\n%s", said[i], text);
+	for (size_t i = 0; i < ARRAY_LEN(reported); i++) {
+		if (strstr(text, reported[i]) == NULL)
+			fail_msg("report.txt does not say: %s\nbut:\n%s", reported[i], text);
 	}
 	snprintf(line, sizeof(line), "\nReport: %s/report.html\n", files.dir);
 	assert_string_equal(text + strlen(text) - strlen(line), line);
@@ -300,7 +300,7 @@ terminal_gets_colors(void **state)
 }
 
 static void
-says_what_it_cannot_write(void **state)
+reports_what_it_cannot_write(void **state)
 {
 	struct verdict *v = fixture_clean();
 	struct err err = { 0 };
@@ -314,11 +314,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_tells_the_case),  cmocka_unit_test(json_has_all_keys),
-		cmocka_unit_test(json_of_unfinished),   cmocka_unit_test(same_verdict_same_bytes),
-		cmocka_unit_test(text_tells_the_case),  cmocka_unit_test(text_of_nothing_wrong),
-		cmocka_unit_test(text_of_unfinished),   cmocka_unit_test(text_names_who_no_longer_answered),
-		cmocka_unit_test(terminal_gets_colors), cmocka_unit_test(says_what_it_cannot_write),
+		cmocka_unit_test(json_reports_the_case), cmocka_unit_test(json_has_all_keys),
+		cmocka_unit_test(json_of_unfinished),    cmocka_unit_test(same_verdict_same_bytes),
+		cmocka_unit_test(text_reports_the_case), cmocka_unit_test(text_of_nothing_wrong),
+		cmocka_unit_test(text_of_unfinished),    cmocka_unit_test(text_names_who_no_longer_answered),
+		cmocka_unit_test(terminal_gets_colors),  cmocka_unit_test(reports_what_it_cannot_write),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@ claims(void **state)
 {
 	static const struct {
 		struct claim claim;
-		const char *said;
+		const char *reported;
 	} cases[] = {
 		{ { .kind = CLAIM_NOTHING_DONE }, "No step was reported as finished: nothing can be said." },
 		{ { .kind = CLAIM_IN_TIME, .innocent = true },
@@ -40,7 +40,7 @@ claims(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		v->sections[0].claim = cases[i].claim;
-		assert_string_equal(facts_reason(v, buf), cases[i].said);
+		assert_string_equal(facts_reason(v, buf), cases[i].reported);
 		assert_int_equal(facts_innocent(v), cases[i].claim.innocent);
 	}
 	v->run.end_reason = REC_END_STALL;
@@ -115,7 +115,7 @@ evidence_of_findings(void **state)
 	static const struct {
 		const struct finding_type *type;
 		struct finding_evidence seen;
-		const char *said; /* behind the step */
+		const char *reported; /* behind the step */
 	} cases[] = {
 		{ FINDING_INCAST,
 		  { .count = 4, .node = 18, .depth_packets = 90, .waits = 1234 },
@@ -142,14 +142,14 @@ evidence_of_findings(void **state)
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct finding finding = { .type = cases[i].type, .evidence = cases[i].seen };
-		const char *said;
+		const char *reported;
 
 		finding.evidence.nclauses = 1;
 		finding.evidence.step = step;
 		finding.evidence.port = fixture_port(v, "6:2");
 		finding.evidence.other_port = fixture_port(v, "2:3");
-		said = facts_evidence(v, &finding, buf);
-		assert_string_equal(strchr(said, ':'), cases[i].said);
+		reported = facts_evidence(v, &finding, buf);
+		assert_string_equal(strchr(reported, ':'), cases[i].reported);
 	}
 	v->run.steps[step].open = true;
 	v->run.end_reason = REC_END_QP_ERROR;

@@ -15,7 +15,7 @@
 #include "diag/vedrfolnir/waiting/slow_flows.h"
 
 static void
-those_that_lost_most_come_first(void **state)
+those_that_lost_most_are_first(void **state)
 {
 	const struct run_step steps[] = {
 		{ .start_ps = 0, .end_ps = 900, .expect_ps = 100, .slow = true }, /* of another iteration */
@@ -84,7 +84,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(those_that_lost_most_come_first),
+		cmocka_unit_test(those_that_lost_most_are_first),
 		cmocka_unit_test(they_are_bounded),
 		cmocka_unit_test(graphs_are_built_of_what_lost_most),
 	};

@@ -107,7 +107,7 @@ test_case_study(void **state)
 
 /* An end that says less than the records before it: of a time that is over, of bytes that were dropped. */
 static void
-test_end_that_says_less(void **state)
+test_end_that_reports_less(void **state)
 {
 	struct rec_end end = { .reason = REC_END_COMPLETE,
 			       .at_node = REC_NONE,
@@ -279,7 +279,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_case_study), cmocka_unit_test(test_end_that_says_less),
+		cmocka_unit_test(test_case_study), cmocka_unit_test(test_end_that_reports_less),
 		cmocka_unit_test(test_clean),      cmocka_unit_test(test_storm_unknown),
 		cmocka_unit_test(test_truncated),  cmocka_unit_test(test_open),
 		cmocka_unit_test(test_order),

@@ -187,7 +187,7 @@ random_traffic(struct frig *rig, struct prng *prng)
 	}
 }
 
-struct tally {
+struct votes {
 	uint64_t pauses, windows, fast, held_bytes;
 };
 
@@ -230,21 +230,21 @@ compare(const struct frig *rig, const struct model *model, uint64_t seed)
 }
 
 static void
-add_up(const struct frig *rig, const struct model *model, struct tally *tally)
+add_up(const struct frig *rig, const struct model *model, struct votes *votes)
 {
 	const struct sw *sw = frig_switch(rig, "S");
 
 	for (uint32_t port = 0; port < SENDERS; port++)
-		tally->pauses += model->nframes[port];
+		votes->pauses += model->nframes[port];
 	for (uint32_t i = 0; i < SENDERS * CLASSES; i++)
-		tally->held_bytes += ingress_of(sw, i / CLASSES, i % CLASSES)->bytes +
+		votes->held_bytes += ingress_of(sw, i / CLASSES, i % CLASSES)->bytes +
 				     ingress_of(sw, i / CLASSES, i % CLASSES)->headroom_bytes;
-	tally->windows += sw->node.count.windows;
-	tally->fast += sw->node.count.fast_windows;
+	votes->windows += sw->node.count.windows;
+	votes->fast += sw->node.count.fast_windows;
 }
 
 static void
-run_seed(uint64_t seed, struct tally *tally)
+run_seed(uint64_t seed, struct votes *votes)
 {
 	static const char *const senders[] = { "s0", "s1", "s2", "s3" }, *const receivers[] = { "r0", "r1" };
 	struct event *events = malloc(MAX_EVENTS * sizeof(*events));
@@ -276,7 +276,7 @@ run_seed(uint64_t seed, struct tally *tally)
 	compare(&rig, model, seed);
 	assert_int_equal(frig_switch(&rig, "S")->node.status, NODE_PASSIVE);
 	assert_true(frig_conserves(&rig));
-	add_up(&rig, model, tally);
+	add_up(&rig, model, votes);
 	frig_stop(&rig);
 	free(events);
 	free(model);
@@ -285,16 +285,16 @@ run_seed(uint64_t seed, struct tally *tally)
 static void
 sums_and_replay_agree_with_a_model(void **state)
 {
-	struct tally tally = { 0 };
+	struct votes votes = { 0 };
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		run_seed(seed, &tally);
+		run_seed(seed, &votes);
 	/* both ways were taken often, and thresholds crossed */
-	assert_true(tally.pauses > 20 * SEEDS);
-	assert_true(tally.held_bytes > 10000 * SEEDS);
-	assert_true(tally.fast > tally.windows / 10);
-	assert_true(tally.fast < tally.windows * 9 / 10);
+	assert_true(votes.pauses > 20 * SEEDS);
+	assert_true(votes.held_bytes > 10000 * SEEDS);
+	assert_true(votes.fast > votes.windows / 10);
+	assert_true(votes.fast < votes.windows * 9 / 10);
 }
 
 int

@@ -117,7 +117,7 @@ reference_choice(struct reference *ref, const struct how *how, const struct bala
 
 /* Members wait for nothing, for a little or for long; one is avoided for a time, and is behind by more than 2^32 ps. */
 static void
-chooses_as_its_formula_says(void **state)
+chooses_by_its_formula(void **state)
 {
 	static const struct how hows[] = {
 		{ 256, 65536, 200000 },     { 0, 65536, 200000 },          { 256, 0, 200000 },
@@ -164,7 +164,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(draws_among_the_least),
-		cmocka_unit_test(chooses_as_its_formula_says),
+		cmocka_unit_test(chooses_by_its_formula),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

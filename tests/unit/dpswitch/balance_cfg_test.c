@@ -36,7 +36,7 @@ every_kind_has_its_word(void **state)
 }
 
 static void
-nothing_said_is_ecmp_over_all_fields(void **state)
+nothing_configured_is_ecmp_over_all_fields(void **state)
 {
 	struct balance_params params;
 	struct err err = { "" };
@@ -50,7 +50,7 @@ nothing_said_is_ecmp_over_all_fields(void **state)
 }
 
 static void
-hashing_is_said(void **state)
+hashing_is_configured(void **state)
 {
 	struct balance_params params;
 	struct err err = { "" };
@@ -88,7 +88,7 @@ kinds_have_groups_of_their_own(void **state)
 }
 
 static void
-errors_say_what_would_be_right(void **state)
+errors_name_what_would_be_right(void **state)
 {
 	expect_refusal("load_balancing = {\n fields = [ \"src\", \"vlan\" ];\n};",
 		       "t.cfg:2: load_balancing.fields: \"vlan\" is nothing that is hashed: \"src\", \"dst\", \"sport\", "
@@ -106,10 +106,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_has_its_word),
-		cmocka_unit_test(nothing_said_is_ecmp_over_all_fields),
-		cmocka_unit_test(hashing_is_said),
+		cmocka_unit_test(nothing_configured_is_ecmp_over_all_fields),
+		cmocka_unit_test(hashing_is_configured),
 		cmocka_unit_test(kinds_have_groups_of_their_own),
-		cmocka_unit_test(errors_say_what_would_be_right),
+		cmocka_unit_test(errors_name_what_would_be_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,7 +138,7 @@ captures_show_icmp(void **state)
 
 /* Of a packet whose bytes are gone: RFC 792's least, whose every byte is true. */
 static void
-captures_show_the_least_of_packets_from_outside(void **state)
+captures_show_the_least_of_packets_of_kernel_hosts(void **state)
 {
 	const struct pkt_message message = { 0 };
 	const struct flow flow = { .src_ip = 0x0a000001, .dst_ip = 0x0a000002, .sport = 50000, .dport = ROCEV2_UDP_PORT };
@@ -172,7 +172,7 @@ main(void)
 		cmocka_unit_test_teardown(answers_are_limited, teardown),
 		cmocka_unit_test_teardown(others_are_dropped, teardown),
 		cmocka_unit_test(captures_show_icmp),
-		cmocka_unit_test(captures_show_the_least_of_packets_from_outside),
+		cmocka_unit_test(captures_show_the_least_of_packets_of_kernel_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ ends_by_status(enum node_status status, enum rec_end_reason reason, uint32_t at_
 }
 
 static void
-a_run_ends_as_its_nodes_say(void **state)
+a_run_ends_as_its_nodes_require(void **state)
 {
 	(void)state;
 	ends_by_status(NODE_PASSIVE, REC_END_COMPLETE, REC_NONE);
@@ -171,7 +171,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_run_ends_as_its_nodes_say),
+		cmocka_unit_test(a_run_ends_as_its_nodes_require),
 		cmocka_unit_test(one_running_node_keeps_the_run_going),
 		cmocka_unit_test(without_progress_a_run_stalls),
 		cmocka_unit_test(a_stall_needs_something_due),

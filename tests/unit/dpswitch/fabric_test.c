@@ -264,21 +264,21 @@ windows_with_little_in_them_are_one_lcores(void **state)
 	assert_true(share_of_the_second(20 * PS_PER_US, 400) > 0.6);
 }
 
-struct meeting {
+struct flow_contention {
 	struct barrier barrier;
 	uint32_t rounds[2];
 };
 
 static void *
-come_late(void *arg)
+arrive_late(void *arg)
 {
-	struct meeting *meeting = arg;
+	struct flow_contention *contention = arg;
 
 	for (uint32_t i = 0; i < 20; i++) {
 		clock_sleep_until_ns(clock_now_ns() + (i % 4 == 0 ? 3000000 : 0));
-		meeting->rounds[1]++;
-		barrier_wait(&meeting->barrier);
-		barrier_wait(&meeting->barrier);
+		contention->rounds[1]++;
+		barrier_wait(&contention->barrier);
+		barrier_wait(&contention->barrier);
 	}
 	return NULL;
 }
@@ -286,22 +286,22 @@ come_late(void *arg)
 static void
 who_waits_for_long_sleeps_and_is_woken(void **state)
 {
-	struct meeting meeting = { .rounds = { 0 } };
+	struct flow_contention contention = { .rounds = { 0 } };
 	pthread_t thread;
 
 	(void)state;
-	barrier_init(&meeting.barrier, 2);
-	assert_int_equal(pthread_create(&thread, NULL, come_late, &meeting), 0);
+	barrier_init(&contention.barrier, 2);
+	assert_int_equal(pthread_create(&thread, NULL, arrive_late, &contention), 0);
 	for (uint32_t i = 0; i < 20; i++) {
-		meeting.rounds[0]++;
-		barrier_wait(&meeting.barrier);
-		assert_int_equal(meeting.rounds[1], meeting.rounds[0]);
+		contention.rounds[0]++;
+		barrier_wait(&contention.barrier);
+		assert_int_equal(contention.rounds[1], contention.rounds[0]);
 		/* the other one sleeps in turn */
 		clock_sleep_until_ns(clock_now_ns() + (i % 5 == 0 ? 3000000 : 0));
-		barrier_wait(&meeting.barrier);
+		barrier_wait(&contention.barrier);
 	}
 	pthread_join(thread, NULL);
-	assert_int_equal(atomic_load(&meeting.barrier.sleepers), 0);
+	assert_int_equal(atomic_load(&contention.barrier.sleepers), 0);
 }
 
 int

@@ -203,7 +203,7 @@ a_cut_cable_is_avoided_and_mended(void **state)
 }
 
 static void
-without_another_way_drops_are_named(void **state)
+without_another_path_drops_are_named(void **state)
 {
 	struct frig rig;
 
@@ -368,7 +368,7 @@ main(void)
 		cmocka_unit_test(schedules_are_exact),
 		cmocka_unit_test(a_skipped_fault_does_nothing),
 		cmocka_unit_test(a_cut_cable_is_avoided_and_mended),
-		cmocka_unit_test(without_another_way_drops_are_named),
+		cmocka_unit_test(without_another_path_drops_are_named),
 		cmocka_unit_test(a_blackhole_swallows_and_lets_go),
 		cmocka_unit_test(one_fault_does_not_end_another),
 		cmocka_unit_test(two_misroutes_make_a_loop_that_ttl_ends),

@@ -108,7 +108,7 @@ one_pair_vanishes(void **state)
 	for (uint32_t flow = 0; flow < 2 * SOURCES; flow++)
 		assert_int_equal(got[flow], flow == 5 ? 0 : 10);
 	nobody_counts(&rig, "A", 10);
-	assert_int_equal(rig.faults.faults[0].ops->met(rig.faults.faults[0].params, &rig.env), 10);
+	assert_int_equal(rig.faults.faults[0].ops->affected(rig.faults.faults[0].params, &rig.env), 10);
 	frig_stop(&rig);
 }
 

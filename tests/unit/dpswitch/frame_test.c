@@ -12,7 +12,7 @@
 #include "common/tag.h"
 #include "common/wire/notify.h"
 #include "common/wire/poll.h"
-#include "dpswitch/edge/external/classify.h"
+#include "dpswitch/edge/kernel_host/classify.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 
 /* Bytes on the link, by hand: 8 + 14 + 20 + 8 + 12 + headers + payload + pad + 4 + 4 + 12 */
@@ -155,7 +155,7 @@ static const struct {
 };
 
 static void
-descriptors_come_back(void **state)
+descriptors_return(void **state)
 {
 	uint8_t buf[FRAME_MAX_BYTES];
 	size_t size;
@@ -228,10 +228,10 @@ victims_and_connections_are_named(void **state)
 	assert_int_equal(f.msn, 0xfffffe);
 	assert_int_equal(f.ecn, ECN_NOT_ECT);
 	f = through_bytes(&poll, NULL, false, buf, &size);
-	assert_int_equal(f.said.src_ip, 0x0a000001);
-	assert_int_equal(f.said.dst_ip, 0x0a000002);
-	assert_int_equal(f.said.sport, 50001);
-	assert_int_equal(f.said.dport, ROCEV2_UDP_PORT);
+	assert_int_equal(f.control_fields.src_ip, 0x0a000001);
+	assert_int_equal(f.control_fields.dst_ip, 0x0a000002);
+	assert_int_equal(f.control_fields.sport, 50001);
+	assert_int_equal(f.control_fields.dport, ROCEV2_UDP_PORT);
 	f = through_bytes(&data, &message, false, buf, &size);
 	assert_int_equal(f.ecn, ECN_ECT0);
 	assert_int_equal(f.dst_qpn, 0xabcdef);
@@ -342,12 +342,12 @@ ethernet_padding_is_no_payload(void **state)
 	frame_from_pkt(&f, &p, &test_flow, NULL, false);
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), 58);
 	assert_int_equal(frame_parse(buf, 60, &f), FRAME_OK);
-	assert_int_equal(f.said.arg, 2);
+	assert_int_equal(f.control_fields.arg, 2);
 	assert_int_equal(frame_parse(buf, 61, &f), FRAME_LONG);
 }
 
 static void
-what_cannot_be_said_is_not_built(void **state)
+what_cannot_be_encoded_is_not_built(void **state)
 {
 	uint8_t buf[FRAME_MAX_BYTES];
 	struct frame f = { .opcode = 0x0c };
@@ -372,13 +372,13 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_on_the_link),
-		cmocka_unit_test(descriptors_come_back),
+		cmocka_unit_test(descriptors_return),
 		cmocka_unit_test(a_tag_takes_the_place_of_the_class),
 		cmocka_unit_test(victims_and_connections_are_named),
 		cmocka_unit_test(malformed_frames_are_named),
 		cmocka_unit_test(odd_lengths_are_refused),
 		cmocka_unit_test(ethernet_padding_is_no_payload),
-		cmocka_unit_test(what_cannot_be_said_is_not_built),
+		cmocka_unit_test(what_cannot_be_encoded_is_not_built),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,7 @@ struct scene {
 	struct happening list[PACKETS + MEMBERS * PAUSES];
 	uint32_t count;
 	uint64_t quantum_ps, memory_ps;
-	uint64_t told; /* digest of the PAUSE and RESUME that hosts were sent */
+	uint64_t reported; /* digest of the PAUSE and RESUME that hosts were sent */
 };
 
 static int
@@ -149,7 +149,7 @@ run_switch(struct scene *scene, uint64_t window_ps, struct log *logs)
 			struct link_lane *lane = &node->tx[h]->lane[window.parity];
 
 			for (uint32_t i = 0; i < lane->npauses; i++)
-				scene->told += prng_mix(lane->pauses[i].time_ps * 2 + lane->pauses[i].xoff) * (h + 1);
+				scene->reported += prng_mix(lane->pauses[i].time_ps * 2 + lane->pauses[i].xoff) * (h + 1);
 			lane->npauses = 0;
 		}
 		for (; next < scene->count && scene->list[next].time_ps - PS_PER_US < window.end_ps; next++) {
@@ -317,7 +317,7 @@ compare(const char *group, uint64_t quantum_bytes, uint64_t memory_bytes, uint64
 	struct scene *scene = malloc(sizeof(*scene));
 	struct log *got = calloc(MEMBERS, sizeof(*got)), *wanted = calloc(MEMBERS, sizeof(*wanted));
 
-	uint64_t told;
+	uint64_t reported;
 
 	assert_true(scene != NULL && got != NULL && wanted != NULL);
 	setup(scene, group, seed);
@@ -332,11 +332,11 @@ compare(const char *group, uint64_t quantum_bytes, uint64_t memory_bytes, uint64
 	}
 	expect_accounts(scene->sw);
 	frig_stop(&scene->rig);
-	told = scene->told;
+	reported = scene->reported;
 	free(scene);
 	free(got);
 	free(wanted);
-	return told;
+	return reported;
 }
 
 static void
@@ -356,15 +356,15 @@ static void
 windows_change_nothing(void **state)
 {
 	static const char group[] = "load_balancing = { kind = \"adaptive\"; };";
-	uint64_t told = compare(group, 256, 65536, PS_PER_US, 5, choose_adaptive);
+	uint64_t reported = compare(group, 256, 65536, PS_PER_US, 5, choose_adaptive);
 
-	assert_true(told != 0);
-	assert_true(compare(group, 256, 65536, 250 * PS_PER_NS, 5, choose_adaptive) == told);
-	assert_true(compare(group, 256, 65536, 1009, 5, choose_adaptive) == told);
+	assert_true(reported != 0);
+	assert_true(compare(group, 256, 65536, 250 * PS_PER_NS, 5, choose_adaptive) == reported);
+	assert_true(compare(group, 256, 65536, 1009, 5, choose_adaptive) == reported);
 }
 
 static void
-packets_take_turns_in_the_order_in_which_they_come(void **state)
+packets_take_turns_in_order_of_arrival(void **state)
 {
 	for (uint64_t seed = 1; seed <= 4; seed++)
 		compare("load_balancing = { kind = \"round-robin\"; };", 0, 0, PS_PER_US, seed, choose_in_turn);
@@ -376,7 +376,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_choice_sees_the_queues_at_its_instant),
 		cmocka_unit_test(windows_change_nothing),
-		cmocka_unit_test(packets_take_turns_in_the_order_in_which_they_come),
+		cmocka_unit_test(packets_take_turns_in_order_of_arrival),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,7 +39,7 @@ static_threshold_ignores_the_pool(void **state)
 }
 
 static void
-reserve_comes_first_and_is_not_shared(void **state)
+reserve_is_first_and_is_not_shared(void **state)
 {
 	struct pfc_ingress in = { .headroom_limit_bytes = 75000 };
 	struct pfc_pool pool = { 0 };
@@ -101,7 +101,7 @@ resumes_below_the_offset(void **state)
 }
 
 static void
-headroom_overrun_is_told_with_its_size(void **state)
+headroom_overrun_is_reported_with_its_size(void **state)
 {
 	struct pfc_ingress in = { .bytes = 100000, .headroom_bytes = 74000, .headroom_limit_bytes = 75000 };
 	struct pfc_pool pool = { .shared_bytes = 95904 };
@@ -189,10 +189,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threshold_is_an_eighth_of_the_free_pool),
 		cmocka_unit_test(static_threshold_ignores_the_pool),
-		cmocka_unit_test(reserve_comes_first_and_is_not_shared),
+		cmocka_unit_test(reserve_is_first_and_is_not_shared),
 		cmocka_unit_test(an_ingress_alone_pauses_at_a_ninth_of_the_pool),
 		cmocka_unit_test(resumes_below_the_offset),
-		cmocka_unit_test(headroom_overrun_is_told_with_its_size),
+		cmocka_unit_test(headroom_overrun_is_reported_with_its_size),
 		cmocka_unit_test(quiet_windows_are_proved_conservatively),
 		cmocka_unit_test(the_threshold_itself_is_shared_and_pauses),
 		cmocka_unit_test(a_full_pool_stops_nobody_within_his_reserve),

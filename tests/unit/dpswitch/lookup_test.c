@@ -107,35 +107,35 @@ compare(struct net *net, struct sw *sw, uint32_t f, bool reverse)
 	uint64_t uses = switch_fault_uses(sw, dst);
 	enum rec_drop reason = REC_DROP_REASONS;
 	struct switch_query query = { .tuple = tuple };
-	struct switch_lookup said;
+	struct switch_lookup reported;
 	uint16_t port = LOOKUP_NO_PORT;
 	uint8_t egress;
 
 	if (reverse)
 		query.tuple = (struct rec_tuple){ tuple.dst_ip, tuple.src_ip, tuple.dport, tuple.sport, 0 };
-	assert_int_equal(switch_lookup_tuple(sw, net->index, &query, &said), LOOKUP_KNOWN);
+	assert_int_equal(switch_lookup_tuple(sw, net->index, &query, &reported), LOOKUP_KNOWN);
 	assert_int_equal(switch_fault_uses(sw, dst), uses);
 	assert_int_equal(sw->routes.route[f * 2 + reverse], SWITCH_EGRESS_NONE);
 	egress = switch_resolve(sw, &p, &reason, &port);
-	assert_int_equal(said.egress, egress);
-	assert_int_equal(switch_fault_uses(sw, dst), uses + said.is_forced);
+	assert_int_equal(reported.egress, egress);
+	assert_int_equal(switch_fault_uses(sw, dst), uses + reported.is_forced);
 	if (egress == SWITCH_EGRESS_DROP) {
-		assert_int_equal(said.reason, reason);
-		assert_int_equal(said.drop_port, port);
-		assert_int_equal(said.nmembers, 0);
+		assert_int_equal(reported.reason, reason);
+		assert_int_equal(reported.drop_port, port);
+		assert_int_equal(reported.nmembers, 0);
 	} else if (egress == SWITCH_EGRESS_SPRAY) {
 		const struct balance_set *set = spray_set(&sw->spray, f, reverse);
 
-		assert_int_equal(set->count, said.nmembers);
-		assert_memory_equal(set->members, said.members, said.nmembers);
+		assert_int_equal(set->count, reported.nmembers);
+		assert_memory_equal(set->members, reported.members, reported.nmembers);
 	} else {
-		assert_non_null(memchr(said.members, egress, said.nmembers));
+		assert_non_null(memchr(reported.members, egress, reported.nmembers));
 	}
 	sw->routes.route[f * 2 + reverse] = SWITCH_EGRESS_NONE;
 }
 
 static void
-all_that_is_said_is_done(void **state)
+all_that_is_configured_is_done(void **state)
 {
 	uint32_t drops = 0, sprayed = 0, forced = 0;
 
@@ -147,14 +147,14 @@ all_that_is_said_is_done(void **state)
 		break_some(&net);
 		for (uint32_t i = 0; i < net.rig.topo->nnodes; i++)
 			for (uint32_t f = 0; net.rig.switches[i] != NULL && f < net.rig.table.count; f++) {
-				struct switch_lookup said;
+				struct switch_lookup reported;
 
 				compare(&net, net.rig.switches[i], f, false);
 				compare(&net, net.rig.switches[i], f, true);
-				switch_lookup(net.rig.switches[i], f, &net.rig.flows[f], false, &said);
-				drops += said.egress == SWITCH_EGRESS_DROP;
-				sprayed += said.egress == SWITCH_EGRESS_SPRAY;
-				forced += said.is_forced;
+				switch_lookup(net.rig.switches[i], f, &net.rig.flows[f], false, &reported);
+				drops += reported.egress == SWITCH_EGRESS_DROP;
+				sprayed += reported.egress == SWITCH_EGRESS_SPRAY;
+				forced += reported.is_forced;
 			}
 		end(&net);
 	}
@@ -163,7 +163,7 @@ all_that_is_said_is_done(void **state)
 
 /* Whole ways: what switches say one after the other is the way that packets took, by the frames that ports sent. */
 static void
-packets_go_where_switches_say(void **state)
+packets_go_where_switches_forward(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -180,13 +180,13 @@ packets_go_where_switches_say(void **state)
 
 			while (port->peer != flow->dst_node) {
 				struct switch_query query = { flow_tuple(flow), port->peer_index };
-				struct switch_lookup said;
+				struct switch_lookup reported;
 
 				assert_int_equal(
-					switch_lookup_tuple(net.rig.switches[port->peer], net.index, &query, &said),
+					switch_lookup_tuple(net.rig.switches[port->peer], net.index, &query, &reported),
 					LOOKUP_KNOWN);
-				assert_true(said.egress < SWITCH_EGRESS_SPRAY);
-				port = topo_port_of(topo, port->peer, said.egress);
+				assert_true(reported.egress < SWITCH_EGRESS_SPRAY);
+				port = topo_port_of(topo, port->peer, reported.egress);
 				expected[topo->nodes[port->node].first_port + port->index] += 10;
 			}
 			frig_send(&net.rig, f, 1000, 1000, 10);
@@ -203,7 +203,7 @@ static void
 strangers_are_routed_by_their_address(void **state)
 {
 	struct switch_query query = { .tuple = { .sport = 7, .dport = 80 } };
-	struct switch_lookup said;
+	struct switch_lookup reported;
 	struct net net;
 	struct sw *sw;
 	uint32_t host;
@@ -214,16 +214,16 @@ strangers_are_routed_by_their_address(void **state)
 	host = net.rig.topo->hosts[0];
 	query.tuple.src_ip = 0x01020304;
 	query.tuple.dst_ip = topo_nic_ip(host, 0);
-	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_KNOWN);
-	assert_int_equal(said.egress, topo_port_of(net.rig.topo, host, 0)->peer_index);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &reported), LOOKUP_KNOWN);
+	assert_int_equal(reported.egress, topo_port_of(net.rig.topo, host, 0)->peer_index);
 	query.tuple.dst_ip = topo_nic_ip(host, 5);
-	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_ADDRESS);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &reported), LOOKUP_NO_ADDRESS);
 	query.tuple.dst_ip = topo_nic_ip(sw->node.id, 0);
-	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_ADDRESS);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &reported), LOOKUP_NO_ADDRESS);
 	query.tuple.dst_ip = 0x08080808;
-	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_ADDRESS);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &reported), LOOKUP_NO_ADDRESS);
 	query.in_port = sw->node.nports;
-	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &said), LOOKUP_NO_INGRESS);
+	assert_int_equal(switch_lookup_tuple(sw, net.index, &query, &reported), LOOKUP_NO_INGRESS);
 	end(&net);
 }
 
@@ -231,8 +231,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_is_said_is_done),
-		cmocka_unit_test(packets_go_where_switches_say),
+		cmocka_unit_test(all_that_is_configured_is_done),
+		cmocka_unit_test(packets_go_where_switches_forward),
 		cmocka_unit_test(strangers_are_routed_by_their_address),
 	};
 

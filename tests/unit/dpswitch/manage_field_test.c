@@ -23,7 +23,7 @@ struct wrong {
 		struct manage_iteration iteration;
 		struct manage_result result;
 	} body;
-	const char *said;
+	const char *reported;
 };
 
 static const struct wrong wrongs[] = {
@@ -85,18 +85,18 @@ static const struct wrong rights[] = {
 
 /* Host 0 says it when it is due, to a fabric of its own. */
 static void
-hear(const struct wrong *said)
+hear(const struct wrong *reported)
 {
-	bool connecting = said->type == MANAGE_CONNECTED || said->type == MANAGE_QP;
+	bool connecting = reported->type == MANAGE_CONNECTED || reported->type == MANAGE_QP;
 
 	setup(NULL);
 	hello(0, DIGEST);
 	manage_connect(manage);
 	if (!connecting)
 		connected(0);
-	if (said->type == MANAGE_STEP || said->type == MANAGE_ITERATION || said->type == MANAGE_RESULT)
+	if (reported->type == MANAGE_STEP || reported->type == MANAGE_ITERATION || reported->type == MANAGE_RESULT)
 		manage_stop(manage, 99);
-	say(0, said->type, &said->body, said->size);
+	send_message(0, reported->type, &reported->body, reported->size);
 }
 
 static void
@@ -104,7 +104,7 @@ test_wrong_fields_are_named(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(wrongs); i++) {
 		hear(&wrongs[i]);
-		is_lost(0, wrongs[i].said);
+		is_lost(0, wrongs[i].reported);
 		assert_int_equal(steps_seen + qps_seen, 0);
 		teardown(NULL);
 	}

@@ -47,7 +47,7 @@ is_refused(const void *rec, size_t size, const char *why)
 	memcpy(message, &good, sizeof(good));
 	memcpy(message + sizeof(good), rec, size);
 	memcpy(message + sizeof(good) + size, &good, sizeof(good));
-	say(1, MANAGE_RECORDS, message, 2 * sizeof(good) + size);
+	send_message(1, MANAGE_RECORDS, message, 2 * sizeof(good) + size);
 	manage_records(manage, 1, &records, 0);
 	assert_int_equal(records.used_bytes, 2 * sizeof(good));
 	recbuf_fini(&records);
@@ -110,7 +110,7 @@ test_records_may_be_a_little_ahead(void **state)
 	ready(1);
 	manage_start(manage, clock_now_ns() - 1000000000);
 	recbuf_init(&records, 1);
-	say(1, MANAGE_RECORDS, &passed, sizeof(passed));
+	send_message(1, MANAGE_RECORDS, &passed, sizeof(passed));
 	manage_records(manage, 1, &records, 0);
 	assert_int_equal(records.used_bytes, sizeof(passed));
 	recbuf_fini(&records);
@@ -125,7 +125,7 @@ test_fields_out_of_range_are_a_breach(void **state)
 	const struct manage_progress progress = { .working = 2 };
 
 	ready(0);
-	say(0, MANAGE_PROGRESS, &progress, sizeof(progress));
+	send_message(0, MANAGE_PROGRESS, &progress, sizeof(progress));
 	is_lost(0, "host 0: PROGRESS.working = 2; right would be at most 1");
 }
 
@@ -136,7 +136,7 @@ test_results_out_of_range_are_a_breach(void **state)
 
 	ready(0);
 	manage_stop(manage, 99);
-	say(0, MANAGE_STEP, &step, sizeof(step));
+	send_message(0, MANAGE_STEP, &step, sizeof(step));
 	is_lost(0, "STEP.end_ps = 4");
 	assert_int_equal(steps_seen, 0);
 }
@@ -150,9 +150,9 @@ test_what_is_not_in_the_plan_is_a_breach(void **state)
 	ready(0);
 	ready(1);
 	manage_stop(manage, 99);
-	say(0, MANAGE_STEP, &step, sizeof(step));
+	send_message(0, MANAGE_STEP, &step, sizeof(step));
 	is_lost(0, "a step that is not in the plan");
-	say(1, MANAGE_ITERATION, &iteration, sizeof(iteration));
+	send_message(1, MANAGE_ITERATION, &iteration, sizeof(iteration));
 	assert_int_equal(manage_state(manage, 1), MANAGE_LOST);
 }
 
@@ -163,7 +163,7 @@ test_queue_pairs_not_in_the_plan_are_a_breach(void **state)
 
 	hello(1, DIGEST);
 	manage_connect(manage);
-	say(1, MANAGE_QP, &qp, sizeof(qp));
+	send_message(1, MANAGE_QP, &qp, sizeof(qp));
 	is_lost(1, "a queue pair that is not in the plan");
 }
 
@@ -173,7 +173,7 @@ test_queue_pairs_out_of_turn_are_a_breach(void **state)
 	const struct manage_qp qp = { .flow = 0 };
 
 	ready(1);
-	say(1, MANAGE_QP, &qp, sizeof(qp));
+	send_message(1, MANAGE_QP, &qp, sizeof(qp));
 	is_lost(1, "out of turn");
 	assert_int_equal(qps_seen, 0);
 }
@@ -182,15 +182,15 @@ test_queue_pairs_out_of_turn_are_a_breach(void **state)
 static void
 test_words_of_a_host_are_plain(void **state)
 {
-	struct manage_hello said = { .version = MANAGE_VERSION, .node = 0, .digest = DIGEST, .device = "rx\033[31m\xff" };
+	struct manage_hello hello = { .version = MANAGE_VERSION, .node = 0, .digest = DIGEST, .device = "rx\033[31m\xff" };
 	struct manage_failed failed = { "no \033]0;device\007 \x9b \xc2\x9b" };
 	uint32_t node;
 	bool lost;
 
-	memset(said.device + 9, 'x', sizeof(said.device) - 9); /* not terminated */
-	say(0, MANAGE_HELLO, &said, sizeof(said));
+	memset(hello.device + 9, 'x', sizeof(hello.device) - 9); /* not terminated */
+	send_message(0, MANAGE_HELLO, &hello, sizeof(hello));
 	assert_string_equal(manage_traffic(manage, 0).device, "rx?[31m?");
-	say(1, MANAGE_FAILED, &failed, sizeof(failed));
+	send_message(1, MANAGE_FAILED, &failed, sizeof(failed));
 	assert_string_equal(manage_failure(manage, &node, &lost), "host 1: no ?]0;device? ? ?");
 }
 

@@ -81,7 +81,7 @@ describe_one(void *rec, uint16_t type, size_t size, uint32_t node)
 static const struct manage_sink sink = { NULL, put_step, put_iteration, put_qp, ask };
 
 static inline void
-come(uint32_t node)
+connect_host(uint32_t node)
 {
 	char path[sizeof(dir) + 16];
 	int fd;
@@ -93,7 +93,7 @@ come(uint32_t node)
 }
 
 static inline void
-say(uint32_t node, enum manage_type type, const void *body, size_t size)
+send_message(uint32_t node, enum manage_type type, const void *body, size_t size)
 {
 	assert_int_equal(manage_stream_send(&host[node], type, body, size), 0);
 	for (int i = 0; i < 3; i++) /* accept, hear, answer */
@@ -105,7 +105,7 @@ hello(uint32_t node, uint64_t digest)
 {
 	struct manage_hello message = { .version = MANAGE_VERSION, .node = node, .digest = digest, .device = "rxe0" };
 
-	say(node, MANAGE_HELLO, &message, sizeof(message));
+	send_message(node, MANAGE_HELLO, &message, sizeof(message));
 }
 
 static inline void
@@ -113,7 +113,7 @@ connected(uint32_t node)
 {
 	const struct manage_connected message = { .qps = 2, .clock_error_ns = 1000 };
 
-	say(node, MANAGE_CONNECTED, &message, sizeof(message));
+	send_message(node, MANAGE_CONNECTED, &message, sizeof(message));
 }
 
 static inline void
@@ -177,7 +177,7 @@ setup(void **state)
 	manage = manage_create(&config, &err);
 	assert_non_null(manage);
 	for (uint32_t i = 0; i < HOSTS; i++)
-		come(i);
+		connect_host(i);
 	return 0;
 }
 

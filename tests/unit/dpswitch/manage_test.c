@@ -42,17 +42,17 @@ test_a_run_from_hello_to_result(void **state)
 	memcpy(&start, message.body, sizeof(start));
 	assert_int_equal(start.zero_ns, 123456);
 	assert_true(manage_working(manage, 0)); /* until it says that it does not */
-	say(0, MANAGE_PROGRESS, &done, sizeof(done));
+	send_message(0, MANAGE_PROGRESS, &done, sizeof(done));
 	assert_false(manage_working(manage, 0));
 	manage_stop(manage, 99);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		const struct manage_step step = { .step = i + 1 };
 		const struct manage_iteration iteration = { .rank = i };
 
-		say(i, MANAGE_STEP, &step, sizeof(step));
-		say(i, MANAGE_ITERATION, &iteration, sizeof(iteration));
+		send_message(i, MANAGE_STEP, &step, sizeof(step));
+		send_message(i, MANAGE_ITERATION, &iteration, sizeof(iteration));
 		assert_null(manage_result(manage, i));
-		say(i, MANAGE_RESULT, &result, sizeof(result));
+		send_message(i, MANAGE_RESULT, &result, sizeof(result));
 		assert_int_equal(manage_result(manage, i)->cpu_ns, 5);
 	}
 	assert_int_equal(steps_seen, HOSTS);
@@ -62,13 +62,13 @@ test_a_run_from_hello_to_result(void **state)
 
 /* The number and key that a host's kernel chose for a flow of the plan. */
 static void
-test_queue_pairs_come_while_connecting(void **state)
+test_queue_pairs_are_created_while_connecting(void **state)
 {
 	const struct manage_qp qp = { .flow = 0, .qpn = 17 };
 
 	hello(0, DIGEST);
 	manage_connect(manage);
-	say(0, MANAGE_QP, &qp, sizeof(qp));
+	send_message(0, MANAGE_QP, &qp, sizeof(qp));
 	assert_int_equal(qps_seen, 1);
 	assert_int_equal(manage_state(manage, 0), MANAGE_UP);
 	connected(0);
@@ -83,7 +83,7 @@ test_the_clock_is_answered_at_once(void **state)
 	struct manage_message message;
 
 	hello(0, DIGEST);
-	say(0, MANAGE_TIME, &ask, sizeof(ask));
+	send_message(0, MANAGE_TIME, &ask, sizeof(ask));
 	message = got(0);
 	assert_int_equal(message.type, MANAGE_TIME);
 	memcpy(&answer, message.body, sizeof(answer));
@@ -105,7 +105,7 @@ test_records_pass_and_are_never_older_than_what_was_passed_on(void **state)
 	hello(1, DIGEST);
 	manage_connect(manage);
 	connected(1);
-	say(1, MANAGE_RECORDS, steps, sizeof(steps));
+	send_message(1, MANAGE_RECORDS, steps, sizeof(steps));
 	manage_records(manage, 1, &records, 150);
 	assert_int_equal(records.used_bytes, sizeof(steps));
 	passed = (const void *)records.data;
@@ -126,7 +126,7 @@ test_what_an_agent_asks_is_answered_on_its_channel(void **state)
 
 	ready(1);
 	got(1); /* CONNECT */
-	say(1, MANAGE_PINGMESH, request, sizeof(request));
+	send_message(1, MANAGE_PINGMESH, request, sizeof(request));
 	reply = got(1);
 	assert_int_equal(reply.type, MANAGE_PINGMESH);
 	assert_int_equal(reply.size, sizeof(body));
@@ -141,7 +141,7 @@ test_a_request_before_the_run_is_out_of_turn(void **state)
 	static const uint32_t request[3];
 
 	hello(1, DIGEST);
-	say(1, MANAGE_PINGMESH, request, sizeof(request));
+	send_message(1, MANAGE_PINGMESH, request, sizeof(request));
 	is_lost(1, "out of turn");
 }
 
@@ -151,7 +151,7 @@ test_a_request_longer_than_any_is_refused(void **state)
 	static const uint8_t request[PINGMESH_MAX_REQUEST + sizeof(struct pingmesh_hdr) + 1];
 
 	ready(1);
-	say(1, MANAGE_PINGMESH, request, sizeof(request));
+	send_message(1, MANAGE_PINGMESH, request, sizeof(request));
 	is_lost(1, "more than there is");
 }
 
@@ -178,7 +178,7 @@ test_a_host_that_has_finished_may_leave(void **state)
 	manage_connect(manage);
 	connected(0);
 	manage_stop(manage, 99);
-	say(0, MANAGE_RESULT, &result, sizeof(result));
+	send_message(0, MANAGE_RESULT, &result, sizeof(result));
 	close(host[0].fd);
 	manage_stream_fini(&host[0]);
 	host[0].in = NULL;
@@ -197,7 +197,7 @@ test_a_host_that_failed_goes_on(void **state)
 	hello(0, DIGEST);
 	manage_connect(manage);
 	connected(0);
-	say(0, MANAGE_QP_ERROR, &failed, sizeof(failed));
+	send_message(0, MANAGE_QP_ERROR, &failed, sizeof(failed));
 	assert_non_null(strstr(manage_failure(manage, &node, &lost), "retries are spent"));
 	assert_false(lost);
 	assert_int_equal(manage_state(manage, 0), MANAGE_READY);
@@ -211,7 +211,7 @@ test_a_host_that_gives_up_is_lost(void **state)
 	uint32_t node;
 	bool lost = false;
 
-	say(0, MANAGE_FAILED, &failed, sizeof(failed));
+	send_message(0, MANAGE_FAILED, &failed, sizeof(failed));
 	assert_non_null(strstr(manage_failure(manage, &node, &lost), "no RDMA device"));
 	assert_true(lost);
 }
@@ -235,7 +235,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_run_from_hello_to_result),
-		TEST(test_queue_pairs_come_while_connecting),
+		TEST(test_queue_pairs_are_created_while_connecting),
 		TEST(test_the_clock_is_answered_at_once),
 		TEST(test_records_pass_and_are_never_older_than_what_was_passed_on),
 		TEST(test_what_an_agent_asks_is_answered_on_its_channel),

@@ -7,8 +7,8 @@
 
 #include "common/array.h"
 #include "common/prng.h"
-#include "dpswitch/edge/external/classify.h"
-#include "dpswitch/edge/external/memo.h"
+#include "dpswitch/edge/kernel_host/classify.h"
+#include "dpswitch/edge/kernel_host/memo.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 
 #define ROUNDS 200000

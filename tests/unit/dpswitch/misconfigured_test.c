@@ -108,7 +108,7 @@ an_acl_denies_in_one_direction(void **state)
 }
 
 static uint32_t
-by_first_way(const char *fault)
+by_first_path(const char *fault)
 {
 	struct frig rig;
 	uint32_t frames;
@@ -118,7 +118,7 @@ by_first_way(const char *fault)
 		frig_send(&rig, i, i * US, 1000, 1);
 	frig_run(&rig, 100 * US);
 	assert_int_equal(frig_host(&rig, "b")->ngot, FLOWS);
-	frames = (uint32_t)frig_link(&rig, "A:1")->came_frames;
+	frames = (uint32_t)frig_link(&rig, "A:1")->received_frames;
 	frig_stop(&rig);
 	return frames;
 }
@@ -126,16 +126,16 @@ by_first_way(const char *fault)
 static void
 uneven_ecmp_takes_its_share(void **state)
 {
-	uint32_t even = by_first_way("kind = \"ecmp-imbalance\"; port = \"A:1\"; share = 0.0;");
-	uint32_t most = by_first_way("kind = \"ecmp-imbalance\"; port = \"A:1\"; share = 0.7;");
+	uint32_t even = by_first_path("kind = \"ecmp-imbalance\"; port = \"A:1\"; share = 0.0;");
+	uint32_t most = by_first_path("kind = \"ecmp-imbalance\"; port = \"A:1\"; share = 0.7;");
 
 	(void)state;
 	assert_in_range(even, 1, FLOWS - 1);
 	assert_in_range(most, even + 1, FLOWS - 1);
-	assert_int_equal(by_first_way("kind = \"ecmp-imbalance\"; port = \"A:1\";"), FLOWS);
-	assert_int_equal(by_first_way("kind = \"ecmp-imbalance\"; port = \"A:2\";"), 0);
+	assert_int_equal(by_first_path("kind = \"ecmp-imbalance\"; port = \"A:1\";"), FLOWS);
+	assert_int_equal(by_first_path("kind = \"ecmp-imbalance\"; port = \"A:2\";"), 0);
 	/* over: as it was */
-	assert_int_equal(by_first_way("kind = \"ecmp-imbalance\"; port = \"A:1\"; duration = \"1ns\";"), even);
+	assert_int_equal(by_first_path("kind = \"ecmp-imbalance\"; port = \"A:1\"; duration = \"1ns\";"), even);
 }
 
 /* @return frames that were dropped at A:1, by name */

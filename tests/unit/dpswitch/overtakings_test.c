@@ -19,7 +19,7 @@ find(const struct overtakings *all, uint32_t flow, bool acks)
 }
 
 static void
-directions_are_told_apart(void **state)
+directions_are_distinguished(void **state)
 {
 	struct overtakings all = { 0 };
 
@@ -62,7 +62,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(directions_are_told_apart),
+		cmocka_unit_test(directions_are_distinguished),
 		cmocka_unit_test(none_is_left_out),
 	};
 

@@ -76,7 +76,7 @@ test_a_machine_that_is_stopped_does_not_live(void **state)
 	assert_int_equal(pacer_lived_ps(&pacer), WINDOW_PS);
 	clock_ns += 3000 * 1000 * US_NS;
 	pacer_wait(&pacer, 2 * WINDOW_PS, 2 * WINDOW_PS);
-	assert_int_equal(pacer_lived_ps(&pacer), WINDOW_PS + PATIENCE_SLICE_NS * PS_PER_NS);
+	assert_int_equal(pacer_lived_ps(&pacer), WINDOW_PS + STALL_TIMER_SLICE_NS * PS_PER_NS);
 }
 
 static void
@@ -93,7 +93,7 @@ test_nothing_opens_before_time_zero(void **state)
 }
 
 static void
-test_a_frame_from_outside_ends_the_idle_time(void **state)
+test_a_received_frame_ends_the_idle_time(void **state)
 {
 	struct pacer pacer = make_pacer();
 	uint64_t start_ps;
@@ -127,7 +127,7 @@ test_late_windows_are_counted_and_follow_at_once(void **state)
 }
 
 static void
-test_a_machine_that_is_too_slow_is_told_by_how_much(void **state)
+test_a_machine_that_is_too_slow_is_reported_by_how_much(void **state)
 {
 	struct pacer pacer = make_pacer();
 
@@ -173,9 +173,9 @@ main(void)
 		cmocka_unit_test(test_a_window_opens_at_its_start),
 		cmocka_unit_test(test_a_machine_that_is_stopped_does_not_live),
 		cmocka_unit_test(test_nothing_opens_before_time_zero),
-		cmocka_unit_test(test_a_frame_from_outside_ends_the_idle_time),
+		cmocka_unit_test(test_a_received_frame_ends_the_idle_time),
 		cmocka_unit_test(test_late_windows_are_counted_and_follow_at_once),
-		cmocka_unit_test(test_a_machine_that_is_too_slow_is_told_by_how_much),
+		cmocka_unit_test(test_a_machine_that_is_too_slow_is_reported_by_how_much),
 		cmocka_unit_test(test_a_machine_that_was_away_once_is_not_slow),
 		cmocka_unit_test(test_a_busy_pacer_never_sleeps),
 	};

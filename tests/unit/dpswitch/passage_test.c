@@ -44,7 +44,7 @@ frames_know_what_the_cable_lost(void **state)
 			assert_int_equal(link_arrivals(&link, 2200000, &pkts), 2);
 			passed = link_passed(&link, &pkts[1]);
 			assert_int_equal(passed.sent_frames, 1);
-			assert_int_equal(passed.came_frames, 1);
+			assert_int_equal(passed.received_frames, 1);
 			link_consume(&link, 2, 0);
 		}
 	}
@@ -52,7 +52,7 @@ frames_know_what_the_cable_lost(void **state)
 	link_consume(&link, 7, 0); /* whoever takes them in may ask later in the window */
 	passed = link_passed(&link, &pkts[6]);
 	assert_int_equal(passed.sent_frames, 11);
-	assert_int_equal(passed.came_frames, 8);
+	assert_int_equal(passed.received_frames, 8);
 	send(&link, 0, 1080000);
 	link_set_down(&link, true);
 	link_set_down(&link, false);
@@ -61,7 +61,7 @@ frames_know_what_the_cable_lost(void **state)
 	assert_int_equal(link_arrivals(&link, TIME_NEVER, &pkts), 1);
 	passed = link_passed(&link, &pkts[0]);
 	assert_int_equal(passed.sent_frames, 13);
-	assert_int_equal(passed.came_frames, 9);
+	assert_int_equal(passed.received_frames, 9);
 	link_fini(&link);
 }
 
@@ -83,7 +83,7 @@ expect_passage(const struct sw *sw, uint32_t n, uint16_t in_port, uint64_t frame
 
 /* Both ways tell, where it is asked for: of the flow's packets on their own way alone. */
 static void
-both_ways_tell_what_has_passed(void **state)
+both_directions_report_what_has_passed(void **state)
 {
 	struct sw *s1, *s2;
 	struct frig rig;
@@ -109,7 +109,7 @@ both_ways_tell_what_has_passed(void **state)
 
 /* A polling packet right behind the flow's own has them all before it, wherever these are by then. */
 static void
-what_came_just_before_is_counted(void **state)
+what_arrived_just_before_is_counted(void **state)
 {
 	const struct rec_passage *row;
 	struct frig rig;
@@ -134,7 +134,7 @@ what_came_just_before_is_counted(void **state)
 
 /* Frames that a cable loses are missing behind it: the switch there tells of both counts. */
 static void
-what_a_cable_lost_is_told_behind_it(void **state)
+what_a_cable_lost_is_reported_behind_it(void **state)
 {
 	const struct rec_passage *row;
 	struct link *cable;
@@ -189,7 +189,7 @@ a_silent_loss_is_in_no_counter_of_a_cable(void **state)
 
 /* What comes in damaged goes no further, and the port where it came in tells who asks there. */
 static void
-damage_is_told_where_it_came_in(void **state)
+damage_is_reported_where_it_entered(void **state)
 {
 	const struct rec_drop_row *row;
 	struct link *cable;
@@ -224,12 +224,12 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_know_what_the_cable_lost),
-		cmocka_unit_test(both_ways_tell_what_has_passed),
-		cmocka_unit_test(what_came_just_before_is_counted),
-		cmocka_unit_test(what_a_cable_lost_is_told_behind_it),
-		cmocka_unit_test(what_came_just_before_is_counted),
+		cmocka_unit_test(both_directions_report_what_has_passed),
+		cmocka_unit_test(what_arrived_just_before_is_counted),
+		cmocka_unit_test(what_a_cable_lost_is_reported_behind_it),
+		cmocka_unit_test(what_arrived_just_before_is_counted),
 		cmocka_unit_test(a_silent_loss_is_in_no_counter_of_a_cable),
-		cmocka_unit_test(damage_is_told_where_it_came_in),
+		cmocka_unit_test(damage_is_reported_where_it_entered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

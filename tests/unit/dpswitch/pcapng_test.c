@@ -68,7 +68,7 @@ blocks_are_the_drafts(void **state)
 }
 
 static void
-trouble_is_told(void **state)
+trouble_is_reported(void **state)
 {
 	static const uint8_t bytes[PCAPNG_MAX_BYTES];
 	const struct rlimit little = { 10, RLIM_INFINITY };
@@ -102,7 +102,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_the_drafts),
-		cmocka_unit_test(trouble_is_told),
+		cmocka_unit_test(trouble_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/embedded/embedded.h"
-#include "tests/unit/dpswitch/external_rig.h"
+#include "tests/unit/dpswitch/kernel_host_rig.h"
 
 #define MTU 256
 #define REGION 65536
@@ -21,7 +21,7 @@
 static const char star[] = "topology = { kind = \"explicit\"; rate = \"10Gbps\"; delay = \"20us\"; switches = [ \"S1\" ]; "
 			   "hosts = [ \"a\", \"e\" ]; links = ( \"S1 a\", \"S1 e\" ); };";
 
-static const char *const external[] = { "a" };
+static const char *const kernel_host[] = { "a" };
 
 /* The embedded host e, with its program; a is external. */
 struct talk {
@@ -106,7 +106,7 @@ begin(struct talk *t)
 		t->x.f.flows[i].dst_qpn = 0x200 + i;
 	}
 	t->x.source = (struct message_source){ t, describe };
-	xrig_start(&t->x, external, 1, 4);
+	xrig_start(&t->x, kernel_host, 1, 4);
 	assert_int_equal(roce_params_init(&t->params, &cfg, NULL, 0, &err), 0);
 	t->params.real_payload = true;
 	t->shared = embedded_shared_create(t->x.f.topo, &t->x.f.table, &err);

@@ -34,7 +34,7 @@ bytes_are_the_standards(void **state)
 }
 
 static void
-fields_come_back(void **state)
+fields_return(void **state)
 {
 	struct pfc_fields back;
 	uint8_t bytes[60];
@@ -86,7 +86,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_the_standards),
-		cmocka_unit_test(fields_come_back),
+		cmocka_unit_test(fields_return),
 		cmocka_unit_test(others_are_refused),
 	};
 

@@ -56,7 +56,7 @@ the_victims_path_answers_hop_by_hop(void **state)
 
 /* One that was sent back takes the way of the ACKs, and traces no pauses from there: nobody halts them. */
 static void
-the_acks_way_answers_too(void **state)
+the_acks_path_answers_too(void **state)
 {
 	struct sw *s1, *s2;
 	struct frig rig;
@@ -243,7 +243,7 @@ an_idle_port_of_equal_cost_answers(void **state)
 	const struct rec_port_row *row;
 	struct frig rig;
 	struct sw *s1;
-	uint8_t way;
+	uint8_t path;
 
 	(void)state;
 	for (int shared = 0; shared < 2; shared++) {
@@ -252,16 +252,16 @@ an_idle_port_of_equal_cost_answers(void **state)
 
 		start(&rig);
 		s1 = frig_switch(&rig, "S1");
-		way = (uint8_t)(1 + hash_of(&rig, s1, victim));
-		while (1 + hash_of(&rig, s1, other) != way) /* the table's flow, before any packet of it */
+		path = (uint8_t)(1 + hash_of(&rig, s1, victim));
+		while (1 + hash_of(&rig, s1, other) != path) /* the table's flow, before any packet of it */
 			rig.flows[other].sport++;
 		frig_send(&rig, victim, 0, 1000, 100);
 		if (shared)
 			frig_send(&rig, other, 0, 1000, 100);
 		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM);
 		frig_run(&rig, 100 * US);
-		assert_non_null(row_of(s1, 5, way));
-		row = row_of(s1, 5, (uint16_t)(3 - way));
+		assert_non_null(row_of(s1, 5, path));
+		row = row_of(s1, 5, (uint16_t)(3 - path));
 		assert_int_equal(row != NULL, shared);
 		if (shared)
 			assert_int_equal(row->packets, 0);
@@ -293,17 +293,17 @@ all_ports_of_a_sprayed_victim_answer(void **state)
 		frig_send(&rig, victim, 0, 1000, 100);
 		send_poll(&rig, victim, 20 * US, 5, POLL_VICTIM | POLL_ACKS);
 		frig_run(&rig, 100 * US);
-		for (uint16_t way = 1; way <= 2; way++) {
-			const struct rec_passage *passage = frig_record(&s1->node, REC_PASSAGE, way - 1);
+		for (uint16_t path = 1; path <= 2; path++) {
+			const struct rec_passage *passage = frig_record(&s1->node, REC_PASSAGE, path - 1);
 
-			assert_non_null(row_of(s1, 5, way));
-			packets += row_of(s1, 5, way)->packets;
-			expect_poll(s1, way - 1, 0, way, POLL_VICTIM | POLL_ACKS, false, false);
-			assert_int_equal(passage->out_port, way);
+			assert_non_null(row_of(s1, 5, path));
+			packets += row_of(s1, 5, path)->packets;
+			expect_poll(s1, path - 1, 0, path, POLL_VICTIM | POLL_ACKS, false, false);
+			assert_int_equal(passage->out_port, path);
 			assert_int_equal(passage->in_frames, 100);
-			assert_int_equal(passage->flow_packets, row_of(s1, 5, way)->packets);
-			assert_int_equal(poll_of(s2, way - 1)->repeated, way == 2);
-			assert_int_equal(poll_of(s2, way - 1)->ttl, PKT_TTL_INIT - 2);
+			assert_int_equal(passage->flow_packets, row_of(s1, 5, path)->packets);
+			assert_int_equal(poll_of(s2, path - 1)->repeated, path == 2);
+			assert_int_equal(poll_of(s2, path - 1)->ttl, PKT_TTL_INIT - 2);
 		}
 		assert_int_equal(packets, 100);
 		assert_null(frig_record(&s1->node, REC_PASSAGE, 2));
@@ -351,7 +351,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),
-		cmocka_unit_test(the_acks_way_answers_too),
+		cmocka_unit_test(the_acks_path_answers_too),
 		cmocka_unit_test(a_flood_is_answered_and_one_answer_kept),
 		cmocka_unit_test(a_window_has_room_for_so_many),
 		cmocka_unit_test(all_ports_report_every_epoch),

@@ -86,7 +86,7 @@ a_device_is_opened_by_its_arguments(void **state)
 
 /* Hosts' names may be longer than those that DPDK takes, and differ at their ends alone. */
 static void
-long_names_are_told_apart(void **state)
+long_names_are_distinguished(void **state)
 {
 	static const char *const names[] = { "rack-01-compute-node-1", "rack-01-compute-node-2", "rack-01-compute-no",
 					     "a-name-of-forty-seven-characters-which-is-most1",
@@ -109,7 +109,7 @@ long_names_are_told_apart(void **state)
 }
 
 static void
-a_wrong_device_says_what_is_wrong(void **state)
+a_wrong_device_reports_what_is_wrong(void **state)
 {
 	const struct port_config config = { .name = "h0", .mbufs = 63 };
 	struct err err = { 0 };
@@ -222,8 +222,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_is_opened_by_its_arguments),
-		cmocka_unit_test(long_names_are_told_apart),
-		cmocka_unit_test(a_wrong_device_says_what_is_wrong),
+		cmocka_unit_test(long_names_are_distinguished),
+		cmocka_unit_test(a_wrong_device_reports_what_is_wrong),
 		cmocka_unit_test(af_packet_carries_frames_over_a_veth_pair),
 		cmocka_unit_test(a_tap_joins_the_kernel),
 	};

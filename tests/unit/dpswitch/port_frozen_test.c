@@ -62,7 +62,7 @@ struct front {
 };
 
 static void
-say(const struct front *front, enum request request, struct message message, size_t size, int fd)
+send_request(const struct front *front, enum request request, struct message message, size_t size, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec part = { .iov_base = &message, .iov_len = offsetof(struct message, body) + size };
@@ -95,7 +95,7 @@ ring_of(const struct front *front, unsigned index)
 static void
 set_call(const struct front *front, unsigned index, int fd)
 {
-	say(front, SET_CALL, (struct message){ .body.u64 = index }, sizeof(uint64_t), fd);
+	send_request(front, SET_CALL, (struct message){ .body.u64 = index }, sizeof(uint64_t), fd);
 }
 
 static void
@@ -105,18 +105,18 @@ set_ring(const struct front *front, unsigned index)
 	struct message message = { .body.state = { index, RING_SIZE } };
 	int kick = eventfd(0, 0);
 
-	say(front, SET_NUM, message, sizeof(message.body.state), -1);
+	send_request(front, SET_NUM, message, sizeof(message.body.state), -1);
 	message.body.state.num = 0;
-	say(front, SET_BASE, message, sizeof(message.body.state), -1);
+	send_request(front, SET_BASE, message, sizeof(message.body.state), -1);
 	message.body.addr = (struct vhost_vring_addr){
 		.index = index,
 		.desc_user_addr = (uintptr_t)ring.desc,
 		.avail_user_addr = (uintptr_t)ring.avail,
 		.used_user_addr = (uintptr_t)ring.used,
 	};
-	say(front, SET_ADDR, message, sizeof(message.body.addr), -1);
+	send_request(front, SET_ADDR, message, sizeof(message.body.addr), -1);
 	set_call(front, index, front->call[1]);
-	say(front, SET_KICK, (struct message){ .body.u64 = index }, sizeof(uint64_t), kick);
+	send_request(front, SET_KICK, (struct message){ .body.u64 = index }, sizeof(uint64_t), kick);
 	close(kick);
 }
 
@@ -145,9 +145,9 @@ connect_front(struct front *front, const char *path)
 	assert_true(front->memory != MAP_FAILED);
 	make_call(front);
 	message.body.memory.user_addr = (uintptr_t)front->memory;
-	say(front, SET_OWNER, (struct message){ 0 }, 0, -1);
-	say(front, SET_FEATURES, (struct message){ .body.u64 = FEATURES }, sizeof(uint64_t), -1);
-	say(front, SET_MEM_TABLE, message, sizeof(message.body.memory), front->memory_fd);
+	send_request(front, SET_OWNER, (struct message){ 0 }, 0, -1);
+	send_request(front, SET_FEATURES, (struct message){ .body.u64 = FEATURES }, sizeof(uint64_t), -1);
+	send_request(front, SET_MEM_TABLE, message, sizeof(message.body.memory), front->memory_fd);
 	set_ring(front, 0);
 	set_ring(front, 1);
 }

@@ -18,9 +18,9 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include "dpswitch/edge/external/external_host.h"
 #include "dpswitch/edge/frame/pfc_frame.h"
-#include "tests/unit/dpswitch/external_rig.h"
+#include "dpswitch/edge/kernel_host/state.h"
+#include "tests/unit/dpswitch/kernel_host_rig.h"
 
 enum { A, B, C, D, HOSTS };
 #define FLOWS 3      /* a to c, b to c, d to a */
@@ -98,10 +98,10 @@ make(struct load *load, uint32_t flow, uint32_t psn)
 static uint64_t
 entered(const struct load *load, uint32_t host)
 {
-	struct external_counters sum;
+	struct kernel_host_counters sum;
 	uint64_t frames;
 
-	external_sum(load->x.nodes[host], &sum);
+	kernel_host_sum(load->x.nodes[host], &sum);
 	frames = sum.in_packets;
 	for (uint32_t i = 0; i < EDGE_DROP_REASONS; i++)
 		frames += i != EDGE_DROP_MULTICAST && i != EDGE_DROP_REPLY ? sum.dropped[i] : 0;
@@ -176,8 +176,8 @@ drain(struct load *load, uint32_t host)
 static void
 watch_pause(struct load *load)
 {
-	const struct external *host = external_of(load->x.nodes[A]);
-	const struct external_nic *nic = &host->nics[0];
+	const struct kernel_host *host = kernel_host_of(load->x.nodes[A]);
+	const struct kernel_host_nic *nic = &host->nics[0];
 	uint64_t born = host->node.count.born_packets;
 
 	if (!(nic->paused >> 3 & 1)) {

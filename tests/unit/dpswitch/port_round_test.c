@@ -14,8 +14,8 @@
 #include <rte_ring.h>
 
 #include "common/clock.h"
-#include "dpswitch/edge/external/classify.h"
 #include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/kernel_host/classify.h"
 #include "dpswitch/edge/port/port_round.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 #include "tests/unit/dpswitch/port_rig.h"

@@ -48,21 +48,21 @@ flows_are_numbered_as_they_are_first_seen(void **state)
 
 /* A halt that goes on counts up to now, one that is told again begins no other. */
 static void
-halts_add_up(void **state)
+pauses_add_up(void **state)
 {
 	struct port_truth truth;
 
 	(void)state;
 	begin(&truth, &table);
-	assert_int_equal(port_truth_halted_ps(&truth, 100), 0);
-	port_truth_halt(&truth, true, 100);
-	port_truth_halt(&truth, true, 200);
-	assert_int_equal(port_truth_halted_ps(&truth, 250), 150);
-	port_truth_halt(&truth, false, 300);
-	port_truth_halt(&truth, false, 400);
-	assert_int_equal(port_truth_halted_ps(&truth, 1000), 200);
-	port_truth_halt(&truth, true, 1000);
-	assert_int_equal(port_truth_halted_ps(&truth, 1010), 210);
+	assert_int_equal(port_truth_paused_ps(&truth, 100), 0);
+	port_truth_pause(&truth, true, 100);
+	port_truth_pause(&truth, true, 200);
+	assert_int_equal(port_truth_paused_ps(&truth, 250), 150);
+	port_truth_pause(&truth, false, 300);
+	port_truth_pause(&truth, false, 400);
+	assert_int_equal(port_truth_paused_ps(&truth, 1000), 200);
+	port_truth_pause(&truth, true, 1000);
+	assert_int_equal(port_truth_paused_ps(&truth, 1010), 210);
 	end(&truth);
 }
 
@@ -81,15 +81,15 @@ a_window_is_contended_once(void **state)
 	assert_true(truth.contended);
 	port_truth_count(&truth, &(struct truth_window){ 1, 1000, 1000, 1 });
 	assert_false(truth.contended);
-	assert_int_equal(port_truth_meeting(&truth, 0, 1).together_ps, 1000);
+	assert_int_equal(port_truth_contention(&truth, 0, 1).together_ps, 1000);
 	end(&truth);
 }
 
 static void
-flows_meet_while_both_are_present(void **state)
+flows_contend_while_both_are_present(void **state)
 {
 	struct port_truth truth;
-	struct meeting pair;
+	struct flow_contention pair;
 
 	(void)state;
 	begin(&truth, &table);
@@ -99,37 +99,37 @@ flows_meet_while_both_are_present(void **state)
 	port_truth_enqueue(&truth, 0, 7, false);
 	port_truth_count(&truth,
 			 &(struct truth_window){ 7, 70000, 2000, 3 }); /* 0 enqueued in window 7, 1 queued, 2 absent */
-	assert_int_equal(port_truth_meeting(&truth, 0, 1).together_ps, 2000);
-	assert_int_equal(port_truth_meeting(&truth, 1, 0).together_ps, 2000);
-	assert_int_equal(port_truth_meeting(&truth, 0, 2).together_ps, 0);
+	assert_int_equal(port_truth_contention(&truth, 0, 1).together_ps, 2000);
+	assert_int_equal(port_truth_contention(&truth, 1, 0).together_ps, 2000);
+	assert_int_equal(port_truth_contention(&truth, 0, 2).together_ps, 0);
 	port_truth_count(&truth, &(struct truth_window){ 8, 80000, 2000, 9 }); /* 0 was enqueued a window ago */
-	assert_int_equal(port_truth_meeting(&truth, 0, 1).together_ps, 2000);
+	assert_int_equal(port_truth_contention(&truth, 0, 1).together_ps, 2000);
 	port_flows.queued[2] = 1;
 	port_truth_count(&truth, &(struct truth_window){ 9, 90000, 500, 0 }); /* a shorter window */
-	pair = port_truth_meeting(&truth, 0, 1);
+	pair = port_truth_contention(&truth, 0, 1);
 	assert_int_equal(pair.first_ps, 70000);
 	assert_int_equal(pair.last_ps, 72000);
 	assert_int_equal(pair.depth_max, 9); /* of the two windows counted together */
 	assert_int_equal(pair.depth_time, 2000 * (3 + 9) / 2);
 	for (uint32_t window = 10; window < 210; window++)
 		port_truth_count(&truth, &(struct truth_window){ window, window * 10000, 1000, 5 });
-	assert_int_equal(port_truth_meeting(&truth, 0, 1).together_ps, 2000);
-	assert_int_equal(port_truth_meeting(&truth, 1, 2).together_ps, 500 + 200 * 1000);
-	pair = port_truth_meeting(&truth, 2, 1);
+	assert_int_equal(port_truth_contention(&truth, 0, 1).together_ps, 2000);
+	assert_int_equal(port_truth_contention(&truth, 1, 2).together_ps, 500 + 200 * 1000);
+	pair = port_truth_contention(&truth, 2, 1);
 	assert_int_equal(pair.first_ps, 90000);
 	assert_int_equal(pair.last_ps, 209 * 10000 + 1000);
 	assert_int_equal(pair.depth_max, 5);
 	assert_int_equal(pair.depth_time, 200 * 1000 * 5);
 	port_truth_reserve(&truth, 100);
-	assert_int_equal(port_truth_meeting(&truth, 0, 1).together_ps, 2000);
-	assert_int_equal(port_truth_meeting(&truth, 2, 1).together_ps, 500 + 200 * 1000);
+	assert_int_equal(port_truth_contention(&truth, 0, 1).together_ps, 2000);
+	assert_int_equal(port_truth_contention(&truth, 2, 1).together_ps, 500 + 200 * 1000);
 	assert_int_equal(port_truth_left_out(&truth), 0);
 	end(&truth);
 }
 
 /* Of ten windows three end with the port halted; flow 0 is there in all of them, flow 1 from the last halted one on. */
 static void
-flows_are_held_at_a_halted_port(void **state)
+flows_are_held_at_a_paused_port(void **state)
 {
 	struct port_truth truth;
 
@@ -139,7 +139,7 @@ flows_are_held_at_a_halted_port(void **state)
 		assert_int_equal(port_flows_slot(&port_flows, flow), flow);
 	port_flows.queued[0] = 1;
 	for (uint32_t window = 0; window < 200; window++) {
-		port_truth_halt(&truth, window % 10 < 3, window * 1000);
+		port_truth_pause(&truth, window % 10 < 3, window * 1000);
 		port_flows.queued[1] = window % 10 >= 2;
 		port_truth_count(&truth, &(struct truth_window){ window, window * 1000, 1000, 1 });
 	}
@@ -149,7 +149,7 @@ flows_are_held_at_a_halted_port(void **state)
 	assert_int_equal(port_truth_held(&truth, 1).first_ps, 2 * 1000);
 	assert_int_equal(port_truth_held(&truth, 1).last_ps, 193 * 1000);
 	assert_int_equal(port_truth_held(&truth, 900).together_ps, 0);
-	assert_int_equal(port_truth_halted_ps(&truth, 200 * 1000), 20 * 3 * 1000);
+	assert_int_equal(port_truth_paused_ps(&truth, 200 * 1000), 20 * 3 * 1000);
 	port_truth_hold(&truth, 900, 5000, 300000); /* as NICs say it */
 	port_truth_hold(&truth, 900, 700, 400000);
 	assert_int_equal(port_truth_held(&truth, 900).together_ps, 5700);
@@ -161,7 +161,7 @@ flows_are_held_at_a_halted_port(void **state)
 
 /* 100 flows in one queue: the collective's one, seen last, meets them all; of the others the first 32 do. */
 static void
-meetings_of_collective_flows_are_always_kept(void **state)
+contentions_of_collective_flows_are_always_kept(void **state)
 {
 	struct flow many[100] = { { 0 } };
 	const struct flow_table all = { many, 100, 0 };
@@ -177,11 +177,11 @@ meetings_of_collective_flows_are_always_kept(void **state)
 		port_flows.queued[slot] = 1;
 		port_truth_count(&truth, &(struct truth_window){ flow, flow * 10, 10, flow });
 	}
-	assert_int_equal(port_truth_meeting(&truth, 98, 99).together_ps, 10);
-	assert_int_equal(port_truth_meeting(&truth, 99, 40).together_ps, 10);
-	assert_int_equal(port_truth_meeting(&truth, 0, 40).together_ps, 600);
-	assert_int_equal(port_truth_meeting(&truth, 40, 31).together_ps, 600);
-	assert_int_equal(port_truth_meeting(&truth, 40, 32).together_ps, 0);
+	assert_int_equal(port_truth_contention(&truth, 98, 99).together_ps, 10);
+	assert_int_equal(port_truth_contention(&truth, 99, 40).together_ps, 10);
+	assert_int_equal(port_truth_contention(&truth, 0, 40).together_ps, 600);
+	assert_int_equal(port_truth_contention(&truth, 40, 31).together_ps, 600);
+	assert_int_equal(port_truth_contention(&truth, 40, 32).together_ps, 0);
 	assert_int_equal(port_truth_left_out(&truth), 100 - 32 - 1);
 	end(&truth);
 }
@@ -191,11 +191,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_are_numbered_as_they_are_first_seen),
-		cmocka_unit_test(halts_add_up),
+		cmocka_unit_test(pauses_add_up),
 		cmocka_unit_test(a_window_is_contended_once),
-		cmocka_unit_test(flows_meet_while_both_are_present),
-		cmocka_unit_test(flows_are_held_at_a_halted_port),
-		cmocka_unit_test(meetings_of_collective_flows_are_always_kept),
+		cmocka_unit_test(flows_contend_while_both_are_present),
+		cmocka_unit_test(flows_are_held_at_a_paused_port),
+		cmocka_unit_test(contentions_of_collective_flows_are_always_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ kernel_icrcs_are_ours(void **state)
 }
 
 static void
-kernel_frames_come_back_byte_for_byte(void **state)
+kernel_frames_return_byte_for_byte(void **state)
 {
 	const struct capture *capture = *state;
 	size_t equal = 0, refused = 0, other_ip = 0;
@@ -280,7 +280,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernel_icrcs_are_ours),  cmocka_unit_test(kernel_frames_come_back_byte_for_byte),
+		cmocka_unit_test(kernel_icrcs_are_ours),  cmocka_unit_test(kernel_frames_return_byte_for_byte),
 		cmocka_unit_test(kernel_fields_are_read), cmocka_unit_test(every_flipped_bit_is_noticed),
 		cmocka_unit_test(a_switch_may_forward),   cmocka_unit_test(every_truncation_is_refused),
 		cmocka_unit_test(random_icrcs_agree),

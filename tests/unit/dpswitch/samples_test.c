@@ -69,7 +69,7 @@ one_in_so_many_is_taken(void **state)
 
 /* The probability that a flow of n packets is seen is 1 - (1 - 1/N)^n. */
 static void
-flows_are_seen_as_often_as_the_formula_says(void **state)
+flows_are_seen_as_often_as_the_formula_predicts(void **state)
 {
 	static const struct {
 		uint32_t rate, packets;
@@ -169,7 +169,7 @@ start(struct frig *rig, uint32_t rate)
 
 /* Packets of hosts alone: what comes down from spines was sampled where it came in. */
 static void
-leaves_tell_what_hosts_send(void **state)
+leaves_report_what_hosts_send(void **state)
 {
 	static _Alignas(8) uint8_t reply[ANSWER_MAX_BYTES];
 	const struct swm_samples *list;
@@ -218,7 +218,7 @@ leaves_tell_what_hosts_send(void **state)
 }
 
 static void
-flows_are_told_from_other_packets(void **state)
+flows_are_distinguished_from_other_packets(void **state)
 {
 	static const struct {
 		struct swm_sample sample;
@@ -247,11 +247,11 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_in_so_many_is_taken),
-		cmocka_unit_test(flows_are_seen_as_often_as_the_formula_says),
+		cmocka_unit_test(flows_are_seen_as_often_as_the_formula_predicts),
 		cmocka_unit_test(windows_change_nothing),
 		cmocka_unit_test(the_latest_are_kept),
-		cmocka_unit_test(leaves_tell_what_hosts_send),
-		cmocka_unit_test(flows_are_told_from_other_packets),
+		cmocka_unit_test(leaves_report_what_hosts_send),
+		cmocka_unit_test(flows_are_distinguished_from_other_packets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "dpswitch/edge/external/lookup.h"
+#include "dpswitch/edge/kernel_host/lookup.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 
 #define IDLE_PS 1000
@@ -30,11 +30,11 @@ tuple_of(const struct frig *rig, uint16_t sport)
 static uint32_t
 add(struct lookup *lookup, const struct frig *rig, uint16_t sport, uint64_t now_ps)
 {
-	static const _Atomic uint32_t under_way[2];
+	static const _Atomic uint32_t in_flight[2];
 	struct tuple tuple = tuple_of(rig, sport);
 	bool recycled;
 
-	return lookup_add(lookup, &tuple, 1, now_ps, under_way, &recycled);
+	return lookup_add(lookup, &tuple, 1, now_ps, in_flight, &recycled);
 }
 
 static void

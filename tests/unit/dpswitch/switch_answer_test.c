@@ -164,7 +164,7 @@ counters_are_what_ports_sent(void **state)
 
 /* In pages, over the end of them too. */
 static void
-flows_come_in_pages(void **state)
+flows_are_sent_in_pages(void **state)
 {
 	struct desk *desk = *state;
 	struct swm_filter filter = { .job = SWM_ANY };
@@ -234,7 +234,7 @@ what_is_wrong_is_refused(void **state)
 }
 
 static void
-greetings_say_who_it_is(void **state)
+greetings_name_the_switch(void **state)
 {
 	struct desk *desk = *state;
 	const struct swm_hello *hello = (const void *)(desk->reply + sizeof(struct swm_hdr));
@@ -254,8 +254,8 @@ main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		TEST(egresses_are_the_lookups), TEST(counters_are_what_ports_sent), TEST(flows_come_in_pages),
-		TEST(what_is_wrong_is_refused), TEST(greetings_say_who_it_is),
+		TEST(egresses_are_the_lookups), TEST(counters_are_what_ports_sent), TEST(flows_are_sent_in_pages),
+		TEST(what_is_wrong_is_refused), TEST(greetings_name_the_switch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
  * Held bytes fall to 9000 = reserve + XOFF - XON when frame 30 starts to leave (31 of 40 gone).
  */
 static void
-pause_and_resume_leave_exactly_when_thresholds_say(void **state)
+pause_and_resume_leave_exactly_at_thresholds(void **state)
 {
 	const uint64_t xoff_ps = (14 * FRAME_NS + DELAY_NS) * NS + PAUSE_PS + DELAY_NS * NS;
 	const uint64_t xon_ps = (FIRST_NS + 30 * SLOW_NS) * NS + PAUSE_PS + DELAY_NS * NS;
@@ -136,7 +136,7 @@ pause_frames_take_their_wire_time(void **state)
 
 /* No frame on a link overlaps another, and a PAUSE does not cut into the frame under way. */
 static void
-a_pause_waits_for_the_frame_under_way(void **state)
+a_pause_waits_for_the_frame_in_flight(void **state)
 {
 	const uint64_t wanted_ps = (14 * FRAME_NS + DELAY_NS) * NS;
 	struct frig_host *a;
@@ -186,11 +186,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pause_and_resume_leave_exactly_when_thresholds_say),
+		cmocka_unit_test(pause_and_resume_leave_exactly_at_thresholds),
 		cmocka_unit_test(one_byte_below_the_threshold_sends_no_pause),
 		cmocka_unit_test(dynamic_threshold_shrinks_with_the_pool),
 		cmocka_unit_test(pause_frames_take_their_wire_time),
-		cmocka_unit_test(a_pause_waits_for_the_frame_under_way),
+		cmocka_unit_test(a_pause_waits_for_the_frame_in_flight),
 		cmocka_unit_test(paused_class_stands_while_others_go),
 	};
 

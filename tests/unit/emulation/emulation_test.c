@@ -230,7 +230,7 @@ very_long_cables_do_not_make_long_windows(void **state)
 
 /* What can be read of a fault's own table by name, for truth.json, is there and of a type that is told. */
 static void
-check_told(const struct fault_ops *ops)
+check_reported(const struct fault_ops *ops)
 {
 	for (const char *const *key = ops->truth_keys; key != NULL && *key != NULL; key++) {
 		bool found = false;
@@ -256,11 +256,12 @@ every_fault_is_a_whole_row(void **state)
 		for (const struct fault_ops *const *row = folders[f]; *row != NULL; row++) {
 			const struct fault_ops *ops = *row;
 
-			assert_true(ops->resolve != NULL && ops->target != NULL && ops->met != NULL && ops->idle != NULL);
+			assert_true(ops->resolve != NULL && ops->target != NULL && ops->affected != NULL &&
+				    ops->idle != NULL);
 			assert_true(ops->set != NULL || ops->start_delay_ps != NULL); /* it does something */
 			assert_string_equal(ops->table->path, "faults");
 			assert_true(ops->table->list && ops->table->size >= sizeof(struct fault_common));
-			check_told(ops);
+			check_reported(ops);
 			for (size_t i = 0; i < count; i++)
 				assert_string_not_equal(kinds[i], ops->kind);
 			kinds[count++] = ops->kind;

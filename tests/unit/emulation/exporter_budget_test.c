@@ -146,7 +146,7 @@ expect_gap(const uint8_t *data, size_t size_bytes, size_t *offset, uint16_t kind
 }
 
 static void
-what_the_queue_cannot_hold_is_told(void **state)
+what_the_queue_cannot_hold_is_reported(void **state)
 {
 	const struct rec_gap *gap;
 	const struct rec_hdr *hdr;
@@ -333,7 +333,7 @@ main(void)
 		cmocka_unit_test(relevant_records_leave_first),
 		cmocka_unit_test(a_small_record_does_not_overtake_a_more_relevant_one),
 		cmocka_unit_test(no_more_waits_than_the_queue_holds),
-		cmocka_unit_test(what_the_queue_cannot_hold_is_told),
+		cmocka_unit_test(what_the_queue_cannot_hold_is_reported),
 		cmocka_unit_test(no_span_of_time_has_more_than_the_budget),
 		cmocka_unit_test(nothing_is_lost_uncounted),
 	};

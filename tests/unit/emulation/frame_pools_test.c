@@ -46,7 +46,7 @@ frames(const char *rate, const char *delay, const char *mtu)
 }
 
 static void
-fast_and_long_ways_have_more_under_way(void **state)
+fast_and_long_paths_have_more_in_flight(void **state)
 {
 	(void)state;
 	assert_int_equal(frames("40Mbps", "20us", "1024B"), 2047);
@@ -81,7 +81,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fast_and_long_ways_have_more_under_way),
+		cmocka_unit_test(fast_and_long_paths_have_more_in_flight),
 		cmocka_unit_test(the_sum_is_of_all_ports),
 	};
 

@@ -139,9 +139,9 @@ records(void *ctx, uint32_t node, struct recbuf *to, uint64_t from_ps)
 	struct fake *fake = ctx;
 	struct rec_notify notify = { 0 };
 
-	if (fake->tells_late && node == fake->emulation->scenario->topo->hosts[1])
+	if (fake->reports_late && node == fake->emulation->scenario->topo->hosts[1])
 		from_ps += 100 * PS_PER_US;
-	if (!fake->reported || fake->tells_late)
+	if (!fake->reported || fake->reports_late)
 		recbuf_put(to, &notify, REC_NOTIFY, sizeof(notify), from_ps);
 	fake->reported = true;
 }

@@ -15,7 +15,7 @@ struct fake {
 	uint32_t busy;  /* so many services long its hosts have work, or are not ready */
 	uint32_t fails; /* at this service the first host is lost; 0: never */
 	bool reported;
-	bool tells_late; /* at every question, of when it was asked last, and the second host of a little later */
+	bool reports_late; /* at every question, of when it was asked last, and the second host of a little later */
 };
 
 extern const struct host_driver_ops fake_hosts;

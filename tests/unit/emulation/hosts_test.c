@@ -20,7 +20,7 @@
 
 /* And one lcore, where embedded hosts are beside them. */
 static void
-external_hosts_need_a_driver(void **state)
+kernel_hosts_need_a_driver(void **state)
 {
 	struct scenario *scenario = hosts_load(MIXED);
 	struct fake fake = { 0 };
@@ -31,7 +31,7 @@ external_hosts_need_a_driver(void **state)
 	assert_int_equal(scenario->nexternal, 1);
 	assert_null(emulation_create(scenario, &options, &err));
 	assert_int_equal(errno, ENOTSUP);
-	options.external = &driver;
+	options.kernel_host = &driver;
 	options.lcores = 2;
 	err.text[0] = '\0';
 	assert_null(emulation_create(scenario, &options, &err));
@@ -48,7 +48,7 @@ the_first_phase_lasts_until_hosts_are_ready(void **state)
 	struct scenario *scenario = hosts_load_pair();
 	struct fake fake = { .busy = 5 };
 	const struct host_driver driver = { &fake_hosts, &fake };
-	const struct emulation_options options = { .lcores = 1, .phase = EMULATION_PREPARE, .external = &driver };
+	const struct emulation_options options = { .lcores = 1, .phase = EMULATION_PREPARE, .kernel_host = &driver };
 	struct err err = { "" };
 	struct emulation *emulation = emulation_create(scenario, &options, &err);
 
@@ -73,7 +73,7 @@ run(struct fake *fake, enum rec_end_reason reason)
 	struct scenario *scenario = hosts_load_pair();
 	const struct host_driver driver = { &fake_hosts, fake };
 	const struct emulation_options options = {
-		.lcores = 1, .phase = EMULATION_RUN, .services = run_services, .external = &driver
+		.lcores = 1, .phase = EMULATION_RUN, .services = run_services, .kernel_host = &driver
 	};
 	struct err err = { "" };
 	struct exporter *exporter = exporter_create(&scenario->exporter, NULL, 0, &err);
@@ -117,7 +117,7 @@ a_host_that_is_lost_ends_the_run(void **state)
 }
 
 static void
-every_kind_of_external_host_has_a_cable(void **state)
+every_kind_of_kernel_host_has_a_cable(void **state)
 {
 	const struct host_config given = { .port = "net_af_packet0,iface=eth1" };
 	const struct host_cable cable = { &given, "/run/x", "h1", 7 };
@@ -127,7 +127,7 @@ every_kind_of_external_host_has_a_cable(void **state)
 	for (int kind = HOST_EMBEDDED + 1; kind < (int)ENUM_COUNT(HOST_KINDS); kind++) {
 		const struct host_kind_row *row = &host_kinds[kind];
 
-		assert_true(row->foreign == (row->guest == NULL));
+		assert_true(row->remote == (row->guest == NULL));
 		assert_true((row->nic != NULL) == (row->guest != NULL));
 		row->port(&cable, text, sizeof(text));
 		assert_true(text[0] != '\0');
@@ -147,11 +147,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(external_hosts_need_a_driver),
+		cmocka_unit_test(kernel_hosts_need_a_driver),
 		cmocka_unit_test(the_first_phase_lasts_until_hosts_are_ready),
 		cmocka_unit_test(a_run_ends_with_its_programs_and_has_their_reports),
 		cmocka_unit_test(a_host_that_is_lost_ends_the_run),
-		cmocka_unit_test(every_kind_of_external_host_has_a_cable),
+		cmocka_unit_test(every_kind_of_kernel_host_has_a_cable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

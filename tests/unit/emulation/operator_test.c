@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "emulation/emulation.h"
-#include "emulation/foretell.h"
+#include "emulation/predict_by_simulation.h"
 #include "emulation/services.h"
 
 #define FABRIC                                                                                                             \
@@ -119,12 +119,12 @@ stragglers_are_unknown(void **state)
 }
 
 static uint64_t
-sum_of(const struct foretold *foretold, uint32_t run)
+sum_of(const struct prediction *prediction, uint32_t run)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < foretold->nrows; i++)
-		bytes += foretold->rows[i].run == run ? foretold->rows[i].told.bytes : 0;
+	for (uint32_t i = 0; i < prediction->nrows; i++)
+		bytes += prediction->rows[i].run == run ? prediction->rows[i].predicted.bytes : 0;
 	return bytes;
 }
 
@@ -136,25 +136,25 @@ it_is_simulated(void **state)
 		load(SELECTIVE "collectives = ( " MEASURED " ); "
 			       "faults = ( { kind = \"loss\"; port = \"l1:2\"; rate = 0.3; silent = true; } );");
 	struct err err = { "" };
-	struct foretold *foretold, *other;
+	struct prediction *prediction, *other;
 
 	(void)state;
-	assert_true(foretell_is_asked(sc));
-	foretold = foretell(sc, run_services, &err);
-	other = foretell(faulty, run_services, &err);
-	if (foretold == NULL || other == NULL)
+	assert_true(prediction_is_asked(sc));
+	prediction = predict_by_simulation(sc, run_services, &err);
+	other = predict_by_simulation(faulty, run_services, &err);
+	if (prediction == NULL || other == NULL)
 		fail_msg("%s", err.text);
-	assert_int_equal(foretold->runs, 3);
-	assert_int_equal(foretold->iterations, 4);
-	assert_int_equal(foretold->nrows, 3 * 3 * 2); /* runs, leaves of one sender, spines */
-	assert_int_equal(sum_of(foretold, 0), sum_of(foretold, 2));
-	assert_int_equal(other->nrows, foretold->nrows);
-	for (uint32_t i = 0; i < foretold->nrows; i++) {
-		assert_int_equal(foretold->rows[i].run, i / 6);
-		assert_int_equal(foretold->rows[i].told.bytes, other->rows[i].told.bytes);
+	assert_int_equal(prediction->runs, 3);
+	assert_int_equal(prediction->iterations, 4);
+	assert_int_equal(prediction->nrows, 3 * 3 * 2); /* runs, leaves of one sender, spines */
+	assert_int_equal(sum_of(prediction, 0), sum_of(prediction, 2));
+	assert_int_equal(other->nrows, prediction->nrows);
+	for (uint32_t i = 0; i < prediction->nrows; i++) {
+		assert_int_equal(prediction->rows[i].run, i / 6);
+		assert_int_equal(prediction->rows[i].predicted.bytes, other->rows[i].predicted.bytes);
 	}
-	foretold_destroy(foretold);
-	foretold_destroy(other);
+	prediction_destroy(prediction);
+	prediction_destroy(other);
 	scenario_destroy(faulty);
 	scenario_destroy(sc);
 }
@@ -165,16 +165,16 @@ hosts_with_a_kernel_are_simulated(void **state)
 {
 	struct scenario *sc = load("collectives = ( " MEASURED " ); hosts = ( { kind = \"guest\"; } );");
 	struct err err = { "" };
-	struct foretold *foretold;
+	struct prediction *prediction;
 
 	(void)state;
 	assert_int_equal(sc->nexternal, 3);
-	foretold = foretell(sc, run_services, &err);
-	if (foretold == NULL)
+	prediction = predict_by_simulation(sc, run_services, &err);
+	if (prediction == NULL)
 		fail_msg("%s", err.text);
-	assert_int_equal(foretold->nrows, 3 * 3 * 2);
+	assert_int_equal(prediction->nrows, 3 * 3 * 2);
 	assert_int_equal(sc->nexternal, 3);
-	foretold_destroy(foretold);
+	prediction_destroy(prediction);
 	scenario_destroy(sc);
 }
 

@@ -98,7 +98,7 @@ put_end(struct bench *b)
 
 /* What a reader of a stream found in it. */
 struct found {
-	uint64_t polls, told, end_sent, end_dropped;
+	uint64_t polls, reported, end_sent, end_dropped;
 	bool ended;
 };
 
@@ -127,7 +127,7 @@ read_stream(const uint8_t *data, size_t size)
 			assert_int_equal(gap->from_ps, next);
 			assert_int_equal(gap->to_ps - gap->from_ps + 1, gap->dropped);
 			next += gap->dropped;
-			found.told += gap->dropped;
+			found.reported += gap->dropped;
 		} else if (hdr->type == REC_FRAME) {
 			assert_int_equal(hdr->size, FRAME_BYTES);
 			assert_int_equal(hdr->seq, next++);
@@ -220,13 +220,13 @@ in_real_time_a_stopped_analyzer_loses_whole_records(void **state)
 	assert_int_equal(b.sink.outputs[PEER_AT].error, 0);
 	assert_int_equal(b.sink.outputs[PEER_AT].dropped_records, lost);
 	found = reader_end(&reader, &b);
-	assert_int_equal(found.told, lost);
+	assert_int_equal(found.reported, lost);
 	assert_int_equal(found.polls, RECORDS + 1000 - lost);
 	assert_int_equal(found.end_sent, found.polls);
 	assert_int_equal(found.end_dropped, lost);
 	assert_int_equal(b.sink.outputs[FILE_AT].error, 0);
 	found = read_recording(&b);
-	assert_int_equal(found.polls + found.told, RECORDS + 1000);
+	assert_int_equal(found.polls + found.reported, RECORDS + 1000);
 	assert_int_equal(found.end_sent, found.polls);
 	bench_close(&b);
 }
@@ -317,7 +317,7 @@ in_real_time_a_stopped_disk_holds_nobody_up(void **state)
 	assert_int_equal(b.sink.outputs[FILE_AT].error, ETIMEDOUT);
 	assert_int_equal(b.sink.outputs[PEER_AT].error, 0);
 	found = reader_end(&reader, &b);
-	assert_int_equal(found.polls + found.told, DISK_RECORDS);
+	assert_int_equal(found.polls + found.reported, DISK_RECORDS);
 	assert_true(found.ended);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -369,7 +369,7 @@ an_output_that_drops_holds_up_no_run_in_virtual_time(void **state)
 	pthread_join(reader.thread, NULL);
 	found = read_stream(reader.data, reader.size);
 	assert_int_equal(found.polls, RECORDS - dropped);
-	assert_int_equal(found.told, dropped);
+	assert_int_equal(found.reported, dropped);
 	assert_int_equal(found.end_dropped, dropped);
 	assert_null(sink_stats(&b.sink, &output_analyzer).ops);
 	free(reader.data);

@@ -14,7 +14,7 @@
 
 #include "eval/case_file.h"
 #include "eval/compare/systems.h"
-#include "outside/bounds.h"
+#include "plugin/bounds.h"
 
 #define LEAST_CASES 500
 #define LEAST_OF_A_FAULT 15
@@ -120,13 +120,13 @@ every_fault_can_be_made_and_left_out(void **state)
 
 /* Do pinned ways lead from one port to itself again: buffers that wait for each other? */
 static bool
-comes_back(const struct route_pins *pins, uint32_t from, uint32_t port, uint32_t depth)
+returns(const struct route_pins *pins, uint32_t from, uint32_t port, uint32_t depth)
 {
 	for (size_t p = 0; p < pins->count && depth <= CIRCLE; p++)
 		for (uint32_t hop = 0; hop + 1 < pins->pins[p].data.hops; hop++) {
 			const uint32_t *at = &pins->pins[p].data.ports[hop];
 
-			if (at[0] == port && (at[1] == from || comes_back(pins, from, at[1], depth + 1)))
+			if (at[0] == port && (at[1] == from || returns(pins, from, at[1], depth + 1)))
 				return true;
 		}
 	return false;
@@ -139,21 +139,21 @@ deadlocks_have_a_circle_of_buffers(void **state)
 	(void)state;
 	for (uint32_t number = 0; number < compare_most_cases(); number++) {
 		const char *name = compare_cell(number).fault->group.name;
-		bool is_outside = strcmp(name, "pfc-deadlock-outside") == 0;
+		bool is_elsewhere = strcmp(name, "pfc-deadlock-outside") == 0;
 		struct scenario *scenario;
 		struct err err = { 0 };
 		uint32_t in_circle = 0;
 
-		if (!is_outside && strcmp(name, "pfc-deadlock") != 0)
+		if (!is_elsewhere && strcmp(name, "pfc-deadlock") != 0)
 			continue;
 		make(number, 5 + number);
 		scenario = scenario_load(&(struct scenario_options){ .path = path }, &err);
 		assert_non_null(scenario);
 		for (uint32_t port = 0; port < scenario->topo->nports; port++)
-			in_circle += comes_back(scenario->pins, port, port, 1);
+			in_circle += returns(scenario->pins, port, port, 1);
 		assert_int_equal(in_circle, CIRCLE);
-		assert_int_equal(scenario->pins->count, is_outside ? 4 : 2);
-		assert_int_equal(scenario->faults.count, is_outside);
+		assert_int_equal(scenario->pins->count, is_elsewhere ? 4 : 2);
+		assert_int_equal(scenario->faults.count, is_elsewhere);
 		scenario_destroy(scenario);
 	}
 }
@@ -232,7 +232,7 @@ a_deadlock_is_a_circle_of_buffers(void **state)
 	(void)state;
 	for (uint32_t round = 0; round < 10; round++) {
 		struct err err = { 0 };
-		struct route_path ways[2];
+		struct route_path paths[2];
 		struct scenario *scenario;
 		uint32_t count = 0, shared = 0;
 		bool used = false;
@@ -243,22 +243,22 @@ a_deadlock_is_a_circle_of_buffers(void **state)
 		assert_int_equal(scenario->plan->nbackgrounds, 4);
 		for (uint32_t i = 0; i < 4; i += 2)
 			assert_int_equal(
-				scenario_path(scenario, scenario->plan->backgrounds[i].flow, false, &ways[count++]), 0);
+				scenario_path(scenario, scenario->plan->backgrounds[i].flow, false, &paths[count++]), 0);
 		/* The NIC's port comes first: the circle's ports 0, 1, 2 of one are 2, 3, 0 of the other. */
-		assert_int_equal(ways[0].ports[1], ways[1].ports[3]);
-		assert_int_equal(ways[0].ports[3], ways[1].ports[1]);
+		assert_int_equal(paths[0].ports[1], paths[1].ports[3]);
+		assert_int_equal(paths[0].ports[3], paths[1].ports[1]);
 		for (uint32_t i = 1; i < 4; i++)
-			shared += ways[0].ports[2] == ways[1].ports[i];
+			shared += paths[0].ports[2] == paths[1].ports[i];
 		assert_int_equal(shared, 0);
-		assert_int_equal(scenario->topo->ports[ways[1].ports[2]].peer,
-				 scenario->topo->ports[ways[0].ports[1]].node);
+		assert_int_equal(scenario->topo->ports[paths[1].ports[2]].peer,
+				 scenario->topo->ports[paths[0].ports[1]].node);
 		for (uint32_t flow = 0; flow < scenario->plan->collectives[0].nflows && !used; flow++) {
 			struct route_path job;
 
 			assert_int_equal(
 				scenario_path(scenario, scenario->plan->collectives[0].first_flow + flow, false, &job), 0);
 			for (uint32_t hop = 0; hop < job.hops; hop++)
-				used |= job.ports[hop] == ways[0].ports[1];
+				used |= job.ports[hop] == paths[0].ports[1];
 		}
 		assert_true(used);
 		scenario_destroy(scenario);
@@ -313,7 +313,7 @@ programs_are_systems(void **state)
 	assert_string_equal(names[count - 1], "./deep_ports");
 	assert_string_equal(paths[count - 1], "there/deep_ports.py");
 	assert_null(paths[0]);
-	for (uint32_t i = 1; i < OUTSIDE_PROGRAMS; i++)
+	for (uint32_t i = 1; i < PLUGIN_PROGRAMS; i++)
 		assert_int_equal(compare_add_program((const char *[]){ "", "./b", "./c", "./d" }[i], &err), 0);
 	assert_int_equal(compare_add_program("./e", &err), -EINVAL);
 	assert_int_equal(compare_nsystems, COMPARE_MAX_SYSTEMS);

@@ -160,7 +160,7 @@ what_several_have_in_common_is_the_place(void **state)
 }
 
 static void
-a_flow_is_named_or_on_the_way(void **state)
+a_flow_is_named_or_on_the_path(void **state)
 {
 	(void)state;
 	assert_int_equal(grade("contention", "h0->h2", NULL,
@@ -260,7 +260,7 @@ main(void)
 		cmocka_unit_test(what_it_shows_is_a_part),
 		cmocka_unit_test(a_switch_is_its_ports_and_those_to_it),
 		cmocka_unit_test(what_several_have_in_common_is_the_place),
-		cmocka_unit_test(a_flow_is_named_or_on_the_way),
+		cmocka_unit_test(a_flow_is_named_or_on_the_path),
 		cmocka_unit_test(intervals_are_wilsons),
 		cmocka_unit_test(sums_are_those_of_the_cases),
 	};

@@ -148,7 +148,7 @@ flow_path(const struct eval_case *c, uint32_t flow, struct route_path *path)
 }
 
 static bool
-meets_collective(const struct eval_case *c, const struct route_path *path)
+touches_collective(const struct eval_case *c, const struct route_path *path)
 {
 	for (uint32_t hop = 0; hop < path->hops; hop++)
 		if (place_is_used(c, path->ports[hop]))
@@ -189,7 +189,7 @@ contention_crosses_the_collective(void **state)
 		assert_int_equal(json_array_size(json_object_get(anomaly(&c, 0, "contention"), "flows")), c.nflows);
 		for (uint32_t f = 0; f < c.nflows; f++) {
 			flow_path(&c, f, &path);
-			assert_true(meets_collective(&c, &path));
+			assert_true(touches_collective(&c, &path));
 		}
 		assert_string_equal(
 			json_string_value(json_array_get(json_object_get(anomaly(&c, 0, "contention"), "flows"), 0)),
@@ -263,17 +263,17 @@ backpressure_begins_off_the_collective(void **state)
 static void
 nothing_is_picked_where_nothing_is_to_be(void **state)
 {
-	const struct case_source as_they_come = { .seed = 1, .scale = 1, .shape = source.shape, .network = network };
+	const struct case_source in_order = { .seed = 1, .scale = 1, .shape = source.shape, .network = network };
 	uint32_t colliding = 0, several = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < CASES; i++) {
 		struct eval_case c;
 
-		assert_int_equal(case_init(&c, &family_clean, i, 0, &as_they_come), 0);
+		assert_int_equal(case_init(&c, &family_clean, i, 0, &in_order), 0);
 		colliding += place_collides(&c);
 		case_fini(&c);
-		make(&c, &family_backpressure, i, &as_they_come);
+		make(&c, &family_backpressure, i, &in_order);
 		several += json_array_size(json_object_get(anomaly(&c, 0, "backpressure"), "roots")) > 1;
 		case_fini(&c);
 	}
@@ -352,7 +352,7 @@ clean_shares_nothing(void **state)
 			struct route_path path, other;
 
 			flow_path(&c, f, &path);
-			assert_false(meets_collective(&c, &path));
+			assert_false(touches_collective(&c, &path));
 			for (uint32_t g = 0; g < f; g++) {
 				flow_path(&c, g, &other);
 				assert_false(place_shares(&path, &other));

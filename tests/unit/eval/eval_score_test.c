@@ -20,29 +20,29 @@ is_right(const char *meaning, const char *fabric)
 	"{ 'step_ns': 1000000, 'base_rtt_ns': 20000, 'collective_flows': ['a->b'],"                                        \
 	" 'anomalies': [{ 'kind': 'contention', 'flows': ['x->b'] }] }"
 #define CONTENTION MEANING("{ 'kind': 'contention', 'flows': ['x->b', 'y->b'] }")
-#define BOTH_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 50000, 20), "")
-#define ONE_MET FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "a->b", 4000, 20), "")
+#define BOTH_CONTEND FABRIC(CONTEND("s:1", "a->b", "x->b", 50000, 20) "," CONTEND("s:1", "y->b", "a->b", 50000, 20), "")
+#define ONE_CONTENDS FABRIC(CONTEND("s:1", "a->b", "x->b", 50000, 20) "," CONTEND("s:1", "y->b", "a->b", 4000, 20), "")
 
 static void
 contention_is_found_whole(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
+	assert_int_equal(outcome(CONTENTION, BOTH_CONTEND, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
 			 OUTCOME_TP);
-	assert_int_equal(outcome(CONTENTION, BOTH_MET,
+	assert_int_equal(outcome(CONTENTION, BOTH_CONTEND,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("incast", "s:1", "'y->b'"), "false"),
 			 OUTCOME_TP);
-	assert_int_equal(outcome(CONTENTION, BOTH_MET, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(CONTENTION, BOTH_MET, "", "true"), OUTCOME_FN);
+	assert_int_equal(outcome(CONTENTION, BOTH_CONTEND, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, BOTH_CONTEND, "", "true"), OUTCOME_FN);
 }
 
 static void
 only_what_really_collided_is_asked_for(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_TP);
 	/* what met for less may be named, too */
-	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS, QUEUE("flow-contention", "s:1", "'x->b', 'y->b'"), "false"),
 			 OUTCOME_TP);
 }
 
@@ -51,36 +51,37 @@ what_the_truth_does_not_bear_out_is_false(void **state)
 {
 	(void)state;
 	/* another port, another flow, another victim */
-	assert_int_equal(outcome(CONTENTION, ONE_MET, QUEUE("flow-contention", "s:2", "'x->b'"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(CONTENTION, ONE_MET,
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS, QUEUE("flow-contention", "s:2", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("flow-contention", "s:1", "'b->c'"),
 				 "false"),
 			 OUTCOME_FP);
-	assert_int_equal(outcome(CONTENTION, ONE_MET,
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 FINDING("flow-contention", "s:1", "'s:1'", "'x->b'", "'b->c'", STEP("1")), "false"),
 			 OUTCOME_FP);
 	/* nobody at all */
-	assert_int_equal(outcome(CONTENTION, ONE_MET,
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("flow-contention", "s:9"), "false"),
 			 OUTCOME_FP);
 	/* right, and something more that never was */
-	assert_int_equal(outcome(CONTENTION, ONE_MET,
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("pfc-storm", "s:1"), "false"),
 			 OUTCOME_FP);
-	assert_int_equal(outcome(CONTENTION, ONE_MET,
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("packet-loss", "s:1"), "false"),
 			 OUTCOME_FP);
 	/* pauses: culprits that met in the root's queue, and a port that was halted */
-	assert_int_equal(outcome(CONTENTION, ONE_MET,
+	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("pfc-backpressure", "s:1", "'x->b'"),
 				 "false"),
 			 OUTCOME_FP);
 }
 
 static void
-incast_is_flows_that_met_each_other(void **state)
+incast_is_flows_that_contended(void **state)
 {
-	const char *fabric = FABRIC(MET("s:1", "a->b", "x->b", 50000, 20) "," MET("s:1", "y->b", "x->b", 50000, 20), "");
+	const char *fabric =
+		FABRIC(CONTEND("s:1", "a->b", "x->b", 50000, 20) "," CONTEND("s:1", "y->b", "x->b", 50000, 20), "");
 
 	(void)state;
 	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'y->b'"), "false"), OUTCOME_TP);
@@ -105,8 +106,8 @@ storm_is_traced_to_its_port(void **state)
 }
 
 #define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'roots': ['s:1'], 'halts': ['r:2', 'r:3'] }")
-#define MET_AT_ROOT MET("s:1", "x->b", "y->b", 50000, 20)
-#define BACKPRESSURE_FABRIC FABRIC(MET_AT_ROOT, HOLDING("r:3", "a->b", 50000))
+#define CONTEND_AT_ROOT CONTEND("s:1", "x->b", "y->b", 50000, 20)
+#define BACKPRESSURE_FABRIC FABRIC(CONTEND_AT_ROOT, HOLDING("r:3", "a->b", 50000))
 
 static void
 backpressure_is_traced_to_its_root(void **state)
@@ -122,7 +123,7 @@ backpressure_is_traced_to_its_root(void **state)
 
 #define IN_LOOP MEANING("{ 'kind': 'deadlock', 'ports': ['p:1', 'q:1'] }")
 #define OUT_OF_LOOP MEANING("{ 'kind': 'deadlock', 'ports': ['p:1', 'q:1'], 'root': 'h:1' }")
-#define STUCK FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "true"))
+#define STUCK FABRIC("", PAUSED("p:1", 50000, "true") "," PAUSED("q:1", 50000, "true"))
 
 static void
 deadlock_is_found_with_what_began_it(void **state)
@@ -152,16 +153,16 @@ loop_is_found_at_its_ports(void **state)
 }
 
 #define IMBALANCE MEANING("{ 'kind': 'imbalance', 'ports': ['s:3'] }")
-#define OWN_MET FABRIC(MET("s:3", "a->b", "b->c", 50000, 20), "")
+#define OWN_CONTENDS FABRIC(CONTEND("s:3", "a->b", "b->c", 50000, 20), "")
 
 static void
 imbalance_is_found_by_its_name(void **state)
 {
 	(void)state;
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load-imbalance", "s:3"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, PLAIN("load-imbalance", "s:4"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, QUEUE("flow-contention", "s:3", "'b->c'"), "false"), OUTCOME_FP);
-	assert_int_equal(outcome(IMBALANCE, OWN_MET, "", "false"), OUTCOME_FN);
+	assert_int_equal(outcome(IMBALANCE, OWN_CONTENDS, PLAIN("load-imbalance", "s:3"), "false"), OUTCOME_TP);
+	assert_int_equal(outcome(IMBALANCE, OWN_CONTENDS, PLAIN("load-imbalance", "s:4"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IMBALANCE, OWN_CONTENDS, QUEUE("flow-contention", "s:3", "'b->c'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(IMBALANCE, OWN_CONTENDS, "", "false"), OUTCOME_FN);
 }
 
 static void
@@ -204,41 +205,45 @@ clean_has_no_finding(void **state)
 {
 	(void)state;
 	assert_int_equal(outcome(MEANING(""), NOTHING, "", "true"), OUTCOME_TP);
-	assert_int_equal(outcome(MEANING(""), BOTH_MET, QUEUE("flow-contention", "s:1", "'x->b'"), "false"), OUTCOME_FP);
+	assert_int_equal(outcome(MEANING(""), BOTH_CONTEND, QUEUE("flow-contention", "s:1", "'x->b'"), "false"),
+			 OUTCOME_FP);
 }
 
 static void
 cases_that_hold_nothing_are_wrong(void **state)
 {
 	(void)state;
-	assert_true(is_right(CONTENTION, ONE_MET));
-	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 4000, 20), "")));
-	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "a->b", "x->b", 50000, 2), "")));  /* no queue to speak of */
-	assert_false(is_right(CONTENTION, FABRIC(MET("s:1", "y->b", "x->b", 50000, 20), ""))); /* not with the collective */
+	assert_true(is_right(CONTENTION, ONE_CONTENDS));
+	assert_false(is_right(CONTENTION, FABRIC(CONTEND("s:1", "a->b", "x->b", 4000, 20), "")));
+	assert_false(is_right(CONTENTION, FABRIC(CONTEND("s:1", "a->b", "x->b", 50000, 2), ""))); /* no queue to speak of */
+	assert_false(
+		is_right(CONTENTION, FABRIC(CONTEND("s:1", "y->b", "x->b", 50000, 20), ""))); /* not with the collective */
 	assert_true(is_right(STORM, STORM_FABRIC));
 	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "a->b", 4000))));
 	assert_false(is_right(STORM, FABRIC("", HOLDING("r:2", "x->b", 50000))));
-	assert_false(is_right(STORM, FABRIC("", HALTED("r:2", 50000, "false"))));
+	assert_false(is_right(STORM, FABRIC("", PAUSED("r:2", 50000, "false"))));
 	assert_true(is_right(BACKPRESSURE, BACKPRESSURE_FABRIC));
-	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING("r:4", "a->b", 50000))));
-	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING("r:3", "x->b", 50000)))); /* not the collective */
-	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "s", "a->b", 50000, 70000)))); /* later */
+	assert_false(is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING("r:4", "a->b", 50000))));
+	assert_false(
+		is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING("r:3", "x->b", 50000)))); /* not the collective */
+	assert_false(
+		is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING_BY("r:3", "s", "a->b", 50000, 70000)))); /* later */
 	/* by another switch, then by way of one that the root's halts */
-	assert_false(is_right(BACKPRESSURE, FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0))));
-	assert_true(is_right(BACKPRESSURE,
-			     FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0) "," HALTED("t:9", 5, "false"))));
-	assert_false(is_right(BACKPRESSURE,
-			      FABRIC(MET_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 4000, 0) "," HALTED("t:9", 5, "false"))));
+	assert_false(is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0))));
+	assert_true(is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT,
+						  HOLDING_BY("r:3", "t", "a->b", 50000, 0) "," PAUSED("t:9", 5, "false"))));
+	assert_false(is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT,
+						   HOLDING_BY("r:3", "t", "a->b", 4000, 0) "," PAUSED("t:9", 5, "false"))));
 	assert_true(is_right(IN_LOOP, STUCK));
-	assert_false(is_right(IN_LOOP, FABRIC("", HALTED("p:1", 50000, "true") "," HALTED("q:1", 50000, "false"))));
-	assert_true(is_right(IMBALANCE, OWN_MET));
+	assert_false(is_right(IN_LOOP, FABRIC("", PAUSED("p:1", 50000, "true") "," PAUSED("q:1", 50000, "false"))));
+	assert_true(is_right(IMBALANCE, OWN_CONTENDS));
 	assert_false(is_right(IMBALANCE, NOTHING));
 	assert_true(is_right(SLOW, NOTHING));
 	assert_false(is_right(SLOW, "{ 'meetings': [], 'meetings_left_out': 1, 'pauses': [], 'overtakings': [] }"));
-	assert_false(is_right(SLOW, BOTH_MET));
-	assert_true(is_right(MEANING(""), FABRIC(MET("s:1", "a->b", "x->b", 5000, 20), "")));
-	assert_false(is_right(MEANING(""), FABRIC(MET("s:1", "y->b", "x->b", 5001, 1), "")));
-	assert_false(is_right(FAR, FABRIC(MET("s:1", "a->b", "x->b", 19999, 20), "")));
+	assert_false(is_right(SLOW, BOTH_CONTEND));
+	assert_true(is_right(MEANING(""), FABRIC(CONTEND("s:1", "a->b", "x->b", 5000, 20), "")));
+	assert_false(is_right(MEANING(""), FABRIC(CONTEND("s:1", "y->b", "x->b", 5001, 1), "")));
+	assert_false(is_right(FAR, FABRIC(CONTEND("s:1", "a->b", "x->b", 19999, 20), "")));
 }
 
 static void
@@ -259,14 +264,15 @@ where_chance_makes_roots_one_that_leads_is_named(void **state)
 static void
 a_ring_that_collides_is_named(void **state)
 {
-	const char *met = FABRIC(MET("s:3", "a->b", "b->c", 50000, 20), "");
+	const char *contended = FABRIC(CONTEND("s:3", "a->b", "b->c", 50000, 20), "");
 
 	(void)state;
-	assert_true(is_right(RING, met));
-	assert_int_equal(outcome(RING, met, QUEUE("flow-contention", "s:3", "'b->c'"), "false"), OUTCOME_TP);
-	assert_int_equal(outcome(RING, met, FINDING("flow-contention", "s:3", "", "'a->b'", "'a->b'", STEP("1")), "false"),
-			 OUTCOME_FP);
-	assert_int_equal(outcome(RING, met, "", "true"), OUTCOME_FN);
+	assert_true(is_right(RING, contended));
+	assert_int_equal(outcome(RING, contended, QUEUE("flow-contention", "s:3", "'b->c'"), "false"), OUTCOME_TP);
+	assert_int_equal(
+		outcome(RING, contended, FINDING("flow-contention", "s:3", "", "'a->b'", "'a->b'", STEP("1")), "false"),
+		OUTCOME_FP);
+	assert_int_equal(outcome(RING, contended, "", "true"), OUTCOME_FN);
 	assert_int_equal(outcome(RING, FABRIC("", ""), "", "true"), OUTCOME_TP);
 }
 
@@ -303,7 +309,7 @@ main(void)
 		cmocka_unit_test(contention_is_found_whole),
 		cmocka_unit_test(only_what_really_collided_is_asked_for),
 		cmocka_unit_test(what_the_truth_does_not_bear_out_is_false),
-		cmocka_unit_test(incast_is_flows_that_met_each_other),
+		cmocka_unit_test(incast_is_flows_that_contended),
 		cmocka_unit_test(storm_is_traced_to_its_port),
 		cmocka_unit_test(backpressure_is_traced_to_its_root),
 		cmocka_unit_test(deadlock_is_found_with_what_began_it),

@@ -185,13 +185,14 @@ write_case(struct eval_case *c, const struct family *family, uint32_t index, con
 static void
 assert_backpressure(const struct eval_case *c)
 {
-	const json_t *anomaly = json_array_get(c->anomalies, 0), *halts = json_object_get(anomaly, "halts");
+	const json_t *anomaly = json_array_get(c->anomalies, 0), *pauses = json_object_get(anomaly, "halts");
 	const char *root = json_string_value(json_array_get(json_object_get(anomaly, "roots"), 0));
 
 	assert_false(place_is_used(c, topo_find_port(c->routing.topo, root)));
-	assert_true(json_array_size(halts) > 0);
-	for (size_t i = 0; i < json_array_size(halts); i++)
-		assert_true(place_is_used(c, topo_find_port(c->routing.topo, json_string_value(json_array_get(halts, i)))));
+	assert_true(json_array_size(pauses) > 0);
+	for (size_t i = 0; i < json_array_size(pauses); i++)
+		assert_true(
+			place_is_used(c, topo_find_port(c->routing.topo, json_string_value(json_array_get(pauses, i)))));
 }
 
 static void

@@ -109,7 +109,7 @@ another_evaluation_is_refused(void **state)
 }
 
 static void
-damage_is_told_of(void **state)
+damage_is_reported(void **state)
 {
 	char other[sizeof(path) + 8];
 	struct err err = { 0 };
@@ -193,7 +193,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_remembered), cmocka_unit_test(another_evaluation_is_refused),
-		cmocka_unit_test(damage_is_told_of),          cmocka_unit_test(variants_are_overrides),
+		cmocka_unit_test(damage_is_reported),         cmocka_unit_test(variants_are_overrides),
 		cmocka_unit_test(readers_are_waited_for),
 	};
 

@@ -42,7 +42,7 @@ normal(struct prng *prng)
 }
 
 static void
-what_is_dropped_comes_by_all_ports(void **state)
+what_is_dropped_crosses_all_ports(void **state)
 {
 	double missing = 0, more = 0;
 	uint32_t counts[PATHS];
@@ -199,7 +199,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_dropped_comes_by_all_ports),
+		cmocka_unit_test(what_is_dropped_crosses_all_ports),
 		cmocka_unit_test(random_spraying_by_simulation),
 		cmocka_unit_test(without_noise_one_packet_is_seen),
 		cmocka_unit_test(measured_noise_by_simulation),

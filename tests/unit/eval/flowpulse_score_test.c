@@ -73,12 +73,12 @@ make_grid(uint64_t seed, uint32_t iterations, bool random, const struct fp_fault
 	return make_grid_of(PATHS, seed, iterations, random, faults, nfaults);
 }
 
-static struct fp_tally
-tally(const struct fp_method *method, struct fp_grid *grid, const struct fp_fault *faults, uint32_t nfaults, double drop)
+static struct fp_outcomes
+outcomes(const struct fp_method *method, struct fp_grid *grid, const struct fp_fault *faults, uint32_t nfaults, double drop)
 {
-	struct fp_tally result = { 0 };
+	struct fp_outcomes result = { 0 };
 
-	assert_int_equal(fp_tally_add(&result, method, grid, faults, nfaults, drop), 0);
+	assert_int_equal(fp_outcomes_add(&result, method, grid, faults, nfaults, drop), 0);
 	fp_grid_destroy(grid);
 	return result;
 }
@@ -89,18 +89,18 @@ the_papers_threshold(void **state)
 {
 	const struct fp_fault faults[] = { { 1, 3, 0.02 }, { 4, 0, 0.003 } };
 	const struct fp_method method = { .ops = &fp_threshold, .threshold = 0.01 };
-	struct fp_tally t;
+	struct fp_outcomes t;
 
 	(void)state;
-	t = tally(&method, make_grid(1, 50, false, faults, 2), faults, 2, 0.02);
+	t = outcomes(&method, make_grid(1, 50, false, faults, 2), faults, 2, 0.02);
 	assert_int_equal(t.trials, 50);
 	assert_int_equal(t.found, 50);
 	assert_int_equal(t.wrong, 0);
 	assert_int_equal(t.ports, 6 * 50 * PATHS);
 	assert_int_equal(t.false_ports, 0);
-	t = tally(&method, make_grid(1, 50, false, faults, 2), faults, 2, 0.003);
+	t = outcomes(&method, make_grid(1, 50, false, faults, 2), faults, 2, 0.003);
 	assert_int_equal(t.found, 0);
-	t = tally(&method, make_grid(1, 50, false, faults, 2), faults, 2, -1);
+	t = outcomes(&method, make_grid(1, 50, false, faults, 2), faults, 2, -1);
 	assert_int_equal(t.trials, 100);
 	assert_int_equal(t.found, 50);
 }
@@ -119,7 +119,7 @@ flawed_iterations_are_left_out(void **state)
 
 		for (size_t c = 0; c < 10 * ROWS * PATHS; c++)
 			grid->cells[c].is_sound = 0;
-		assert_int_equal(tally(&(struct fp_method){ all[m], 0.01, 1e-3, 0, 0 }, grid, &fault, 1, -1).found, 0);
+		assert_int_equal(outcomes(&(struct fp_method){ all[m], 0.01, 1e-3, 0, 0 }, grid, &fault, 1, -1).found, 0);
 	}
 }
 
@@ -141,8 +141,8 @@ noise_decides(void **state)
 
 	(void)state;
 	for (size_t k = 0; k < ARRAY_LEN(known); k++) {
-		struct fp_tally t = tally(&(struct fp_method){ known[k].ops, 0, 1e-3, 0, 0 },
-					  make_grid(k, 400, known[k].random, faults, 2), faults, 2, known[k].drop);
+		struct fp_outcomes t = outcomes(&(struct fp_method){ known[k].ops, 0, 1e-3, 0, 0 },
+						make_grid(k, 400, known[k].random, faults, 2), faults, 2, known[k].drop);
 		double share = (double)t.found / (double)t.trials, expected = 1e-3 * (double)t.ports;
 
 		assert_true(share >= known[k].least && share <= known[k].most);
@@ -177,7 +177,7 @@ noise_is_learned_beside_a_fault(void **state)
 			faults[row] = (struct fp_fault){ row, (row + 3) % cases[c].paths, drop };
 		for (uint64_t seed = 0; seed < 60; seed++) {
 			struct fp_grid *grid = make_grid_of(cases[c].paths, seed, cases[c].iterations, true, faults, ROWS);
-			struct fp_tally t = tally(&method, grid, faults, ROWS, -1);
+			struct fp_outcomes t = outcomes(&method, grid, faults, ROWS, -1);
 
 			found += t.found;
 			trials += t.trials;
@@ -207,7 +207,7 @@ known_losses_are_noise(void **state)
 			cell->bytes.seen = cell->packets * PACKET_BYTES;
 		}
 		grid->lost[2 * PATHS + 5] = knows ? 0.5f : 0;
-		alarms[knows] = tally(&method, grid, NULL, 0, -1).false_ports;
+		alarms[knows] = outcomes(&method, grid, NULL, 0, -1).false_ports;
 	}
 	assert_true(alarms[0] > 15);
 	assert_true(alarms[1] <= 5);
@@ -218,13 +218,13 @@ static void
 pooled_iterations_find_less(void **state)
 {
 	const struct fp_fault fault = { 3, 9, 0.0065 };
-	struct fp_tally once, five;
+	struct fp_outcomes once, five;
 
 	(void)state;
-	once = tally(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 1, 0 }, make_grid(5, 500, false, &fault, 1), &fault,
-		     1, -1);
-	five = tally(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 5, 0 }, make_grid(5, 500, false, &fault, 1), &fault,
-		     1, -1);
+	once = outcomes(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 1, 0 }, make_grid(5, 500, false, &fault, 1),
+			&fault, 1, -1);
+	five = outcomes(&(struct fp_method){ &fp_pooled_learned, 0, 1e-4, 5, 0 }, make_grid(5, 500, false, &fault, 1),
+			&fault, 1, -1);
 	assert_int_equal(once.blocks, 500);
 	assert_int_equal(five.blocks, 100);
 	assert_true(once.found_blocks < 250);
@@ -239,25 +239,25 @@ other_detectors_are_replayed(void **state)
 {
 	const struct fp_fault fault = { 1, 3, 0.0075 };
 	struct fp_grid *grid = make_grid(8, 80, false, &fault, 1);
-	struct fp_said said;
+	struct fp_outcome outcome;
 
 	(void)state;
 	for (uint32_t row = 0; row < ROWS; row++)
 		grid->rows[row] = (struct fp_row){ row / 2, 10 + row };
-	assert_int_equal(fp_replay(grid, REC_DETECTOR_THRESHOLD, &said), 0);
-	assert_in_range(said.count, 0, 12);
-	free(said.alarms);
+	assert_int_equal(fp_replay(grid, REC_DETECTOR_THRESHOLD, &outcome), 0);
+	assert_in_range(outcome.count, 0, 12);
+	free(outcome.alarms);
 	for (uint32_t d = REC_DETECTOR_NOISE; d <= REC_DETECTOR_POOLED; d++) {
-		assert_int_equal(fp_replay(grid, (enum rec_detector)d, &said), 0);
-		assert_true(said.count >= 4);
-		for (size_t i = 0; i < said.count; i++) {
-			assert_int_equal(said.alarms[i].leaf, 0);
-			assert_int_equal(said.alarms[i].path, 3);
-			assert_int_equal(said.alarms[i].sender, 11);
-			assert_true(said.alarms[i].place != REC_LOSS_LOCAL);
-			assert_in_range(said.alarms[i].drop_ppm, 4000, 17000);
+		assert_int_equal(fp_replay(grid, (enum rec_detector)d, &outcome), 0);
+		assert_true(outcome.count >= 4);
+		for (size_t i = 0; i < outcome.count; i++) {
+			assert_int_equal(outcome.alarms[i].leaf, 0);
+			assert_int_equal(outcome.alarms[i].path, 3);
+			assert_int_equal(outcome.alarms[i].sender, 11);
+			assert_true(outcome.alarms[i].place != REC_LOSS_LOCAL);
+			assert_in_range(outcome.alarms[i].drop_ppm, 4000, 17000);
 		}
-		free(said.alarms);
+		free(outcome.alarms);
 	}
 	fp_grid_destroy(grid);
 }

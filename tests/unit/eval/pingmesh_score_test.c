@@ -14,10 +14,10 @@
 
 #include "eval/pingmesh/score.h"
 
-#define SAYS(type, node, ports, alike, both, by, end, found)                                                               \
+#define REPORTS(type, node, ports, alike, both, by, end, found)                                                            \
 	"{ 'type': '" type "', 'node': " node ", 'ports': [" ports "], 'alike': " #alike ", 'both_directions': " both      \
 	", 'by': [" by "], 'end_ns': " #end "e9, 'found_ns': " #found "e9 }"
-#define LINK(type, port, both) SAYS(type, "null", "'" port "'", 1, both, "'votes'", 90, 65.5)
+#define LINK(type, port, both) REPORTS(type, "null", "'" port "'", 1, both, "'votes'", 90, 65.5)
 #define VERDICT(problems)                                                                                                  \
 	"{ 'pingmesh': { 'problems': [" problems                                                                           \
 	"], 'periods': [ { 'rnics_over_10_percent': 2 }, { 'rnics_over_10_percent': 1 } ] } }"
@@ -102,13 +102,13 @@ a_link_is_found_by_either_end_and_its_direction_by_one(void **state)
 	(void)state;
 	put("corruption", "l0:3");
 	assert_int_equal(score(VERDICT(LINK("switch-problem", "l0:3", "false"))), 0);
-	assert_true(marks.found[0].found && marks.found[0].alone && marks.found[0].way && marks.reports[0].accurate);
+	assert_true(marks.found[0].found && marks.found[0].alone && marks.found[0].direction && marks.reports[0].accurate);
 	assert_true(marks.found[0].after_s == 15.5);
 	assert_int_equal(marks.plain_rnics, 3);
 	score(VERDICT(LINK("switch-problem", "s0:1", "false")));
-	assert_true(marks.found[0].found && !marks.found[0].way && marks.reports[0].accurate);
+	assert_true(marks.found[0].found && !marks.found[0].direction && marks.reports[0].accurate);
 	score(VERDICT(LINK("switch-problem", "l0:3", "true")));
-	assert_true(marks.found[0].found && !marks.found[0].way);
+	assert_true(marks.found[0].found && !marks.found[0].direction);
 }
 
 static void
@@ -118,9 +118,9 @@ what_is_elsewhere_or_else_or_before_is_wrong(void **state)
 		VERDICT(LINK("switch-problem", "l0:4", "false")),
 		VERDICT(LINK("rnic-problem", "l0:3", "false")),
 		VERDICT(LINK("high-rtt", "l0:3", "false")),
-		VERDICT(SAYS("switch-problem", "'l0'", "", 0, "false", "'votes'", 90, 65.5)),
-		VERDICT(SAYS("switch-problem", "null", "", 0, "false", "'votes'", 90, 65.5)),
-		VERDICT(SAYS("switch-problem", "null", "'l0:3'", 1, "false", "'votes'", 49, 65.5)),
+		VERDICT(REPORTS("switch-problem", "'l0'", "", 0, "false", "'votes'", 90, 65.5)),
+		VERDICT(REPORTS("switch-problem", "null", "", 0, "false", "'votes'", 90, 65.5)),
+		VERDICT(REPORTS("switch-problem", "null", "'l0:3'", 1, "false", "'votes'", 49, 65.5)),
 	};
 
 	(void)state;
@@ -137,8 +137,8 @@ one_of_several_places_is_found_but_not_alone(void **state)
 {
 	(void)state;
 	put("flapping", "l1:4");
-	score(VERDICT(SAYS("switch-problem", "null", "'l0:3', 's1:2'", 2, "true", "'votes'", 90, 45.5)));
-	assert_true(marks.found[0].found && !marks.found[0].alone && !marks.found[0].way);
+	score(VERDICT(REPORTS("switch-problem", "null", "'l0:3', 's1:2'", 2, "true", "'votes'", 90, 45.5)));
+	assert_true(marks.found[0].found && !marks.found[0].alone && !marks.found[0].direction);
 	assert_true(marks.found[0].after_s == 0);
 	assert_string_equal(marks.reports[0].place, "l0:3 or s1:2");
 }
@@ -148,8 +148,8 @@ a_switch_is_found_as_such_or_by_a_link_of_its_own(void **state)
 {
 	(void)state;
 	put("pairs", "s1");
-	score(VERDICT(SAYS("switch-problem", "'s1'", "", 0, "false", "'votes'", 90, 65.5)));
-	assert_true(marks.found[0].found && marks.found[0].alone && marks.found[0].way);
+	score(VERDICT(REPORTS("switch-problem", "'s1'", "", 0, "false", "'votes'", 90, 65.5)));
+	assert_true(marks.found[0].found && marks.found[0].alone && marks.found[0].direction);
 	score(VERDICT(LINK("switch-problem", "l0:4", "false")));
 	assert_true(marks.found[0].found);
 	score(VERDICT(LINK("switch-problem", "l0:3", "false")));
@@ -162,11 +162,11 @@ rnics_that_a_starved_cpu_is_blamed_on_are_counted(void **state)
 	(void)state;
 	put("starved", "h2");
 	put("rnic-loss", "h0:1");
-	score(VERDICT(SAYS("cpu-overload", "'h2'", "", 0, "false", "'several-rnics', 'delay'", 90, 65.5) ", " LINK(
+	score(VERDICT(REPORTS("cpu-overload", "'h2'", "", 0, "false", "'several-rnics', 'delay'", 90, 65.5) ", " LINK(
 		"rnic-problem", "h2:1", "true") ", " LINK("rnic-problem", "l0:1", "true") ", " LINK("rnic-problem", "h3:1",
 												    "true")));
 	assert_true(marks.found[0].found && marks.found[0].several && marks.found[0].delay);
-	assert_true(marks.found[1].found && marks.found[1].way);
+	assert_true(marks.found[1].found && marks.found[1].direction);
 	assert_true(marks.reports[0].accurate && marks.reports[2].accurate);
 	assert_true(!marks.reports[1].accurate && marks.reports[1].at_starved);
 	assert_true(!marks.reports[3].accurate && !marks.reports[3].at_starved);

@@ -161,7 +161,7 @@ some_can_be_named(void **state)
  */
 static const struct {
 	const char *type, *root, *flows, *without_effect, *iterations;
-} said[] = {
+} reported[] = {
 	{ "flow-contention", "l1:1", "\"h2->h4/1>4791\", \"h2->h4/3>4791\"", "false",
 	  "{ \"job\": 0, \"explained_ns\": 250, \"flows_explained_ns\": [ 200, 50 ] },"
 	  "{ \"job\": 0, \"explained_ns\": 150, \"flows_explained_ns\": [ 100, 50 ] },"
@@ -185,14 +185,15 @@ make_verdict(void)
 	json_t *findings = json_array();
 	char row[1024];
 
-	for (size_t i = 0; i < ARRAY_LEN(said); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(reported); i++) {
 		snprintf(row, sizeof(row),
 			 "{ \"type\": \"%s\", \"root\": \"%s\", \"flows\": [ %s ], \"without_effect\": %s, "
 			 "\"iterations\": [ %s ] }",
-			 said[i].type, said[i].root, said[i].flows, said[i].without_effect, said[i].iterations);
+			 reported[i].type, reported[i].root, reported[i].flows, reported[i].without_effect,
+			 reported[i].iterations);
 		json_array_append_new(findings, json_loads(row, 0, NULL));
 	}
-	assert_int_equal(json_array_size(findings), ARRAY_LEN(said));
+	assert_int_equal(json_array_size(findings), ARRAY_LEN(reported));
 	return json_pack("{s:o}", "findings", findings);
 }
 
@@ -224,7 +225,7 @@ put(struct store *store, uint64_t without, uint64_t time_ns, bool complete)
 }
 
 static void
-the_store_says_what_each_cost(void **state)
+the_store_reports_what_each_cost(void **state)
 {
 	struct err err = { 0 };
 	struct store *store = store_open(store_path, 1, 1, "", &err);
@@ -277,7 +278,7 @@ main(void)
 		TEST(each_can_be_left_out),
 		TEST(some_can_be_named),
 		TEST(findings_are_mapped_to_suspects),
-		TEST(the_store_says_what_each_cost),
+		TEST(the_store_reports_what_each_cost),
 		TEST(many_are_left_out_one_by_one),
 	};
 

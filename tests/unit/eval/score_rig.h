@@ -16,17 +16,17 @@
 
 /* A step of 1 ms, so that 5 us are in earnest; "a->b" and "b->c" are the collective's, "x->b" and "y->b" others'. */
 #define MEANING(anomalies) "{ 'step_ns': 1000000, 'collective_flows': ['a->b', 'b->c'], 'anomalies': [" anomalies "] }"
-#define MET(port, one, other, ns, depth)                                                                                   \
+#define CONTEND(port, one, other, ns, depth)                                                                               \
 	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
-#define HALTED_BY(port, by, ns, at_end) "{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
+#define PAUSED_BY(port, by, ns, at_end) "{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
 #define HOLDING_BY(port, by, flow, ns, at_ns)                                                                              \
 	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': 50000, 'at_end': false, 'held': [ { 'flow': '" flow            \
 	"', 'held_ns': " #ns ", 'first_ns': " #at_ns ", 'last_ns': " #at_ns " } ] }"
 #define HOLDING(port, flow, ns) HOLDING_BY(port, "s", flow, ns, 0)
-#define HALTED(port, ns, at_end) HALTED_BY(port, "s", ns, at_end)
-#define FABRIC_OF(meetings, pauses, overtakings)                                                                           \
-	"{ 'meetings': [" meetings "], 'pauses': [" pauses "], 'overtakings': [" overtakings "] }"
-#define FABRIC(meetings, pauses) FABRIC_OF(meetings, pauses, "")
+#define PAUSED(port, ns, at_end) PAUSED_BY(port, "s", ns, at_end)
+#define FABRIC_OF(contentions, pauses, overtakings)                                                                        \
+	"{ 'meetings': [" contentions "], 'pauses': [" pauses "], 'overtakings': [" overtakings "] }"
+#define FABRIC(contentions, pauses) FABRIC_OF(contentions, pauses, "")
 #define OVERTOOK(port, flow) "{ 'port': '" port "', 'flow': '" flow "', 'acks': true, 'link_ns': 9000 }"
 #define STEP(number) "{ 'rank': 0, 'step': " number " }"
 #define FINDING(type, root, ports, flows, victims, steps)                                                                  \

@@ -167,7 +167,7 @@ hawkeye_has_no_budget(void **state)
 
 /* Samples only: no ACK, no detection, however old the oldest packet is. */
 static void
-hawkeye_does_not_see_a_halted_flow(void **state)
+hawkeye_does_not_see_a_paused_flow(void **state)
 {
 	agent_step_started(&agent, 0, &step);
 	for (uint64_t t = 2; t < 30; t++)
@@ -268,7 +268,7 @@ main(void)
 		AGENT_TEST(hawkeye_minr_goes_by_the_smallest_rtt, REC_POLICY_HAWKEYE_MINR),
 		AGENT_TEST(hawkeye_maxr_goes_by_the_largest_rtt, REC_POLICY_HAWKEYE_MAXR),
 		AGENT_TEST(hawkeye_has_no_budget, REC_POLICY_HAWKEYE_MINR),
-		AGENT_TEST(hawkeye_does_not_see_a_halted_flow, REC_POLICY_HAWKEYE_MINR),
+		AGENT_TEST(hawkeye_does_not_see_a_paused_flow, REC_POLICY_HAWKEYE_MINR),
 		AGENT_TEST(hawkeye_ids_of_quiet_packets_return, REC_POLICY_HAWKEYE_MINR),
 		AGENT_TEST(full_polling_triggers_nothing, REC_POLICY_FULL_POLLING),
 		AGENT_TEST(off_does_nothing, REC_POLICY_OFF),

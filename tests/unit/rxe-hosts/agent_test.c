@@ -279,7 +279,7 @@ tick_sees_the_last_sample(void **state)
 
 /* A NIC that is paused from the start has nothing in flight; what it cannot send grows old all the same. */
 static void
-halt_in_the_own_nic_triggers(void **state)
+pause_in_the_own_nic_triggers(void **state)
 {
 	agent_step_started(&agent, 0, &step);
 	dev.qp[FLOW] = (struct qp_state){ .acked_bytes = 500 };
@@ -342,7 +342,7 @@ a_step_on_time_is_not_looked_at(void **state)
 
 /* Nothing is acknowledged between two looks: the next one comes after twice the time. */
 static void
-a_halt_is_looked_at_ever_less(void **state)
+a_pause_is_examined_ever_less(void **state)
 {
 	agent_step_started(&agent, 0, &step);
 	agent.slots[0].remaining = 99;
@@ -384,9 +384,9 @@ main(void)
 		T(nobody_waits_for_the_last_step),
 		T(stall_triggers_without_ack),
 		T(tick_sees_the_last_sample),
-		T(halt_in_the_own_nic_triggers),
+		T(pause_in_the_own_nic_triggers),
 		T(a_step_on_time_is_not_looked_at),
-		T(a_halt_is_looked_at_ever_less),
+		T(a_pause_is_examined_ever_less),
 		T(a_step_behind_looks_at_its_nic),
 	};
 

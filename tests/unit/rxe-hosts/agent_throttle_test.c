@@ -84,7 +84,7 @@ a_long_round_trip_is_one(void **state)
 
 /* Who sent packets again asks for the way of the ACKs too: while the step runs, and at its end. */
 static void
-what_was_sent_again_asks_for_the_acks_way(void **state)
+what_was_sent_again_asks_for_the_acks_path(void **state)
 {
 	agent_step_started(&agent, 0, &step);
 	sample(50 * US, 11 * MS);
@@ -216,7 +216,7 @@ main(void)
 		AGENT_TEST(too_soon_is_remembered, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(a_long_round_trip_is_one, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(sent_again_and_late, REC_POLICY_VEDRFOLNIR),
-		AGENT_TEST(what_was_sent_again_asks_for_the_acks_way, REC_POLICY_VEDRFOLNIR),
+		AGENT_TEST(what_was_sent_again_asks_for_the_acks_path, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(sent_again_with_nothing_left, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(slow_below_the_noise, REC_POLICY_VEDRFOLNIR),
 		AGENT_TEST(slow_for_long, REC_POLICY_VEDRFOLNIR),

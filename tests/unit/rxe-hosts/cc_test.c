@@ -14,12 +14,12 @@ static struct {
 	uint16_t hops[64]; /* of their telemetry */
 	uint64_t hop[64];
 	uint32_t nacks, naks, timeouts, resets;
-} heard;
+} received;
 
 static void
 hear_reset(struct cc *cc, const struct cc_params *params)
 {
-	heard.resets++;
+	received.resets++;
 	cc->window_bytes = 4 * 1300;
 	cc->rate_bps = cc->line_bps / 2;
 }
@@ -27,20 +27,20 @@ hear_reset(struct cc *cc, const struct cc_params *params)
 static void
 hear_ack(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
 {
-	uint32_t at = heard.nacks < 64 ? heard.nacks++ : 63;
+	uint32_t at = received.nacks < 64 ? received.nacks++ : 63;
 
-	heard.acks[at] = *ack;
+	received.acks[at] = *ack;
 	if (ack->telemetry == NULL)
 		return;
-	heard.hops[at] = ack->telemetry->count;
-	heard.hop[at] = ack->telemetry->hops[0];
+	received.hops[at] = ack->telemetry->count;
+	received.hop[at] = ack->telemetry->hops[0];
 }
 
 static void
 hear_loss(struct cc *cc, const struct cc_params *params, enum cc_loss loss, uint64_t now_ps)
 {
-	heard.naks += loss == CC_LOSS_NAK;
-	heard.timeouts += loss == CC_LOSS_TIMEOUT;
+	received.naks += loss == CC_LOSS_NAK;
+	received.timeouts += loss == CC_LOSS_TIMEOUT;
 }
 
 static const struct cc_ops ears = { .name = "ears", .reset = hear_reset, .acked = hear_ack, .lost = hear_loss };
@@ -48,7 +48,7 @@ static const struct cc_ops ears = { .name = "ears", .reset = hear_reset, .acked 
 static int
 setup_ears(void **state)
 {
-	memset(&heard, 0, sizeof(heard));
+	memset(&received, 0, sizeof(received));
 	setup(state);
 	rig.params.cc.ops = &ears;
 	return 0;
@@ -65,13 +65,13 @@ test_rate_and_window_are_obeyed(void **state)
 	rig_run(&rig, 1000 * NS);
 	assert_int_equal(rig.sent[0][PKT_DATA], 4); /* and then the window is full */
 	rig_run(&rig, 100 * PS_PER_US);
-	assert_int_equal(heard.nacks, 20);
-	assert_int_equal(heard.resets, 1);
-	assert_int_equal(heard.acks[1].now_ps - heard.acks[0].now_ps, 215 * NS);
+	assert_int_equal(received.nacks, 20);
+	assert_int_equal(received.resets, 1);
+	assert_int_equal(received.acks[1].now_ps - received.acks[0].now_ps, 215 * NS);
 }
 
 static void
-test_an_ack_says_what_it_acknowledges(void **state)
+test_an_ack_reports_what_it_acknowledges(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0);
 
@@ -79,14 +79,14 @@ test_an_ack_says_what_it_acknowledges(void **state)
 	rig_start(&rig);
 	rig_send(&rig, flow, 6 * 1300, 1);
 	rig_run(&rig, 100 * PS_PER_US);
-	assert_int_equal(heard.nacks, 3);
+	assert_int_equal(received.nacks, 3);
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_int_equal(heard.acks[i].acked, 2);
-		assert_int_equal(heard.acks[i].una, rig.first_psn + 2 * (i + 1));
-		assert_true(heard.acks[i].nxt >= heard.acks[i].una);
-		assert_int_equal(heard.acks[i].rtt_ps, (107 + 1000 + 4 + 1000) * NS);
-		assert_int_equal(heard.acks[i].switches, 0);
-		assert_null(heard.acks[i].telemetry);
+		assert_int_equal(received.acks[i].acked, 2);
+		assert_int_equal(received.acks[i].una, rig.first_psn + 2 * (i + 1));
+		assert_true(received.acks[i].nxt >= received.acks[i].una);
+		assert_int_equal(received.acks[i].rtt_ps, (107 + 1000 + 4 + 1000) * NS);
+		assert_int_equal(received.acks[i].switches, 0);
+		assert_null(received.acks[i].telemetry);
 	}
 }
 
@@ -103,7 +103,7 @@ lose_all_acks(struct rig *g, uint32_t from, struct pkt *p)
 }
 
 static void
-test_losses_are_told_by_kind(void **state)
+test_losses_are_reported_by_kind(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0);
 
@@ -112,12 +112,12 @@ test_losses_are_told_by_kind(void **state)
 	rig_send(&rig, flow, 6 * 1300, 1);
 	rig_run(&rig, 100 * PS_PER_US);
 	assert_non_null(rig_wc(&rig, 0, WC_SENT, 0));
-	assert_int_equal(heard.naks, 1);
-	assert_int_equal(heard.timeouts, 0);
+	assert_int_equal(received.naks, 1);
+	assert_int_equal(received.timeouts, 0);
 	rig.filter = lose_all_acks;
 	rig_send(&rig, flow, 1300, 2);
 	rig_run(&rig, 9 * PS_PER_MS);
-	assert_int_equal(heard.timeouts, 1);
+	assert_int_equal(received.timeouts, 1);
 }
 
 static void
@@ -129,7 +129,7 @@ stamp(struct rig *g, const struct pkt *p, struct int_header *header)
 
 /* A packet's ACK brings its own telemetry back; 42 B more on the wire, there and back. */
 static void
-test_telemetry_comes_back(void **state)
+test_telemetry_returns(void **state)
 {
 	static struct cc_ops inband;
 	uint32_t flow = rig_flow(&rig, 0, 0);
@@ -142,10 +142,10 @@ test_telemetry_comes_back(void **state)
 	rig_start(&rig);
 	rig_send(&rig, flow, 10 * 1300, 1);
 	rig_run(&rig, 100 * PS_PER_US);
-	assert_int_equal(heard.nacks, 10);
+	assert_int_equal(received.nacks, 10);
 	for (uint32_t i = 0; i < 10; i++) {
-		assert_int_equal(heard.hops[i], 1);
-		assert_int_equal(heard.hop[i], rig.first_psn + i);
+		assert_int_equal(received.hops[i], 1);
+		assert_int_equal(received.hop[i], rig.first_psn + i);
 	}
 }
 
@@ -170,9 +170,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rate_and_window_are_obeyed, setup_ears, teardown),
-		cmocka_unit_test_setup_teardown(test_an_ack_says_what_it_acknowledges, setup_ears, teardown),
-		cmocka_unit_test_setup_teardown(test_losses_are_told_by_kind, setup_ears, teardown),
-		cmocka_unit_test_setup_teardown(test_telemetry_comes_back, setup_ears, teardown),
+		cmocka_unit_test_setup_teardown(test_an_ack_reports_what_it_acknowledges, setup_ears, teardown),
+		cmocka_unit_test_setup_teardown(test_losses_are_reported_by_kind, setup_ears, teardown),
+		cmocka_unit_test_setup_teardown(test_telemetry_returns, setup_ears, teardown),
 		cmocka_unit_test(test_telemetry_counts_on_the_wire),
 	};
 

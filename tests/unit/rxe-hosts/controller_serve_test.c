@@ -70,7 +70,7 @@ agents_are_served_over_a_socket(void **state)
 {
 	struct rig *rig = *state;
 	struct served served = {
-		.config = { .controller = rig->controller, .now_ps = at_begin, .patience_ms = 300, .is_over = is_over }
+		.config = { .controller = rig->controller, .now_ps = at_begin, .idle_limit_ms = 300, .is_over = is_over }
 	};
 	struct unix_listener listener;
 	struct err err = { "" };
@@ -123,7 +123,7 @@ without_descriptors_it_rests(void **state)
 {
 	struct rig *rig = *state;
 	struct served served = {
-		.config = { .controller = rig->controller, .now_ps = at_begin, .patience_ms = 10000, .is_over = is_over }
+		.config = { .controller = rig->controller, .now_ps = at_begin, .idle_limit_ms = 10000, .is_over = is_over }
 	};
 	struct unix_listener listener;
 	struct err err = { "" };

@@ -44,7 +44,7 @@ pinglists_hold_whoever_registered(void **state)
 }
 
 static void
-what_is_wrong_is_said(void **state)
+what_is_wrong_is_reported(void **state)
 {
 	static const struct {
 		size_t at;
@@ -157,7 +157,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pinglists_hold_whoever_registered, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_wrong_is_said, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_wrong_is_reported, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_restart_keeps_the_registry, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(other_files_are_left_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_outlived, set_up, tear_down),

@@ -50,7 +50,7 @@ near(uint64_t rate_bps, double expected)
 }
 
 static void
-test_first_decrease_comes_4us_after_the_first_notification(void **unused)
+test_first_decrease_is_4us_after_the_first_notification(void **unused)
 {
 	double a4 = (255.0 / 256) * (255.0 / 256) * (255.0 / 256) * (255.0 / 256); /* alpha 1, four quiet updates */
 
@@ -164,7 +164,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first_decrease_comes_4us_after_the_first_notification, setup),
+		cmocka_unit_test_setup(test_first_decrease_is_4us_after_the_first_notification, setup),
 		cmocka_unit_test_setup(test_alpha_rises_with_notifications_and_the_target_stays_until_an_increase, setup),
 		cmocka_unit_test_setup(test_a_notification_on_a_boundary_belongs_to_the_next_period, setup),
 		cmocka_unit_test_setup(test_increase_stages, setup),

@@ -146,7 +146,7 @@ slow_paths_leave_room(void **state)
 
 /* 500 of rank 0's 1000 units are gone when rank 2 comes after 500 of computation; then both have half. */
 static void
-who_comes_later_shares_the_rest(void **state)
+a_later_flow_shares_the_rest(void **state)
 {
 	struct coll_dep compute;
 
@@ -167,7 +167,7 @@ who_comes_later_shares_the_rest(void **state)
 
 /* What a message lets go starts at its arrival, the sender's next step at the last ACK. */
 static void
-arrivals_come_before_acks(void **state)
+arrivals_precede_acks(void **state)
 {
 	struct coll_dep first;
 
@@ -246,8 +246,8 @@ main(void)
 		TEST(alltoall_shares_alike),
 		TEST(what_one_cannot_use_others_get),
 		TEST(slow_paths_leave_room),
-		TEST(who_comes_later_shares_the_rest),
-		TEST(arrivals_come_before_acks),
+		TEST(a_later_flow_shares_the_rest),
+		TEST(arrivals_precede_acks),
 		TEST(uneven_alltoall_of_128),
 		TEST(a_million_steps),
 	};

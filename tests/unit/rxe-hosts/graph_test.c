@@ -240,7 +240,7 @@ iterations_are_one_early_at_most(void **state)
 
 /* A message that is two iterations early, or not the next of its flow, is nobody's. */
 static void
-messages_come_in_order(void **state)
+messages_arrive_in_order(void **state)
 {
 	struct wc wc = { .time_ps = 3 * US, .opcode = WC_RECEIVED, .bytes = 4 };
 	const struct device_client *client;
@@ -389,7 +389,7 @@ main(void)
 		TEST(local_steps_work_on_the_memory),
 		TEST(computation_takes_what_it_really_takes),
 		TEST(iterations_are_one_early_at_most),
-		TEST(messages_come_in_order),
+		TEST(messages_arrive_in_order),
 		TEST(all_open_steps_are_reported),
 		TEST(remote_rows_read_the_same),
 		TEST(a_notification_is_for_all_that_wait),

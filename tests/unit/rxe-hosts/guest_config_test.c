@@ -91,7 +91,7 @@ impossible_guests_are_refused(void **state)
 
 /* The keeper finds out, and says so instead of hanging. */
 static void
-keeper_tells(const char *kind, const char *kernel, const char *word)
+supervisor_reports(const char *kind, const char *kernel, const char *word)
 {
 	struct guest_config config = good;
 	struct guest *guest;
@@ -109,16 +109,16 @@ keeper_tells(const char *kind, const char *kernel, const char *word)
 }
 
 static void
-missing_kernel_is_told(void **state)
+missing_kernel_is_reported(void **state)
 {
-	keeper_tells("uml", NULL, "scripts/rxe-kernel");
-	keeper_tells("uml", "/nonexistent/linux", "/nonexistent/linux");
+	supervisor_reports("uml", NULL, "scripts/rxe-kernel");
+	supervisor_reports("uml", "/nonexistent/linux", "/nonexistent/linux");
 }
 
 static void
-kernel_that_ends_at_once_is_told(void **state)
+kernel_that_ends_at_once_is_reported(void **state)
 {
-	keeper_tells("uml", "/bin/false", "status 1");
+	supervisor_reports("uml", "/bin/false", "status 1");
 }
 
 /* Not a guest: nothing of it may be left when the keeper gives up on it. */
@@ -126,7 +126,7 @@ static void
 two_of_one_name_follow_each_other(void **state)
 {
 	for (int i = 0; i < 3; i++)
-		keeper_tells("uml", "/bin/false", "by itself");
+		supervisor_reports("uml", "/bin/false", "by itself");
 }
 
 /* @return the number in a file of the folder as soon as it has a line, or 0 after WAIT_MS */
@@ -170,7 +170,7 @@ ends(int pid)
 
 /* As user-mode Linux, which wants a session of its own, and has children while it boots: no death signal reaches those. */
 static void
-nothing_outlives_a_keeper_that_is_killed(void **state)
+nothing_outlives_a_supervisor_that_is_killed(void **state)
 {
 	static const char script[] = "#!/usr/bin/perl\nuse POSIX;\nPOSIX::setsid();\n$0 =~ m{(.*)/} and chdir $1;\n"
 				     "my $pid = fork;\nexec qw(sleep 600) if !$pid;\n"
@@ -180,7 +180,7 @@ nothing_outlives_a_keeper_that_is_killed(void **state)
 	struct guest *guest;
 	struct err err = { 0 };
 	char kernel[PATH_MAX];
-	int keeper, child;
+	int supervisor, child;
 	FILE *file;
 
 	snprintf(kernel, sizeof(kernel), "%s/kernel", dir);
@@ -191,11 +191,11 @@ nothing_outlives_a_keeper_that_is_killed(void **state)
 	assert_int_equal(fclose(file), 0);
 	config.kernel = kernel;
 	assert_int_equal(guest_start(&config, &guest, &err), 0);
-	keeper = number_in("keeper");
+	supervisor = number_in("keeper");
 	child = number_in("child");
-	assert_true(keeper > 1 && child > 1);
+	assert_true(supervisor > 1 && child > 1);
 	assert_false(kill(child, 0) < 0);
-	assert_int_equal(kill(keeper, SIGKILL), 0);
+	assert_int_equal(kill(supervisor, SIGKILL), 0);
 	assert_true(ends(child));
 	assert_int_equal(guest_wait(guest, GUEST_UP, WAIT_MS, &err), -ECONNRESET);
 	assert_non_null(strstr(err.text, "its keeper was killed"));
@@ -227,10 +227,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(impossible_guests_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(missing_kernel_is_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(kernel_that_ends_at_once_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(missing_kernel_is_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(kernel_that_ends_at_once_is_reported, setup, teardown),
 		cmocka_unit_test_setup_teardown(two_of_one_name_follow_each_other, setup, teardown),
-		cmocka_unit_test_setup_teardown(nothing_outlives_a_keeper_that_is_killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_outlives_a_supervisor_that_is_killed, setup, teardown),
 		cmocka_unit_test(command_lines_have_a_limit),
 	};
 

@@ -20,7 +20,7 @@
 #include "rxe-hosts/guest/sessions.h"
 
 static struct sessions sessions;
-static struct frame_in from_keeper, from_guest;
+static struct frame_in from_supervisor, from_guest;
 static int guest; /* the guest's end */
 static struct sockaddr_un at;
 
@@ -38,7 +38,7 @@ turn(void)
 }
 
 static void
-say(int fd, enum guest_frame_type type, uint8_t session, const void *payload, size_t size)
+send_message(int fd, enum guest_frame_type type, uint8_t session, const void *payload, size_t size)
 {
 	struct frame_out out = { 0 };
 
@@ -84,7 +84,7 @@ connect_program(void)
 
 	assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
 	turn();
-	memset(&from_keeper, 0, sizeof(from_keeper));
+	memset(&from_supervisor, 0, sizeof(from_supervisor));
 	return fd;
 }
 
@@ -105,7 +105,7 @@ setup(void **state)
 	assert_int_equal(bind(sessions.listener, (const struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(sessions.listener, 8), 0);
 	sessions.log = open("/dev/null", O_WRONLY);
-	say(guest, GUEST_HELLO, 0, &hello, sizeof(hello));
+	send_message(guest, GUEST_HELLO, 0, &hello, sizeof(hello));
 	assert_true(sessions.hello);
 	return 0;
 }
@@ -127,15 +127,15 @@ programs_have_sessions_of_their_own(void **state)
 	struct guest_exit status = { .status = 7 };
 	int one = connect_program(), two = connect_program();
 
-	say(one, GUEST_RUN, 0, "one", 3);
+	send_message(one, GUEST_RUN, 0, "one", 3);
 	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
-	say(two, GUEST_RUN, 0, "two", 3);
+	send_message(two, GUEST_RUN, 0, "two", 3);
 	hear(&from_guest, guest, GUEST_RUN, 3, "two", 3);
-	say(guest, GUEST_STDOUT, 3, "said", 4);
-	hear(&from_keeper, two, GUEST_STDOUT, 0, "said", 4);
-	hear_nothing(&from_keeper, one);
-	say(guest, GUEST_EXIT, 2, &status, sizeof(status));
-	hear(&from_keeper, one, GUEST_EXIT, 0, &status, sizeof(status));
+	send_message(guest, GUEST_STDOUT, 3, "said", 4);
+	hear(&from_supervisor, two, GUEST_STDOUT, 0, "said", 4);
+	hear_nothing(&from_supervisor, one);
+	send_message(guest, GUEST_EXIT, 2, &status, sizeof(status));
+	hear(&from_supervisor, one, GUEST_EXIT, 0, &status, sizeof(status));
 	close(one);
 	close(two);
 }
@@ -146,17 +146,17 @@ a_program_that_leaves_ends_its_command(void **state)
 	struct guest_exit status = { .status = 137 };
 	int one = connect_program(), two;
 
-	say(one, GUEST_RUN, 0, "one", 3);
+	send_message(one, GUEST_RUN, 0, "one", 3);
 	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
 	close(one);
 	hear(&from_guest, guest, GUEST_HANGUP, 2, "", 0);
 	/* Its session is another's only when the guest is through with it. */
 	two = connect_program();
-	say(two, GUEST_RUN, 0, "two", 3);
+	send_message(two, GUEST_RUN, 0, "two", 3);
 	hear(&from_guest, guest, GUEST_RUN, 3, "two", 3);
-	say(guest, GUEST_EXIT, 2, &status, sizeof(status));
+	send_message(guest, GUEST_EXIT, 2, &status, sizeof(status));
 	one = connect_program();
-	say(one, GUEST_RUN, 0, "three", 5);
+	send_message(one, GUEST_RUN, 0, "three", 5);
 	hear(&from_guest, guest, GUEST_RUN, 2, "three", 5);
 	close(one);
 	close(two);
@@ -168,12 +168,12 @@ input_behind_the_end_is_dropped(void **state)
 	struct guest_exit status = { .status = 0 };
 	int one = connect_program();
 
-	say(one, GUEST_RUN, 0, "one", 3);
+	send_message(one, GUEST_RUN, 0, "one", 3);
 	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
-	say(guest, GUEST_EXIT, 2, &status, sizeof(status));
-	say(one, GUEST_STDIN, 0, "late", 4);
+	send_message(guest, GUEST_EXIT, 2, &status, sizeof(status));
+	send_message(one, GUEST_STDIN, 0, "late", 4);
 	hear_nothing(&from_guest, guest);
-	hear(&from_keeper, one, GUEST_EXIT, 0, &status, sizeof(status));
+	hear(&from_supervisor, one, GUEST_EXIT, 0, &status, sizeof(status));
 	close(one);
 }
 
@@ -186,7 +186,7 @@ who_does_not_keep_to_it_is_cut_off(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(forbidden); i++) {
 		int one = connect_program();
 
-		say(one, forbidden[i], 0, "", 0);
+		send_message(one, forbidden[i], 0, "", 0);
 		hear_nothing(&from_guest, guest);
 		assert_int_equal(recv(one, &byte, 1, 0), 0);
 		close(one);
@@ -200,10 +200,10 @@ who_does_not_read_is_cut_off(void **state)
 	static const uint8_t payload[GUEST_MAX_PAYLOAD];
 	int one = connect_program(), sent = 0;
 
-	say(one, GUEST_RUN, 0, "one", 3);
+	send_message(one, GUEST_RUN, 0, "one", 3);
 	hear(&from_guest, guest, GUEST_RUN, 2, "one", 3);
 	while (sessions.peers[2].fd >= 0 && sent < 1000) {
-		say(guest, GUEST_STDOUT, 2, payload, sizeof(payload));
+		send_message(guest, GUEST_STDOUT, 2, payload, sizeof(payload));
 		sent++;
 	}
 	assert_true(sent > GUEST_WINDOW_BYTES / GUEST_MAX_PAYLOAD);
@@ -249,10 +249,10 @@ program_runs_and_is_read(void **state)
 	turn();
 	hear(&from_guest, guest, GUEST_RUN, SESSIONS_PROGRAM, wanted, size);
 	hear(&from_guest, guest, GUEST_STDIN, SESSIONS_PROGRAM, "", 0);
-	say(guest, GUEST_STDERR, SESSIONS_PROGRAM, "hello", 5);
+	send_message(guest, GUEST_STDERR, SESSIONS_PROGRAM, "hello", 5);
 	hear(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
 	assert_false(sessions.program_ended);
-	say(guest, GUEST_EXIT, SESSIONS_PROGRAM, &status, sizeof(status));
+	send_message(guest, GUEST_EXIT, SESSIONS_PROGRAM, &status, sizeof(status));
 	assert_true(sessions.program_ended);
 	assert_int_equal(sessions.program_status, 9);
 }
@@ -275,13 +275,13 @@ a_full_disk_costs_words_alone(void **state)
 	close(sessions.log);
 	sessions.log = open("/dev/full", O_WRONLY);
 	for (int i = 0; i < 3; i++) {
-		say(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "hello", 5);
+		send_message(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "hello", 5);
 		hear(&from_guest, guest, GUEST_CREDIT, SESSIONS_PROGRAM, &credit, sizeof(credit));
 	}
 	close(sessions.log);
 	assert_int_equal(pipe(ends), 0);
 	sessions.log = ends[1];
-	say(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "again", 5);
+	send_message(guest, GUEST_STDOUT, SESSIONS_PROGRAM, "again", 5);
 	assert_true(read(ends[0], log, sizeof(log) - 1) > 0);
 	assert_string_equal(log, "\n[15 bytes are missing here: there was no room]\nagain");
 	close(ends[0]);

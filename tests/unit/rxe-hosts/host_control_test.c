@@ -33,7 +33,7 @@ test_notifications_pass_data(void **state)
 
 /* The ping of R-Pingmesh (SIGCOMM 2024): both hosts tell when packets left and came in, so that nothing else is measured. */
 static void
-test_pings_tell_all_four_times(void **state)
+test_pings_report_all_four_times(void **state)
 {
 	uint32_t there, back;
 
@@ -182,7 +182,7 @@ test_poll_is_sent_back(void **state)
 
 /* Both ends of a flow that lost a packet tell of it: one sent it again, the other missed it. */
 static void
-test_both_ends_tell_of_what_was_lost(void **state)
+test_both_ends_report_what_was_lost(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0);
 	struct datagram datagram = { .flow = flow, .id = 31, .arg = POLL_VICTIM | POLL_ACKS, .type = PKT_POLL };
@@ -273,12 +273,12 @@ test_storm_pauses_until_its_one_resume(void **state)
 	embedded_sum(rig.hosts[0].node, &sum);
 	assert_int_equal(sum.pauses_received, 5);
 	/* RESUME: 84 B in 6 ns, 1 us. */
-	assert_int_equal(port_truth_halted_ps(&rig_nic(0, 0)->truth, 70 * PS_PER_US), 50 * PS_PER_US);
+	assert_int_equal(port_truth_paused_ps(&rig_nic(0, 0)->truth, 70 * PS_PER_US), 50 * PS_PER_US);
 	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (51006 + 2111) * NS);
 }
 
 static void
-test_queues_say_when_they_are_full(void **state)
+test_queues_report_when_they_are_full(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0), control = rig_flow(&rig, 0, 0), posted = 0;
 
@@ -347,15 +347,15 @@ main(void)
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(notifications_pass_data),
-		T(pings_tell_all_four_times),
+		T(pings_report_all_four_times),
 		T(other_packets_are_no_datagrams),
 		T(poll_reports_the_victims_own_port_first),
 		T(poll_is_sent_back),
 		T(poll_is_answered_where_packets_were_dropped),
-		T(both_ends_tell_of_what_was_lost),
+		T(both_ends_report_what_was_lost),
 		T(poll_from_a_paused_port_traces_pauses),
 		T(storm_pauses_until_its_one_resume),
-		T(queues_say_when_they_are_full),
+		T(queues_report_when_they_are_full),
 		T(timer_and_expected_work),
 		T(posted_between_windows_leaves_with_the_next),
 	};

@@ -103,7 +103,7 @@ end(void)
 }
 
 static void
-each_fails_in_its_way(void **state)
+each_fails_as_specified(void **state)
 {
 	static const struct {
 		const char *kind;
@@ -188,7 +188,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_fails_in_its_way),
+		cmocka_unit_test(each_fails_as_specified),
 		cmocka_unit_test(dma_is_as_slow_as_its_link),
 		cmocka_unit_test(what_cannot_be_is_refused),
 	};

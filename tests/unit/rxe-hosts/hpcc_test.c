@@ -190,7 +190,7 @@ test_what_is_too_old_starts_over(void **unused)
 }
 
 static void
-test_two_looks_at_one_instant_say_nothing(void **unused)
+test_two_samples_at_one_instant_show_nothing(void **unused)
 {
 	ack(1000, 0, 90000, 1, 50);
 	ack(1000, 0, 90000, 51, 90);
@@ -231,7 +231,7 @@ main(void)
 		cmocka_unit_test_setup(test_counters_wrap, setup),
 		cmocka_unit_test_setup(test_another_path_starts_over, setup),
 		cmocka_unit_test_setup(test_what_is_too_old_starts_over, setup),
-		cmocka_unit_test_setup(test_two_looks_at_one_instant_say_nothing, setup),
+		cmocka_unit_test_setup(test_two_samples_at_one_instant_show_nothing, setup),
 		cmocka_unit_test_setup(test_the_window_has_a_floor, setup),
 		cmocka_unit_test_setup(test_base_rtt_is_the_networks_where_none_is_given, setup),
 	};

@@ -143,7 +143,7 @@ compute_of(const char *job, const char *collective, int kind)
 }
 
 static void
-computing_varies_as_it_is_told(void **state)
+computing_varies_as_configured(void **state)
 {
 	const struct compute none = compute_of("j", "c", JITTER_NONE), uniform = compute_of("j", "c", JITTER_UNIFORM);
 	const struct compute normal = compute_of("j", "c", JITTER_NORMAL);
@@ -252,7 +252,7 @@ main(void)
 		cmocka_unit_test(the_first_dimension_runs_fastest),
 		cmocka_unit_test(bad_grids_are_refused),
 		cmocka_unit_test(stages_take_turns),
-		cmocka_unit_test(computing_varies_as_it_is_told),
+		cmocka_unit_test(computing_varies_as_configured),
 		cmocka_unit_test(draws_belong_to_their_things),
 		cmocka_unit_test(stragglers_are_late),
 		cmocka_unit_test(skew_divides_in_even_steps),

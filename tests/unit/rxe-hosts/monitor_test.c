@@ -44,7 +44,7 @@ teardown(void **state)
 static void
 arrived(uint32_t step, bool next, uint64_t now_ps)
 {
-	monitor_met(&monitor, step, (struct coll_dep){ 0, step - 1 }, next, now_ps);
+	monitor_dependency_done(&monitor, step, (struct coll_dep){ 0, step - 1 }, next, now_ps);
 }
 
 static void
@@ -122,7 +122,7 @@ early_data_is_remembered(void **state)
 }
 
 static void
-next_iteration_takes_what_came_early(void **state)
+next_iteration_takes_what_arrived_early(void **state)
 {
 	arrived(2, false, 10);
 	arrived(3, false, 11);
@@ -174,11 +174,11 @@ a_set_is_complete_with_its_last(void **state)
 	assert_int_equal(monitor_rsq_set(&monitor, 1, 1, &set), 2);
 	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
 	assert_int_equal(monitor_state(&monitor, 1), MONITOR_NON_WAITING);
-	monitor_met(&monitor, 1, from2, false, 100);
+	monitor_dependency_done(&monitor, 1, from2, false, 100);
 	assert_int_equal(monitor_state(&monitor, 0), MONITOR_WAITING);
 	assert_int_equal(monitor_waits_for(&monitor, 0).rank, 0);
-	monitor_met(&monitor, 3, from2, false, 100);
-	monitor_met(&monitor, 1, from0, false, 200);
+	monitor_dependency_done(&monitor, 3, from2, false, 100);
+	monitor_dependency_done(&monitor, 1, from0, false, 200);
 	assert_true(monitor_next_ready(&monitor, 0));
 	assert_int_equal(monitor_waited_for(&monitor, 0, 0).rank, 0);
 	monitor_started(&monitor, 0);
@@ -187,7 +187,7 @@ a_set_is_complete_with_its_last(void **state)
 	assert_int_equal(monitor_state(&monitor, 1), MONITOR_WAITING);
 	assert_int_equal(monitor_waits_for(&monitor, 1).rank, 1);
 	assert_int_equal(monitor_waits_for(&monitor, 1).step, 1);
-	monitor_met(&monitor, 3, one, false, 300);
+	monitor_dependency_done(&monitor, 3, one, false, 300);
 	assert_int_equal(monitor_state(&monitor, 1), MONITOR_NON_WAITING);
 	assert_int_equal(monitor_waited_for(&monitor, 1, 250).step, 1);
 	assert_int_equal(monitor_waited_for(&monitor, 1, 350).step, 2);
@@ -250,7 +250,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(queues_name_targets_and_sources), TEST(send_first_waits),
 		TEST(waited_for_is_the_later),         TEST(last_step_does_not_wait),
-		TEST(early_data_is_remembered),        TEST(next_iteration_takes_what_came_early),
+		TEST(early_data_is_remembered),        TEST(next_iteration_takes_what_arrived_early),
 		TEST(a_set_is_complete_with_its_last), TEST(report_is_the_record),
 	};
 

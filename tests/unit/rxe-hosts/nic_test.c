@@ -18,7 +18,7 @@ send_pause(bool xoff, uint8_t mask, uint64_t time_ps)
 }
 
 static void
-test_pause_halts_data_after_the_frame_under_way(void **state)
+test_pause_stops_data_after_the_frame_in_flight(void **state)
 {
 	uint32_t flow = rig_flow(&rig, 0, 0);
 
@@ -29,13 +29,13 @@ test_pause_halts_data_after_the_frame_under_way(void **state)
 	send_pause(true, 1 << 3, 1100 * NS);
 	rig_run(&rig, 50 * PS_PER_US);
 	assert_int_equal(rig.sent[0][PKT_DATA], 11);
-	assert_int_equal(rig_nic(0, 0)->telem.epochs.halts[0].since_ps, 1100 * NS);
+	assert_int_equal(rig_nic(0, 0)->telem.epochs.pauses[0].since_ps, 1100 * NS);
 	/* Nothing is in flight, but the client looks at the message that cannot go on, once a window. */
 	assert_int_equal(rig.hosts[0].node->ops->next_ps(rig.hosts[0].node), 50 * PS_PER_US);
 	assert_int_equal(rig.hosts[0].ticks, 50);
 	send_pause(false, 1 << 3, 50500 * NS);
 	rig_run(&rig, 60 * PS_PER_US);
-	assert_int_equal(port_truth_halted_ps(&rig_nic(0, 0)->truth, 60 * PS_PER_US), (50500 - 1100) * NS);
+	assert_int_equal(port_truth_paused_ps(&rig_nic(0, 0)->truth, 60 * PS_PER_US), (50500 - 1100) * NS);
 	/* 9 more from 50.5 us. */
 	assert_int_equal(rig_wc(&rig, 0, WC_SENT, 0)->time_ps, (50500 + 9 * 107 + 2004) * NS);
 	see();
@@ -277,7 +277,7 @@ test_reset_returns_to_line_rate(void **state)
 }
 
 static void
-test_nics_are_independent_and_acks_return_where_data_came(void **state)
+test_nics_are_independent_and_acks_return_where_data_arrived(void **state)
 {
 	rig.nnics = 2;
 	uint32_t a = rig_flow(&rig, 0, 0), b = rig_flow(&rig, 0, 1), c = rig_flow(&rig, 1, 1);
@@ -370,7 +370,7 @@ main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(pause_halts_data_after_the_frame_under_way),
+		T(pause_stops_data_after_the_frame_in_flight),
 		T(pause_of_another_class_is_no_matter_and_class_0_never_pauses),
 		T(acks_ahead_of_data_are_counted),
 		T(a_pause_holds_up_whoever_could_send),
@@ -383,7 +383,7 @@ main(void)
 		T(reset_returns_to_line_rate),
 		T(strict_classes_go_first),
 		T(a_strict_class_that_is_paused_lets_others_go),
-		T(nics_are_independent_and_acks_return_where_data_came),
+		T(nics_are_independent_and_acks_return_where_data_arrived),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

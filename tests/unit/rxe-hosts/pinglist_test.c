@@ -207,7 +207,7 @@ ports_of_soft_roce_cost_few_qps(void **state)
 }
 
 static void
-every_tor_has_as_many_tuples_as_eq_1_says(void **state)
+every_tor_has_as_many_tuples_as_eq_1(void **state)
 {
 	struct net net;
 
@@ -387,7 +387,7 @@ main(void)
 		cmocka_unit_test(tuples_are_the_fewest_that_cover),
 		cmocka_unit_test(monte_carlo_covers_as_often_as_promised),
 		cmocka_unit_test(ports_of_soft_roce_cost_few_qps),
-		cmocka_unit_test(every_tor_has_as_many_tuples_as_eq_1_says),
+		cmocka_unit_test(every_tor_has_as_many_tuples_as_eq_1),
 		cmocka_unit_test(links_above_tors_are_covered),
 		cmocka_unit_test(a_fifth_of_tuples_is_new_each_hour),
 		cmocka_unit_test(rnics_of_a_host_probe_each_other_on_rails),

@@ -305,7 +305,7 @@ immediates_keep_their_parts(void **state)
 
 /* Equal for equal scenarios, another for every change that hosts must agree on. */
 static void
-digest_tells_plans_apart(void **state)
+digest_distinguishes_plans(void **state)
 {
 	const char *texts[] = {
 		"collectives = ( { op = \"allreduce\"; bytes = \"64KB\"; } );",
@@ -393,7 +393,7 @@ main(void)
 		TEST(estimates_follow_the_paths),
 		TEST(immediates_keep_their_parts),
 		TEST(further_dependencies_have_records),
-		TEST(digest_tells_plans_apart),
+		TEST(digest_distinguishes_plans),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

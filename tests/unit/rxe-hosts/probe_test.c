@@ -151,7 +151,7 @@ lost_second_ack(void **state)
 
 /* Probes that came are told with each upload: the first and the last of them, and after which. */
 static void
-responders_tell_what_came(void **state)
+responders_report_what_they_received(void **state)
 {
 	const struct rec_heard *first, *next;
 
@@ -190,7 +190,7 @@ old_number_times_out(void **state)
 
 /* A responder without time looks like loss; a prober without time takes what had come before he judges. */
 static void
-overload_is_told_of_the_responder_alone(void **state)
+overload_is_reported_of_the_responder_alone(void **state)
 {
 	(void)state;
 	probe_rig_start(&probes);
@@ -274,12 +274,12 @@ paths_are_traced_hop_by_hop(void **state)
 	nended = 0;
 	expired.flow = probes.flow;
 	probe_rig_start(&probes);
-	for (uint32_t told = 0, i = 1; i <= 3000; i++) {
+	for (uint32_t answered = 0, i = 1; i <= 3000; i++) {
 		probe_rig_run(&probes, i * PS_PER_US);
-		if (nended == told)
+		if (nended == answered)
 			continue;
-		told = nended;
-		expired.arg = (told % 2 != 0 ? 5u : 6u) << EXPIRED_NODE_SHIFT | 3;
+		answered = nended;
+		expired.arg = (answered % 2 != 0 ? 5u : 6u) << EXPIRED_NODE_SHIFT | 3;
 		probe_agent_received(probes.agents[0], &expired, i * PS_PER_US);
 	}
 	for (uint32_t n = 0; n < 6; n++) {
@@ -359,9 +359,9 @@ main(void)
 		T(lost_probe),
 		T(lost_ack),
 		T(lost_second_ack),
-		T(responders_tell_what_came),
+		T(responders_report_what_they_received),
 		T(old_number_times_out),
-		T(overload_is_told_of_the_responder_alone),
+		T(overload_is_reported_of_the_responder_alone),
 		T(connections_are_traced),
 		T(paths_are_traced_hop_by_hop),
 		T(what_is_no_probe_is_counted),

@@ -248,7 +248,7 @@ test_timeouts_double_and_then_give_up(void **state)
 }
 
 static void
-test_slots_run_out_and_come_back(void **state)
+test_slots_run_out_and_return(void **state)
 {
 	struct rc_work work = { .bytes = 1 };
 	struct rc_post done;
@@ -347,7 +347,7 @@ main(void)
 		T(ack_past_the_cursor_after_going_back),
 		T(packets_have_the_tags_of_their_messages),
 		T(timeouts_double_and_then_give_up),
-		T(slots_run_out_and_come_back),
+		T(slots_run_out_and_return),
 		T(round_trips_of_a_message),
 		T(pacing_is_summed_up),
 	};

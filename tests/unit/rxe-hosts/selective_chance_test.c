@@ -36,7 +36,7 @@ static struct {
 	uint32_t first, una, expected, max; /* max: behind the newest that was sent */
 	uint32_t posted, done, received;    /* messages */
 	uint64_t bytes[MESSAGES];
-	bool came[MAX_PACKETS], known[MAX_PACKETS];
+	bool arrived[MAX_PACKETS], known[MAX_PACKETS];
 	uint16_t payload[MAX_PACKETS];
 	uint64_t sent_ps[MAX_PACKETS];
 } net;
@@ -106,9 +106,9 @@ data_arrives(const struct pkt *p)
 	uint32_t reply = sel_recv_data(&r, sel, &params, p, net.now_ps);
 	struct pkt answer = { .type = PKT_ACK, .psn = p->psn };
 
-	assert_int_equal((reply & RC_ACCEPTED) != 0, !net.came[at]);
-	net.came[at] = true;
-	while (net.came[net.expected])
+	assert_int_equal((reply & RC_ACCEPTED) != 0, !net.arrived[at]);
+	net.arrived[at] = true;
+	while (net.arrived[net.expected])
 		net.expected++;
 	assert_int_equal(r.expected, (net.first + net.expected) & PSN_MASK);
 	for (; sel_recv_pop(&r, sel, &params); net.received++) {
@@ -120,7 +120,8 @@ data_arrives(const struct pkt *p)
 	answer.arg = r.expected;
 	answer.syndrome = sel_recv_syndrome(&r, sel, p->psn);
 	for (uint32_t i = 0; i < AETH_ACK_BEFORE; i++)
-		assert_int_equal(answer.syndrome >> i & 1, at + i < AETH_ACK_BEFORE || net.came[at + i - AETH_ACK_BEFORE]);
+		assert_int_equal(answer.syndrome >> i & 1,
+				 at + i < AETH_ACK_BEFORE || net.arrived[at + i - AETH_ACK_BEFORE]);
 	rc_recv_replied(&r);
 	fly(&answer);
 }
@@ -142,11 +143,11 @@ ack_arrives(const struct pkt *p)
 		net.known[i] = true;
 	}
 	for (uint32_t i = 0; i < AETH_ACK_BEFORE && (int32_t)(at - end) >= 0; i++) {
-		uint32_t told = at + i - AETH_ACK_BEFORE;
+		uint32_t reported = at + i - AETH_ACK_BEFORE;
 
-		if (!(p->syndrome >> i & 1) || (int32_t)(told - net.una) < 0 || net.known[told])
+		if (!(p->syndrome >> i & 1) || (int32_t)(reported - net.una) < 0 || net.known[reported])
 			continue;
-		net.known[told] = true;
+		net.known[reported] = true;
 		fresh++;
 	}
 	assert_int_equal(sel_send_ack(&s, &params, p, net.now_ps, &rtt_ps), fresh);

@@ -15,7 +15,7 @@ before(uint32_t psn)
 
 /* Bits of the syndrome: the packet five before is the lowest. */
 static void
-an_ack_tells_of_five_packets_before(void **state)
+an_ack_reports_five_packets_before(void **state)
 {
 	static const uint32_t firsts[] = { 0, 60, 63, 0xfffffd }; /* also across words, and numbers */
 
@@ -118,7 +118,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(an_ack_tells_of_five_packets_before, end),
+		cmocka_unit_test_teardown(an_ack_reports_five_packets_before, end),
 		cmocka_unit_test_teardown(packets_in_order_share_acks, end),
 		cmocka_unit_test_teardown(receiver_takes_any_order_and_completes_messages_in_order, end),
 		cmocka_unit_test_teardown(a_packet_beyond_the_window_is_not_acknowledged, end),

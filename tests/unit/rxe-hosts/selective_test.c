@@ -37,7 +37,7 @@ sends_are_refused(void **state)
 
 /* 0 is missing, and the ACKs of 1 and 2 were lost: that of 3 tells of them. */
 static void
-what_an_ack_tells_of_is_acknowledged(void **state)
+what_an_ack_reports_is_acknowledged(void **state)
 {
 	struct pkt p = { .psn = 0xffffff, .arg = 0xfffffc };
 	uint64_t rtt_ps;
@@ -76,7 +76,7 @@ an_ack_makes_up_for_a_lost_one(void **state)
 
 /* Packet 0 is lost; those behind it are acknowledged as they come. It goes out 5 us after it can be known. */
 static void
-a_lost_packet_goes_again_once_later_ones_came(void **state)
+a_lost_packet_is_sent_again_once_later_ones_arrived(void **state)
 {
 	uint64_t now_ps = 0, sent_ps[100];
 	struct pkt p;
@@ -211,7 +211,7 @@ miss_the_first(uint64_t from_ps, bool twice)
 
 /* RFC 8985, 6.2 step 4: it is no longer than a round trip, 8 us here, and the first one again after 16 recoveries. */
 static void
-what_comes_twice_widens_the_window(void **state)
+what_arrives_twice_widens_the_window(void **state)
 {
 	uint64_t now_ps = 0;
 
@@ -340,13 +340,13 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(every_packet_is_a_write_of_its_own, end),
 		cmocka_unit_test_teardown(sends_are_refused, end),
-		cmocka_unit_test_teardown(what_an_ack_tells_of_is_acknowledged, end),
+		cmocka_unit_test_teardown(what_an_ack_reports_is_acknowledged, end),
 		cmocka_unit_test_teardown(an_ack_makes_up_for_a_lost_one, end),
-		cmocka_unit_test_teardown(a_lost_packet_goes_again_once_later_ones_came, end),
+		cmocka_unit_test_teardown(a_lost_packet_is_sent_again_once_later_ones_arrived, end),
 		cmocka_unit_test_teardown(the_last_packets_are_probed_for, end),
 		cmocka_unit_test_teardown(a_full_window_does_not_keep_the_probe_back, end),
 		cmocka_unit_test_teardown(an_ack_too_soon_is_of_the_first_time, end),
-		cmocka_unit_test_teardown(what_comes_twice_widens_the_window, end),
+		cmocka_unit_test_teardown(what_arrives_twice_widens_the_window, end),
 		cmocka_unit_test_teardown(a_fixed_timer_looks_at_nothing_else, end),
 		cmocka_unit_test_teardown(the_timeout_is_5_us_where_round_trips_are_short, end),
 		cmocka_unit_test_teardown(retries_are_those_of_the_host, end),

@@ -56,9 +56,11 @@ setup(void **unused)
 static void
 ack(uint64_t now_us, uint64_t rtt_us, uint32_t acked, uint32_t switches)
 {
-	const struct cc_ack heard = { .now_ps = now_us * US, .rtt_ps = rtt_us * US, .acked = acked, .switches = switches };
+	const struct cc_ack received = {
+		.now_ps = now_us * US, .rtt_ps = rtt_us * US, .acked = acked, .switches = switches
+	};
 
-	cc_swift.acked(&cc, &params, &heard);
+	cc_swift.acked(&cc, &params, &received);
 }
 
 static void

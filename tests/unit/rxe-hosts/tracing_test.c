@@ -101,16 +101,16 @@ static struct traced_qp qps[8];
 static struct {
 	struct traced_tuple tuple;
 	bool open;
-} told[8];
-static uint32_t ntold;
+} reported[8];
+static uint32_t nreported;
 
 static void
 changed(void *ctx, const struct traced_tuple *tuple, bool open)
 {
 	(void)ctx;
-	assert_true(ntold < 8);
-	told[ntold].tuple = *tuple;
-	told[ntold++].open = open;
+	assert_true(nreported < 8);
+	reported[nreported].tuple = *tuple;
+	reported[nreported++].open = open;
 }
 
 static int
@@ -119,7 +119,7 @@ setup(void **state)
 	(void)state;
 	memset(&connections, 0, sizeof(connections));
 	connections.changed = changed;
-	ntold = 0;
+	nreported = 0;
 	return 0;
 }
 
@@ -232,34 +232,34 @@ numbers_and_frames_make_tuples(void **state)
 	connections_qps(&connections, qps, count);
 	assert_int_equal(connections.count, 4);
 	see(data_out, sizeof(data_out), true); /* whose it is is not known yet */
-	assert_int_equal(ntold, 0);
+	assert_int_equal(nreported, 0);
 	see(ack_in, sizeof(ack_in), false);
 	see(data_out, sizeof(data_out), true);
-	assert_int_equal(ntold, 1);
-	assert_true(told[0].open);
-	assert_int_equal(told[0].tuple.peer_ip, H2);
-	assert_int_equal(told[0].tuple.sport, 0xc000);
+	assert_int_equal(nreported, 1);
+	assert_true(reported[0].open);
+	assert_int_equal(reported[0].tuple.peer_ip, H2);
+	assert_int_equal(reported[0].tuple.sport, 0xc000);
 	see(data_in, sizeof(data_in), false);
 	see(ack_out, sizeof(ack_out), true);
 	see(probe_ack_in, sizeof(probe_ack_in), false);
 	see(probe_out, sizeof(probe_out), true);
 	see(data_out, sizeof(data_out), true);
 	connections_qps(&connections, qps, count);
-	assert_int_equal(ntold, 1);
+	assert_int_equal(nreported, 1);
 	connections_qps(&connections, qps + 1, count - 1); /* 0x11 is gone, 0x12 has its tuple */
-	assert_int_equal(ntold, 1);
+	assert_int_equal(nreported, 1);
 	connections_qps(&connections, qps + 2, count - 2);
-	assert_int_equal(ntold, 2);
-	assert_false(told[1].open);
-	assert_int_equal(told[1].tuple.sport, 0xc000);
+	assert_int_equal(nreported, 2);
+	assert_false(reported[1].open);
+	assert_int_equal(reported[1].tuple.sport, 0xc000);
 	connections_qps(&connections, NULL, 0);
 	assert_int_equal(connections.count, 0);
-	assert_int_equal(ntold, 2);
+	assert_int_equal(nreported, 2);
 }
 
 /* The same number at two peers: only that of the peer from whom frames come for a QP is its. */
 static void
-peers_with_the_same_number_are_told_apart(void **state)
+peers_with_the_same_number_are_distinguished(void **state)
 {
 	uint8_t to_h3[sizeof(data_out)];
 	uint32_t count = dump();
@@ -270,10 +270,10 @@ peers_with_the_same_number_are_told_apart(void **state)
 	memcpy(to_h3, data_out, sizeof(to_h3));
 	to_h3[33] = 4; /* 10.0.0.4 has a QP 0x13, too */
 	see(to_h3, sizeof(to_h3), true);
-	assert_int_equal(ntold, 0);
+	assert_int_equal(nreported, 0);
 	see(data_out, sizeof(data_out), true);
-	assert_int_equal(ntold, 1);
-	assert_int_equal(told[0].tuple.peer_ip, H2);
+	assert_int_equal(nreported, 1);
+	assert_int_equal(reported[0].tuple.peer_ip, H2);
 }
 
 /* While its queue drains a connection is there; once it is in error it is gone, and comes back as another. */
@@ -288,10 +288,10 @@ states_count(void **state)
 	see(data_out, sizeof(data_out), true);
 	qps[0].state = TRACING_QP_SQD;
 	connections_qps(&connections, qps, count);
-	assert_int_equal(ntold, 1);
+	assert_int_equal(nreported, 1);
 	qps[0].state = 6; /* error */
 	connections_qps(&connections, qps, count);
-	assert_int_equal(ntold, 2);
+	assert_int_equal(nreported, 2);
 	assert_int_equal(connections.count, 3);
 }
 
@@ -327,7 +327,7 @@ main(void)
 		cmocka_unit_test_setup(answers_that_are_cut_off, setup),
 		cmocka_unit_test_setup(the_kernel_may_refuse, setup),
 		cmocka_unit_test_setup(numbers_and_frames_make_tuples, setup),
-		cmocka_unit_test_setup(peers_with_the_same_number_are_told_apart, setup),
+		cmocka_unit_test_setup(peers_with_the_same_number_are_distinguished, setup),
 		cmocka_unit_test_setup(states_count, setup),
 		cmocka_unit_test_setup(frames_of_others_are_none, setup),
 	};

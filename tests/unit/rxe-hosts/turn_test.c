@@ -137,7 +137,7 @@ no_part_is_no_time(void **state)
 }
 
 static void
-wakes_come_in_order(void **state)
+wakes_are_in_order(void **state)
 {
 	struct wakes wakes;
 	struct wake last = { 0 };
@@ -167,7 +167,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(one_after_another),  TEST(iterations_wait_for_all_collectives), TEST(two_jobs_at_their_own_pace),
-		TEST(no_part_is_no_time), cmocka_unit_test(wakes_come_in_order),
+		TEST(no_part_is_no_time), cmocka_unit_test(wakes_are_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

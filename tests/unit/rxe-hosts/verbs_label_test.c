@@ -50,7 +50,7 @@ ports_of_ud_qps_are_hashes_as_in_the_kernel(void **state)
 
 /* Wherever one begins to count, a port is no further away than a walk goes. */
 static void
-a_walk_comes_by_every_port(void **state)
+a_walk_passes_every_port(void **state)
 {
 	static uint32_t last[UINT16_MAX + 1u];
 
@@ -121,7 +121,7 @@ main(void)
 		cmocka_unit_test(every_port_has_a_label),
 		cmocka_unit_test(labels_fold_as_in_the_kernel),
 		cmocka_unit_test(ports_of_ud_qps_are_hashes_as_in_the_kernel),
-		cmocka_unit_test(a_walk_comes_by_every_port),
+		cmocka_unit_test(a_walk_passes_every_port),
 		cmocka_unit_test(ports_are_those_of_the_host_each_once),
 		cmocka_unit_test(classes_are_class_selectors),
 		cmocka_unit_test(timeouts_are_no_shorter_than_asked),

@@ -102,7 +102,7 @@ numbered(uint32_t n)
 }
 
 static void
-equal_datagrams_are_told_in_order(void **state)
+equal_datagrams_are_reported_in_order(void **state)
 {
 	const struct stamp_key key = numbered(1), other = numbered(2);
 
@@ -142,7 +142,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_frame_and_its_completion_have_the_same_key, setup),
 		cmocka_unit_test_setup(other_frames_have_none, setup),
-		cmocka_unit_test_setup(equal_datagrams_are_told_in_order, setup),
+		cmocka_unit_test_setup(equal_datagrams_are_reported_in_order, setup),
 		cmocka_unit_test_setup(what_nobody_asks_for_goes, setup),
 	};
 

@@ -131,7 +131,7 @@ top_level_collectives_are_jobs(void **state)
 }
 
 static void
-collectives_come_one_after_another_or_as_they_say(void **state)
+collectives_follow_one_another_or_their_own_order(void **state)
 {
 	loaded("collectives = ( { bytes = 1600; } );\n"
 	       "jobs = ( { name = \"j\"; ranks = [ \"h[0-3]\" ]; iterations = 2; start = \"1us\"; gap = \"3us\"; compute = "
@@ -334,7 +334,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(top_level_collectives_are_jobs, fini),
-		cmocka_unit_test_teardown(collectives_come_one_after_another_or_as_they_say, fini),
+		cmocka_unit_test_teardown(collectives_follow_one_another_or_their_own_order, fini),
 		cmocka_unit_test_teardown(placements_take_what_named_ranks_leave, fini),
 		cmocka_unit_test_teardown(groups_are_cut_by_dims, fini),
 		cmocka_unit_test_teardown(pipelines_are_written_out, fini),

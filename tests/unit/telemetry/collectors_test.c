@@ -75,7 +75,7 @@ an_event_is_answered_once(void **state)
 }
 
 static void
-a_switch_answers_each_way_of_being_asked_once(void **state)
+a_switch_answers_each_kind_of_request_once(void **state)
 {
 	struct polled polled;
 
@@ -120,7 +120,7 @@ a_poll_is_recorded_unless_it_is_one_of_a_flood(void **state)
 }
 
 static void
-drops_are_told_by_reason_but_for_a_blackhole(void **state)
+drops_are_reported_by_reason_but_for_a_blackhole(void **state)
 {
 	const struct telem_config drops_only = telem_config_of_host(NULL, 1);
 	const struct pkt first = { .flow = 0, .wire_bytes = 100 }, last = { .flow = 1, .wire_bytes = 50 };
@@ -152,14 +152,14 @@ drops_are_told_by_reason_but_for_a_blackhole(void **state)
 }
 
 static void
-a_cut_link_is_told_where_nothing_was_dropped(void **state)
+a_cut_link_is_reported_where_nothing_was_dropped(void **state)
 {
 	const struct telem_config drops_only = telem_config_of_host(NULL, 1);
 	const struct rec_drop_row *row;
 
 	(void)state;
 	begin(&drops_only);
-	port_drops_cut(port.drops, 0);
+	port_drops_down(port.drops, 0);
 	assert_false(port_drops_any(port.drops));
 	telem_reply(&port, &reporter, TELEM_DROPS, NULL, 77, 4000, 1);
 	row = nth(0);
@@ -168,7 +168,7 @@ a_cut_link_is_told_where_nothing_was_dropped(void **state)
 	assert_int_equal(row->packets, 0);
 	assert_int_equal(row->last.src_ip, 0);
 	buf.used_bytes = 0;
-	port_drops_cut(port.drops, 3000); /* mended */
+	port_drops_down(port.drops, 3000); /* mended */
 	telem_reply(&port, &reporter, TELEM_DROPS, NULL, 77, 4000, 1);
 	row = nth(0);
 	assert_int_equal(row->first_ps, 0);
@@ -249,7 +249,7 @@ a_host_replies_before_its_poll_leaves(void **state)
 	assert_int_equal(((const struct rec_hdr *)nth(1))->type, REC_PORT_ROW);
 	assert_int_equal(count.unkept_reports, 0);
 	buf.used_bytes = 0;
-	telem_pause(&port, 1 << 3, TELEM_HALTED, 1010);
+	telem_pause(&port, 1 << 3, TELEM_PAUSED, 1010);
 	telem_pause(&port, 1 << 3, TELEM_RESUMED, 1020);
 	/* Again, too soon to be kept; the port was paused meanwhile. */
 	assert_int_equal(telem_poll_leaves(&at, &poll, false), POLL_BOTH);
@@ -260,7 +260,7 @@ a_host_replies_before_its_poll_leaves(void **state)
 }
 
 static void
-a_host_where_a_poll_ends_has_little_to_say(void **state)
+a_host_where_a_poll_ends_reports_little(void **state)
 {
 	const struct pkt lost = { .flow = 1, .wire_bytes = 50 };
 	struct pkt poll = { .type = PKT_POLL, .flow = 1, .id = 77, .arg = POLL_VICTIM };
@@ -294,14 +294,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_is_answered_once),
-		cmocka_unit_test(a_switch_answers_each_way_of_being_asked_once),
+		cmocka_unit_test(a_switch_answers_each_kind_of_request_once),
 		cmocka_unit_test(a_poll_is_recorded_unless_it_is_one_of_a_flood),
-		cmocka_unit_test(drops_are_told_by_reason_but_for_a_blackhole),
-		cmocka_unit_test(a_cut_link_is_told_where_nothing_was_dropped),
+		cmocka_unit_test(drops_are_reported_by_reason_but_for_a_blackhole),
+		cmocka_unit_test(a_cut_link_is_reported_where_nothing_was_dropped),
 		cmocka_unit_test(collectors_reply_in_order),
 		cmocka_unit_test(a_batch_is_its_packets),
 		cmocka_unit_test(a_host_replies_before_its_poll_leaves),
-		cmocka_unit_test(a_host_where_a_poll_ends_has_little_to_say),
+		cmocka_unit_test(a_host_where_a_poll_ends_reports_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

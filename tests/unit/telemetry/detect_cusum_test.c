@@ -135,7 +135,7 @@ rounding_is_of_the_sum(void **state)
 }
 
 static void
-an_alarm_says_since_when(void **state)
+an_alarm_has_its_start(void **state)
 {
 	struct detect_cusum_limits limits;
 	struct detect_cusum cusum = { 0 };
@@ -161,7 +161,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_lengths_as_published),     cmocka_unit_test(limits_have_their_rate),
 		cmocka_unit_test(false_alarms_keep_their_rate), cmocka_unit_test(small_drifts_take_longer),
-		cmocka_unit_test(rounding_is_of_the_sum),       cmocka_unit_test(an_alarm_says_since_when),
+		cmocka_unit_test(rounding_is_of_the_sum),       cmocka_unit_test(an_alarm_has_its_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

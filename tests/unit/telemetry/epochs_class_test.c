@@ -52,7 +52,7 @@ pauses_and_meters_are_those_of_a_class(void **state)
 		enqueue(&t, i, 2, 100 * (i + 1), i, false);
 	}
 	epochs_pause(&t, 1 << 4, TELEM_XOFF_RECEIVED, 100);
-	epochs_pause(&t, 1 << 4, TELEM_HALTED, 100);
+	epochs_pause(&t, 1 << 4, TELEM_PAUSED, 100);
 	epochs_pause(&t, 1 << 3 | 1 << 4, TELEM_XOFF_SENT, 100);
 	report(&t, present, &buf, 42, 400);
 	assert_int_equal(port_row(&buf, 3)->bytes, 100);
@@ -80,7 +80,7 @@ pauses_and_meters_are_those_of_a_class(void **state)
 
 /* Of classes that have nothing to tell there is no row, but for one of an open epoch: the port is alive. */
 static void
-quiet_classes_say_nothing(void **state)
+quiet_classes_report_nothing(void **state)
 {
 	static const struct telem_present quiet[3];
 	struct epochs t;
@@ -111,7 +111,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_share_a_place),
 		cmocka_unit_test(pauses_and_meters_are_those_of_a_class),
-		cmocka_unit_test(quiet_classes_say_nothing),
+		cmocka_unit_test(quiet_classes_report_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,8 @@ setup_quiet(struct epochs *t, struct recbuf *buf, bool host)
  * @return whether the open epoch was told, beside the closed ones
  */
 static bool
-is_open_told(struct epochs *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow, uint32_t open_depth)
+is_open_reported(struct epochs *t, struct recbuf *buf, uint32_t epochs, uint32_t depth, uint32_t open_flow,
+		 uint32_t open_depth)
 {
 	const struct rec_port_row *closed, *open;
 	uint64_t digest = 1, index = t->open->index + 1;
@@ -59,7 +60,7 @@ is_open_told(struct epochs *t, struct recbuf *buf, uint32_t epochs, uint32_t dep
 
 /* What closed epochs tell of is told of the open one once it is closed; a first queue is now, and of many a new flow. */
 static void
-the_open_epoch_is_told_for_news(void **state)
+the_open_epoch_is_reported_for_news(void **state)
 {
 	struct epochs t;
 	struct recbuf buf;
@@ -69,33 +70,33 @@ the_open_epoch_is_told_for_news(void **state)
 	enqueue(&t, 0, 0, 100, 7, false);
 	report(&t, &nothing, &buf, 1, 5); /* no epoch is closed: the open one is all that there is */
 	assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 0))->packets, 1);
-	assert_false(is_open_told(&t, &buf, 1, 7, 0, 7));
-	assert_false(is_open_told(&t, &buf, 1, 7, 1, 7)); /* nobody waits for it */
-	assert_true(is_open_told(&t, &buf, 1, 7, 0, 8));
-	assert_true(is_open_told(&t, &buf, MANY, 7, 0, 8));
-	assert_true(is_open_told(&t, &buf, MANY - 1, 8, 0, 8)); /* when is what counts */
-	assert_false(is_open_told(&t, &buf, MANY, 8, 0, 8));
-	assert_true(is_open_told(&t, &buf, MANY, 8, 1, 8));
+	assert_false(is_open_reported(&t, &buf, 1, 7, 0, 7));
+	assert_false(is_open_reported(&t, &buf, 1, 7, 1, 7)); /* nobody waits for it */
+	assert_true(is_open_reported(&t, &buf, 1, 7, 0, 8));
+	assert_true(is_open_reported(&t, &buf, MANY, 7, 0, 8));
+	assert_true(is_open_reported(&t, &buf, MANY - 1, 8, 0, 8)); /* when is what counts */
+	assert_false(is_open_reported(&t, &buf, MANY, 8, 0, 8));
+	assert_true(is_open_reported(&t, &buf, MANY, 8, 1, 8));
 	recbuf_fini(&buf);
 	fini(&t);
 	setup_quiet(&t, &buf, true); /* of a NIC no queue is too small */
-	assert_true(is_open_told(&t, &buf, MANY - 1, 0, 0, 0));
-	assert_false(is_open_told(&t, &buf, MANY, 0, 0, 0));
+	assert_true(is_open_reported(&t, &buf, MANY - 1, 0, 0, 0));
+	assert_false(is_open_reported(&t, &buf, MANY, 0, 0, 0));
 	recbuf_fini(&buf);
 	fini(&t);
 }
 
 /* As of queues, so of pauses that come in, and that go out; those that last are told of up to the moment. */
 static void
-the_open_epoch_is_told_for_pauses(void **state)
+the_open_epoch_is_reported_for_pauses(void **state)
 {
-	enum { NONE, BEFORE, LASTS, COMES };
+	enum { NONE, BEFORE, LASTS, ARRIVES };
 	static const struct {
 		int closed, now; /* a pause in the last closed epoch that ends there or lasts, and one in the open epoch */
-		bool told;
+		bool reported;
 	} cases[] = {
-		{ NONE, NONE, false },    { BEFORE, NONE, false }, { NONE, COMES, true },
-		{ BEFORE, COMES, false }, { LASTS, LASTS, true },
+		{ NONE, NONE, false },      { BEFORE, NONE, false }, { NONE, ARRIVES, true },
+		{ BEFORE, ARRIVES, false }, { LASTS, LASTS, true },
 	};
 
 	(void)state;
@@ -114,15 +115,16 @@ the_open_epoch_is_told_for_pauses(void **state)
 			if (epoch == MANY && closed != NONE && sent)
 				epochs_pause(&t, 1 << 3, TELEM_XOFF_SENT, 0);
 			if (epoch == MANY && closed != NONE && !sent)
-				epochs_pause(&t, 1 << 3, TELEM_HALTED, before_ps);
+				epochs_pause(&t, 1 << 3, TELEM_PAUSED, before_ps);
 			if (epoch == MANY && closed == BEFORE && !sent)
 				epochs_pause(&t, 1 << 3, TELEM_RESUMED, before_ps + 2);
 			assert_true(epochs_roll(&t, epoch * PS_PER_MS, &digest));
 		}
-		if (now == COMES && !sent)
-			epochs_pause(&t, 1 << 3, TELEM_HALTED, open_ps);
+		if (now == ARRIVES && !sent)
+			epochs_pause(&t, 1 << 3, TELEM_PAUSED, open_ps);
 		report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
-		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only, !cases[i / 2].told);
+		assert_int_equal(((const struct rec_port_row *)nth(&buf, REC_PORT_ROW, 1))->state_only,
+				 !cases[i / 2].reported);
 		recbuf_fini(&buf);
 		fini(&t);
 	}
@@ -130,7 +132,7 @@ the_open_epoch_is_told_for_pauses(void **state)
 
 /* A port that nothing left by: its queue, as it stands, is all that there is. */
 static void
-a_queue_that_stands_is_told(void **state)
+a_queue_that_stands_is_reported(void **state)
 {
 	const struct telem_present present = { .queue_packets = 9 };
 	const struct rec_port_row *row;
@@ -140,7 +142,7 @@ a_queue_that_stands_is_told(void **state)
 
 	(void)state;
 	setup_quiet(&t, &buf, false);
-	epochs_pause(&t, 1 << 3, TELEM_HALTED, 100);
+	epochs_pause(&t, 1 << 3, TELEM_PAUSED, 100);
 	epochs_pause(&t, 1 << 3, TELEM_RESUMED, MANY * PS_PER_MS - 5);
 	assert_true(epochs_roll(&t, MANY * PS_PER_MS, &digest));
 	report(&t, &present, &buf, 1, MANY * PS_PER_MS + 5);
@@ -155,9 +157,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_open_epoch_is_told_for_news),
-		cmocka_unit_test(the_open_epoch_is_told_for_pauses),
-		cmocka_unit_test(a_queue_that_stands_is_told),
+		cmocka_unit_test(the_open_epoch_is_reported_for_news),
+		cmocka_unit_test(the_open_epoch_is_reported_for_pauses),
+		cmocka_unit_test(a_queue_that_stands_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,7 +152,7 @@ pause_time_is_split_between_epochs(void **state)
 	init(&t, &config, 0);
 	recbuf_init(&buf, 0);
 	epochs_pause(&t, 1 << 3, TELEM_XOFF_RECEIVED, 0);
-	epochs_pause(&t, 1 << 3, TELEM_HALTED, PS_PER_MS - 300);
+	epochs_pause(&t, 1 << 3, TELEM_PAUSED, PS_PER_MS - 300);
 	assert_true(epochs_roll(&t, PS_PER_MS, &digest));
 	report(&t, &nothing, &buf, 1, PS_PER_MS + 200);
 	row = nth(&buf, REC_PORT_ROW, 0);

@@ -9,7 +9,7 @@ static void
 a_table_has_so_many_places(void **state)
 {
 	struct overtakes o = { .any = false }, sum = { .any = false };
-	uint32_t told = 0;
+	uint32_t reported = 0;
 
 	(void)state;
 	for (uint32_t flow = 0; flow < 2 * OVERTAKES_SLOTS; flow++) {
@@ -23,12 +23,12 @@ a_table_has_so_many_places(void **state)
 
 		if (by->key == 0)
 			continue;
-		told++;
+		reported++;
 		assert_int_equal(by->packets, 4);
 		assert_int_equal(by->bytes, 4 * 84);
 		assert_int_equal(overtakes_acks(by->key), overtakes_flow(by->key) % 2);
 	}
-	assert_int_equal(told, OVERTAKES_SLOTS);
+	assert_int_equal(reported, OVERTAKES_SLOTS);
 	assert_int_equal(sum.others.packets, 4 * OVERTAKES_SLOTS); /* those without a place are counted as well */
 	assert_int_equal(sum.others.bytes, 4 * 84 * OVERTAKES_SLOTS);
 }
@@ -97,13 +97,13 @@ rows_name_flows_and_their_acks(void **state)
 
 /* Nothing is told of a port without a queue worth notice, nor of next to nothing. */
 static void
-what_does_not_count_is_not_told(void **state)
+what_does_not_count_is_not_reported(void **state)
 {
 	const struct telem_config with = { .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4, .quiet_depth = 8 };
 	static const struct {
 		uint32_t depth;
 		uint64_t data_bytes;
-		bool told;
+		bool reported;
 	} cases[] = { { 7, 1000, false }, { 8, 1000, true }, { 8, 300 * 128, true }, { 8, 300 * 128 + 1, false } };
 
 	(void)state;
@@ -116,7 +116,7 @@ what_does_not_count_is_not_told(void **state)
 		enqueue(&t, 0, 2, (uint32_t)cases[i].data_bytes, 0, false);
 		epochs_overtake(&t, 1, false, 300, cases[i].depth);
 		report(&t, &nothing, &buf, 42, PS_PER_MS / 2);
-		assert_int_equal(nth(&buf, REC_OVERTAKE_ROW, 0) != NULL, cases[i].told);
+		assert_int_equal(nth(&buf, REC_OVERTAKE_ROW, 0) != NULL, cases[i].reported);
 		recbuf_fini(&buf);
 		fini(&t);
 	}
@@ -124,7 +124,7 @@ what_does_not_count_is_not_told(void **state)
 
 /* Where class 0 has the whole link no data moves: the epoch is told with what stood there. */
 static void
-an_epoch_without_data_is_told(void **state)
+an_epoch_without_data_is_reported(void **state)
 {
 	const struct rec_port_row *row;
 	struct epochs t;
@@ -149,9 +149,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_has_so_many_places),     cmocka_unit_test(small_parts_join_the_others),
-		cmocka_unit_test(rows_name_flows_and_their_acks), cmocka_unit_test(what_does_not_count_is_not_told),
-		cmocka_unit_test(an_epoch_without_data_is_told),
+		cmocka_unit_test(a_table_has_so_many_places),        cmocka_unit_test(small_parts_join_the_others),
+		cmocka_unit_test(rows_name_flows_and_their_acks),    cmocka_unit_test(what_does_not_count_is_not_reported),
+		cmocka_unit_test(an_epoch_without_data_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,7 +89,7 @@ one_report_in_50_us_is_kept(void **state)
 
 /* An ingress that is asked tells how it is: no rows, nothing of the epochs; and the rows are told to the next who asks. */
 static void
-a_state_alone_leaves_the_rows_untold(void **state)
+a_state_alone_leaves_the_rows_unreported(void **state)
 {
 	const struct telem_config config = { .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1, .retain_ps = 50 * PS_PER_US };
 	const struct rec_port_row *row;
@@ -118,7 +118,7 @@ a_state_alone_leaves_the_rows_untold(void **state)
 
 /* Its buffer tells whether an ingress that pauses has reason to; of one that does not, nobody asks. */
 static void
-an_ingress_that_pauses_tells_of_its_buffer(void **state)
+an_ingress_that_pauses_reports_its_buffer(void **state)
 {
 	const struct telem_config config = { .epoch_ps = EPOCH_PS, .kept = 3, .nports = 1 };
 	const struct rec_port_row *row;
@@ -152,8 +152,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_report_in_50_us_is_kept),
-		cmocka_unit_test(a_state_alone_leaves_the_rows_untold),
-		cmocka_unit_test(an_ingress_that_pauses_tells_of_its_buffer),
+		cmocka_unit_test(a_state_alone_leaves_the_rows_unreported),
+		cmocka_unit_test(an_ingress_that_pauses_reports_its_buffer),
 		cmocka_unit_test(without_a_retention_all_are_kept),
 	};
 

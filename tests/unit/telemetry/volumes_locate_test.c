@@ -5,7 +5,7 @@
 #define LEARNED 4 /* iterations */
 #define TRIALS 60
 
-struct tally {
+struct votes {
 	uint32_t alarms, right, pairs, wrong, within;
 };
 
@@ -13,11 +13,11 @@ struct tally {
  * Trials with one faulty link, adaptive or random spraying, so many senders. Random spraying's noise is learned before.
  * @param remote  the link of sender 0 to the spine; else the spine's to this leaf
  */
-static struct tally
+static struct votes
 try_link(uint32_t senders, bool remote, bool random, double drop, uint32_t packets)
 {
 	const struct judge_config config = rig_config(PREDICT_DECLARED);
-	struct tally tally = { 0 };
+	struct votes votes = { 0 };
 
 	for (uint64_t seed = 0; seed < TRIALS; seed++) {
 		uint16_t port = (uint16_t)(seed % RIG_PORTS);
@@ -41,17 +41,17 @@ try_link(uint32_t senders, bool remote, bool random, double drop, uint32_t packe
 
 			if (alarm->port != port)
 				continue;
-			tally.alarms++;
-			tally.right += place->where == (remote ? REC_LOSS_REMOTE : REC_LOSS_LOCAL) &&
+			votes.alarms++;
+			votes.right += place->where == (remote ? REC_LOSS_REMOTE : REC_LOSS_LOCAL) &&
 				       (!remote || place->sender == 0);
-			tally.pairs += place->where == REC_LOSS_PAIR && (!remote || place->sender == 0);
-			tally.wrong += place->where == (remote ? REC_LOSS_LOCAL : REC_LOSS_REMOTE) ||
+			votes.pairs += place->where == REC_LOSS_PAIR && (!remote || place->sender == 0);
+			votes.wrong += place->where == (remote ? REC_LOSS_LOCAL : REC_LOSS_REMOTE) ||
 				       (place->where != REC_LOSS_LOCAL && remote && place->sender != 0);
-			tally.within += place->drop_low <= drop && drop <= place->drop_high;
+			votes.within += place->drop_low <= drop && drop <= place->drop_high;
 		}
 		judge_fini(&rig.judge);
 	}
-	return tally;
+	return votes;
 }
 
 static void
@@ -59,25 +59,25 @@ one_sender_leaves_two_links(void **state)
 {
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {
-		struct tally tally = try_link(1, remote, false, 0.05, 40000);
+		struct votes votes = try_link(1, remote, false, 0.05, 40000);
 
-		assert_int_equal(tally.alarms, TRIALS);
-		assert_int_equal(tally.pairs, TRIALS);
-		assert_true(tally.within >= TRIALS * 85 / 100);
+		assert_int_equal(votes.alarms, TRIALS);
+		assert_int_equal(votes.pairs, TRIALS);
+		assert_true(votes.within >= TRIALS * 85 / 100);
 	}
 }
 
 static void
-two_senders_tell_the_link(void **state)
+two_senders_locate_the_link(void **state)
 {
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {
 		for (uint32_t senders = 2; senders <= RIG_SENDERS; senders++) {
-			struct tally tally = try_link(senders, remote, false, 0.03, 40000);
+			struct votes votes = try_link(senders, remote, false, 0.03, 40000);
 
-			assert_int_equal(tally.alarms, TRIALS);
-			assert_int_equal(tally.right, TRIALS);
-			assert_true(tally.within >= TRIALS * 85 / 100);
+			assert_int_equal(votes.alarms, TRIALS);
+			assert_int_equal(votes.right, TRIALS);
+			assert_true(votes.within >= TRIALS * 85 / 100);
 		}
 	}
 }
@@ -88,12 +88,12 @@ noise_leaves_it_open_rather_than_wrong(void **state)
 {
 	(void)state;
 	for (uint32_t remote = 0; remote < 2; remote++) {
-		struct tally tally = try_link(2, remote, true, 0.15, 40000), faint = try_link(2, remote, true, 0.08, 40000);
+		struct votes votes = try_link(2, remote, true, 0.15, 40000), faint = try_link(2, remote, true, 0.08, 40000);
 
-		assert_true(tally.alarms >= TRIALS * 9 / 10);
-		assert_true(tally.right >= tally.alarms * 95 / 100);
-		assert_int_equal(tally.wrong, 0);
-		assert_true(tally.within >= tally.alarms * 85 / 100);
+		assert_true(votes.alarms >= TRIALS * 9 / 10);
+		assert_true(votes.right >= votes.alarms * 95 / 100);
+		assert_int_equal(votes.wrong, 0);
+		assert_true(votes.within >= votes.alarms * 85 / 100);
 		assert_true(faint.alarms != 0); /* 6 standard deviations */
 		assert_true(faint.wrong <= faint.alarms / 20);
 	}
@@ -127,11 +127,11 @@ static void
 a_dead_link_is_located(void **state)
 {
 	for (uint32_t remote = 0; remote < 2; remote++) {
-		struct tally tally = try_link(3, remote, false, 1, 8000);
+		struct votes votes = try_link(3, remote, false, 1, 8000);
 
 		(void)state;
-		assert_int_equal(tally.right, TRIALS);
-		assert_int_equal(tally.within, TRIALS);
+		assert_int_equal(votes.right, TRIALS);
+		assert_int_equal(votes.within, TRIALS);
 	}
 }
 
@@ -140,7 +140,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_sender_leaves_two_links),
-		cmocka_unit_test(two_senders_tell_the_link),
+		cmocka_unit_test(two_senders_locate_the_link),
 		cmocka_unit_test(noise_leaves_it_open_rather_than_wrong),
 		cmocka_unit_test(two_links_to_one_spine_are_two),
 		cmocka_unit_test(a_dead_link_is_located),

@@ -4,7 +4,7 @@
 
 /* By one port comes again what was lost there, and of three none tells its noise: that nothing is missing means nothing. */
 static void
-few_ports_tell_nothing(void **state)
+few_ports_prove_nothing(void **state)
 {
 	static const struct {
 		enum rec_detector detector;
@@ -83,7 +83,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(few_ports_tell_nothing),
+		cmocka_unit_test(few_ports_prove_nothing),
 		cmocka_unit_test(rounding_is_no_other_demand),
 		cmocka_unit_test(faults_at_several_ports_do_not_hide_each_other),
 	};

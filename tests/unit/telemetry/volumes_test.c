@@ -22,15 +22,15 @@ static void
 expect(struct volumes *v, uint64_t at_ps, uint32_t iteration, uint64_t count)
 {
 	struct volumes_slot *slot;
-	uint64_t told_ps = 0;
+	uint64_t reported_ps = 0;
 
 	volumes_window(v, at_ps - 1);
-	assert_null(volumes_due(v, at_ps - 1, &told_ps));
+	assert_null(volumes_due(v, at_ps - 1, &reported_ps));
 	assert_int_equal(volumes_next_ps(v), at_ps);
 	volumes_window(v, at_ps);
-	slot = volumes_due(v, at_ps, &told_ps);
+	slot = volumes_due(v, at_ps, &reported_ps);
 	assert_non_null(slot);
-	assert_int_equal(told_ps, at_ps);
+	assert_int_equal(reported_ps, at_ps);
 	assert_int_equal(slot->iteration, iteration);
 	assert_int_equal(packets(v, slot), count);
 	volumes_release(v, slot);
@@ -205,7 +205,7 @@ another_task_begins_anew(void **state)
 }
 
 static void
-what_cannot_be_told_is_said(void **state)
+what_cannot_be_decided_is_reported(void **state)
 {
 	struct volumes v;
 
@@ -273,7 +273,7 @@ main(void)
 		cmocka_unit_test(the_last_one_ends_by_quiet),
 		cmocka_unit_test(quiet_does_not_depend_on_windows),
 		cmocka_unit_test(another_task_begins_anew),
-		cmocka_unit_test(what_cannot_be_told_is_said),
+		cmocka_unit_test(what_cannot_be_decided_is_reported),
 		cmocka_unit_test(a_run_may_end_within_two),
 	};
 

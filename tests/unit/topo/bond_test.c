@@ -47,7 +47,7 @@ flow_of(const struct topo *topo, const char *src, const char *dst, uint16_t spor
 }
 
 static void
-a_rack_is_wired_as_it_says(void **state)
+a_rack_is_wired_as_described(void **state)
 {
 	struct cfg *cfg;
 	struct topo *topo = make_topo(RACKS, &cfg);
@@ -256,9 +256,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rack_is_wired_as_it_says), cmocka_unit_test(routes_lead_to_every_member),
-		cmocka_unit_test(cut_members_are_avoided),    cmocka_unit_test(a_host_spreads_its_flows),
-		cmocka_unit_test(a_path_names_the_member),    cmocka_unit_test(a_bond_is_written),
+		cmocka_unit_test(a_rack_is_wired_as_described), cmocka_unit_test(routes_lead_to_every_member),
+		cmocka_unit_test(cut_members_are_avoided),      cmocka_unit_test(a_host_spreads_its_flows),
+		cmocka_unit_test(a_path_names_the_member),      cmocka_unit_test(a_bond_is_written),
 		cmocka_unit_test(wrong_input_is_refused),
 	};
 

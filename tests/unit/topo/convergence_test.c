@@ -29,7 +29,7 @@ stop(struct rig *rig)
 }
 
 static void
-tell(struct rig *rig, const char *port, bool down, uint64_t now_ps)
+set_link(struct rig *rig, const char *port, bool down, uint64_t now_ps)
 {
 	convergence_link_changed(rig->convergence, rig->topo->ports[topo_find_port(rig->topo, port)].link, down, now_ps);
 }
@@ -63,9 +63,9 @@ a_known_cut_is_withdrawn_from_the_start(void **state)
 	assert_hops(&rig, "l0", "h1", "2 4 5");
 	assert_hops(&rig, "l1", "h0", "2 4 5");
 	assert_hops(&rig, "l0", "h2", "2 3 4 5");
-	tell(&rig, "s1:2", true, 0); /* nothing new */
+	set_link(&rig, "s1:2", true, 0); /* nothing new */
 	assert_true(convergence_next_ps(rig.convergence, 0) == UINT64_MAX);
-	tell(&rig, "s1:2", false, 1000);
+	set_link(&rig, "s1:2", false, 1000);
 	assert_int_equal(convergence_apply(rig.convergence, 1100), 1);
 	assert_hops(&rig, "l0", "h1", "2 3 4 5");
 	stop(&rig);
@@ -80,7 +80,7 @@ a_dead_cable_is_withdrawn_and_restored(void **state)
 	(void)state;
 	start(&rig, LEAVES, 100);
 	assert_true(convergence_next_ps(rig.convergence, 0) == UINT64_MAX);
-	tell(&rig, "s1:2", true, 1000);
+	set_link(&rig, "s1:2", true, 1000);
 	assert_int_equal(convergence_next_ps(rig.convergence, 1001), 1100);
 	assert_int_equal(convergence_apply(rig.convergence, 1099), 0);
 	assert_hops(&rig, "l0", "h1", "2 3 4 5");
@@ -93,7 +93,7 @@ a_dead_cable_is_withdrawn_and_restored(void **state)
 	assert_hops(&rig, "s1", "h1", "1 3"); /* the long way round */
 	assert_hops(&rig, "h0", "h1", "1");
 
-	tell(&rig, "l1:3", false, 2000); /* its other end */
+	set_link(&rig, "l1:3", false, 2000); /* its other end */
 	assert_int_equal(convergence_apply(rig.convergence, 2099), 0);
 	assert_hops(&rig, "l0", "h1", "2 4 5");
 	assert_int_equal(convergence_apply(rig.convergence, 2100), 1);
@@ -111,11 +111,11 @@ a_flap_that_is_shorter_is_not_seen(void **state)
 	(void)state;
 	start(&rig, LEAVES, 100);
 	for (uint64_t now_ps = 0; now_ps < 1000; now_ps += 50)
-		tell(&rig, "s1:2", now_ps % 100 == 0, now_ps);
+		set_link(&rig, "s1:2", now_ps % 100 == 0, now_ps);
 	assert_true(convergence_next_ps(rig.convergence, 1000) == UINT64_MAX);
 	assert_int_equal(convergence_apply(rig.convergence, 5000), 0);
-	tell(&rig, "s1:2", true, 6000);
-	tell(&rig, "s1:2", true, 6050); /* no news */
+	set_link(&rig, "s1:2", true, 6000);
+	set_link(&rig, "s1:2", true, 6050); /* no news */
 	assert_int_equal(convergence_next_ps(rig.convergence, 6050), 6100);
 	stop(&rig);
 }
@@ -127,8 +127,8 @@ cables_are_known_one_by_one(void **state)
 
 	(void)state;
 	start(&rig, LEAVES, 100);
-	tell(&rig, "s1:2", true, 1000);
-	tell(&rig, "s2:2", true, 1040);
+	set_link(&rig, "s1:2", true, 1000);
+	set_link(&rig, "s2:2", true, 1040);
 	assert_int_equal(convergence_apply(rig.convergence, 1100), 1);
 	assert_hops(&rig, "l0", "h1", "2 4 5");
 	assert_int_equal(convergence_next_ps(rig.convergence, 1101), 1140);
@@ -137,7 +137,7 @@ cables_are_known_one_by_one(void **state)
 	stop(&rig);
 
 	start(&rig, LEAVES, 0); /* at once */
-	tell(&rig, "s1:2", true, 1000);
+	set_link(&rig, "s1:2", true, 1000);
 	assert_int_equal(convergence_apply(rig.convergence, 1000), 1);
 	assert_hops(&rig, "l0", "h1", "2 4 5");
 	stop(&rig);
@@ -152,7 +152,7 @@ a_leaf_without_uplinks_is_not_reached(void **state)
 	(void)state;
 	start(&rig, LEAVES, 0);
 	for (size_t i = 0; i < 4; i++)
-		tell(&rig, uplinks[i], true, 0);
+		set_link(&rig, uplinks[i], true, 0);
 	assert_int_equal(convergence_apply(rig.convergence, 0), 1);
 	assert_hops(&rig, "l0", "h1", "");
 	assert_hops(&rig, "s0", "h1", "");
@@ -160,7 +160,7 @@ a_leaf_without_uplinks_is_not_reached(void **state)
 	assert_hops(&rig, "l1", "h1", "1");
 	assert_hops(&rig, "l0", "h2", "2 3 4 5");
 	/* one that comes back is the only way, for spines as well */
-	tell(&rig, "l1:5", false, 10);
+	set_link(&rig, "l1:5", false, 10);
 	assert_int_equal(convergence_apply(rig.convergence, 10), 1);
 	assert_hops(&rig, "l0", "h1", "5");
 	assert_hops(&rig, "s0", "h1", "1 3");
@@ -176,8 +176,8 @@ hosts_and_parallel_cables(void **state)
 
 	(void)state;
 	start(&rig, LEAVES, 0);
-	tell(&rig, "l1:1", true, 0);
-	tell(&rig, "h0:1", true, 0);
+	set_link(&rig, "l1:1", true, 0);
+	set_link(&rig, "h0:1", true, 0);
 	assert_true(convergence_next_ps(rig.convergence, 0) == UINT64_MAX);
 	assert_int_equal(convergence_apply(rig.convergence, 0), 0);
 	assert_hops(&rig, "l0", "h1", "2 3 4 5");
@@ -187,10 +187,10 @@ hosts_and_parallel_cables(void **state)
 	      "topology = { kind = \"explicit\"; hosts = [ \"a\", \"b\" ]; switches = [ \"s\", \"t\", \"u\" ];\n"
 	      " links = ( \"a s\", \"s t\", \"s u\", \"s t\", \"u t\", \"t b\" ); };",
 	      0);
-	tell(&rig, "s:2", true, 0);
+	set_link(&rig, "s:2", true, 0);
 	assert_int_equal(convergence_apply(rig.convergence, 0), 1);
 	assert_hops(&rig, "s", "b", "4");
-	tell(&rig, "t:2", true, 0);
+	set_link(&rig, "t:2", true, 0);
 	assert_int_equal(convergence_apply(rig.convergence, 0), 1);
 	assert_hops(&rig, "s", "b", "3"); /* the long way, now that it is the shortest */
 	stop(&rig);

@@ -59,7 +59,7 @@ go(const struct rig *rig, struct topo_walk *walk, const char *port)
 }
 
 static void
-ways_end_at_the_destination(void **state)
+paths_end_at_the_destination(void **state)
 {
 	const struct rig *rig = *state;
 	struct topo_walk walk;
@@ -78,7 +78,7 @@ ways_end_at_the_destination(void **state)
 }
 
 static void
-ways_end_elsewhere(void **state)
+paths_end_elsewhere(void **state)
 {
 	const struct rig *rig = *state;
 	struct swm_egress drop = { .result = SWM_DROPPED, .reason = 4 },
@@ -114,7 +114,7 @@ ways_end_elsewhere(void **state)
 
 /* Back to the host it came from: lost there, though the address is its own. Round and round: ends at the first port again. */
 static void
-ways_do_not_go_round(void **state)
+paths_have_no_loops(void **state)
 {
 	const struct rig *rig = *state;
 	struct topo_walk walk;
@@ -140,9 +140,9 @@ main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(ways_end_at_the_destination),
-		TEST(ways_end_elsewhere),
-		TEST(ways_do_not_go_round),
+		TEST(paths_end_at_the_destination),
+		TEST(paths_end_elsewhere),
+		TEST(paths_have_no_loops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

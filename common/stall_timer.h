@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How long somebody has waited, in time that he lived through: when he was stopped himself, whom he waits for probably was
+ * too (a laptop that is closed, a debugger, SIGSTOP to all). Whoever waits looks at least every STALL_TIMER_SLICE_NS; of a
+ * longer time between two looks only so much counts.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define STALL_TIMER_SLICE_NS 100000000ULL
+
+/* Zero-initialise: nothing has been waited for yet. */
+struct stall_timer {
+	uint64_t last_ns; /* the last look, 0: none */
+	uint64_t waited_ns;
+};
+
+/* @param now_ns  clock_now_ns(). @return how long it has been since the first look or stall_timer_renew(), nanoseconds */
+static inline uint64_t
+stall_timer_look(struct stall_timer *stall_timer, uint64_t now_ns)
+{
+	uint64_t since_ns = stall_timer->last_ns != 0 ? now_ns - stall_timer->last_ns : 0;
+
+	stall_timer->waited_ns += since_ns < STALL_TIMER_SLICE_NS ? since_ns : STALL_TIMER_SLICE_NS;
+	stall_timer->last_ns = now_ns;
+	return stall_timer->waited_ns;
+}
+
+/* What was waited for moves: the wait begins anew. */
+static inline void
+stall_timer_renew(struct stall_timer *stall_timer)
+{
+	stall_timer->waited_ns = 0;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Was a probe that got no ACK lost on its way, or its ACKs on theirs? Responders tell how many probes of a tuple came, and the numbers of the
+ * first and the last of them. Of those between, as many were lost before as did not come; where that is all or none of those without
+ * ACKs, each of them is told. What came neither there nor until the responder's last word was lost before.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "diag/pingmesh/net_inside.h"
+#include "diag/run/fill.h"
+
+/* A probe of a tuple, in the order of sending. */
+struct sent {
+	uint32_t tuple, probe;
+};
+
+static int
+cmp_sent(const void *pa, const void *pb)
+{
+	const struct sent *a = pa, *b = pb;
+
+	return a->tuple != b->tuple ? CMP(a->tuple, b->tuple) : CMP(a->probe, b->probe);
+}
+
+static int
+cmp_counts(const void *pa, const void *pb)
+{
+	const struct rec_heard *a = pa, *b = pb;
+	int by = net_cmp_tuple(&a->tuple, &b->tuple);
+
+	by = by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
+	return by != 0 ? by : CMP(a->hdr.seq, b->hdr.seq);
+}
+
+static void
+mark(struct net_probe *probe, enum net_lost lost)
+{
+	if (probe->result == REC_PROBE_TIMEOUT)
+		probe->lost = (uint8_t)lost;
+}
+
+/* Was all uploaded that had been sent until then? Each probe ends within the timeout, and what has ended is in the next upload. */
+static bool
+is_complete(const struct net *net, const struct net_probe *last)
+{
+	uint64_t ended_ps = last->sent_ps + net->config.timeout_ps;
+	uint32_t host = net->rnics[last->src].host;
+	bool complete = false;
+
+	for (uint32_t i = net_first_upload(net, host, 0); i < net->nuploads && net->uploads[i].hdr.node == host; i++) {
+		if (net->uploads[i].dropped != 0)
+			return false;
+		complete |= net->uploads[i].hdr.time_ps >= ended_ps;
+	}
+	return complete;
+}
+
+/* Of a tuple's probes, [at, end): those from first_seq to last_seq of what was heard. @return the first beyond them */
+static uint32_t
+mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_heard *counts)
+{
+	uint32_t count = 0, timeouts = 0, past = at, missing;
+
+	for (; past < end && net->probes[sent[past].probe].seq <= counts->last_seq; past++) {
+		count++;
+		timeouts += net->probes[sent[past].probe].result == REC_PROBE_TIMEOUT;
+	}
+	if (count < counts->count || net->probes[sent[past - 1].probe].seq != counts->last_seq ||
+	    !is_complete(net, &net->probes[sent[past - 1].probe]))
+		return past; /* results are missing */
+	missing = count - counts->count;
+	for (uint32_t i = at; i < past && (missing == 0 || missing == timeouts); i++)
+		mark(&net->probes[sent[i].probe], missing == 0 ? NET_LOST_BACK : NET_LOST_FORTH);
+	return past;
+}
+
+static void
+mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct rec_heard *counts, uint32_t ncounts)
+{
+	uint32_t at = 0;
+	const struct rec_heard *last = &counts[ncounts - 1];
+
+	for (uint32_t h = 0; h < ncounts; h++) {
+		for (; counts[h].count != 0 && at < end && net->probes[sent[at].probe].seq < counts[h].first_seq; at++)
+			if (counts[h].chained && net->probes[sent[at].probe].seq > counts[h].after_seq)
+				mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+		if (counts[h].count != 0)
+			at = mark_counted(net, sent, at, end, &counts[h]);
+	}
+	/* None came after the last that did, as far as the responder's last word reaches. */
+	for (; at < end && (last->count != 0 || last->chained); at++)
+		if (net->probes[sent[at].probe].sent_ps + net->config.timeout_ps <= last->hdr.time_ps)
+			mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
+}
+
+/* When a prober's RNIC had this QPN: its numbers of before and after are another agent's. @return false: never */
+static bool
+find_life(const struct net *net, uint32_t ip, uint32_t qpn, uint64_t *from_ps, uint64_t *to_ps)
+{
+	for (uint32_t i = 0; i < net->nregistered; i++) {
+		const struct rec_rnic *rnic = &net->registered[i], *next = rnic + 1;
+
+		if (rnic->ip != ip || rnic->qpn != qpn)
+			continue;
+		*from_ps = rnic->hdr.time_ps;
+		*to_ps = i + 1 < net->nregistered && next->ip == ip ? next->hdr.time_ps : UINT64_MAX;
+		return true;
+	}
+	return false;
+}
+
+/* Of a tuple's probes, [0, count), what responders told of each of the prober's lives. */
+static void
+mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struct rec_heard *counts, uint32_t ncounts)
+{
+	for (uint32_t first = 0, end; first < ncounts; first = end) {
+		uint64_t from_ps, to_ps;
+		uint32_t begin = 0, past;
+
+		for (end = first + 1; end < ncounts && counts[end].qpn == counts[first].qpn; end++)
+			;
+		if (!find_life(net, counts[first].tuple.src_ip, counts[first].qpn, &from_ps, &to_ps))
+			continue;
+		while (begin < count && net->probes[sent[begin].probe].sent_ps < from_ps)
+			begin++;
+		for (past = begin; past < count && net->probes[sent[past].probe].sent_ps < to_ps; past++)
+			;
+		mark_tuple(net, &sent[begin], past - begin, &counts[first], end - first);
+	}
+}
+
+int
+net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err)
+{
+	uint32_t count = 0, first = 0;
+	struct rec_heard *counts = net_sorted(records, sizeof(*counts), cmp_counts, &count, err);
+	struct sent *sent = run_alloc(net->nprobes, sizeof(*sent), err);
+
+	for (uint32_t i = 0; counts != NULL && sent != NULL && i < net->nprobes; i++)
+		sent[i] = (struct sent){ net->probes[i].tuple, i };
+	if (counts != NULL && sent != NULL && net->nprobes > 1)
+		qsort(sent, net->nprobes, sizeof(*sent), cmp_sent);
+	for (uint32_t h = 0, end; counts != NULL && sent != NULL && h < count; h = end) {
+		uint32_t tuple = net_find_tuple(net, &counts[h].tuple), past;
+
+		for (end = h + 1; end < count && net_cmp_tuple(&counts[end].tuple, &counts[h].tuple) == 0; end++)
+			;
+		if (tuple == RUN_NONE)
+			continue;
+		while (first < net->nprobes && sent[first].tuple < tuple)
+			first++;
+		for (past = first; past < net->nprobes && sent[past].tuple == tuple; past++)
+			;
+		mark_lives(net, &sent[first], past - first, &counts[h], end - h);
+	}
+	free(counts);
+	free(sent);
+	return counts != NULL && sent != NULL ? 0 : -ENOMEM;
+}

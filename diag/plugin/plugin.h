@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Outside programs as diagnosers. What each said during the run, or over the recording, is in outside.json (plugin/report.h); its
+ * names are looked up in the run here, and its findings join those of others.
+ */
+#pragma once
+
+#include "diag/verdict.h"
+#include "plugin/report.h"
+
+/*
+ * A row for each program.
+ * @param reporters  how its section is reported
+ * @param rows       [report->count] set; they borrow of the report
+ * @param asked      [report->count] set
+ */
+void plugin_rows(const struct plugin_report *report, const struct diagnoser_writers *reporters, struct diagnoser *rows,
+		 struct diagnosis *asked);
+
+/* @return how many of them were left out, by the run or for what their findings name */
+uint32_t plugin_left_out(const struct verdict *verdict);
+/*
+ * Reports on stderr which of them are left out for what their findings name.
+ * @param recorded  those that the run had left out, too
+ */
+void plugin_print(const struct verdict *verdict, bool recorded);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The inside of an external host, shared by external*.c. */
+#pragma once
+
+#include <stddef.h>
+
+#include "dpswitch/edge/kernel_host/bodies.h"
+#include "dpswitch/edge/kernel_host/kernel_host.h"
+#include "dpswitch/edge/kernel_host/lookup.h"
+#include "dpswitch/edge/kernel_host/memo.h"
+#include "dpswitch/queue/fifo.h"
+#include "telemetry/host_poll.h"
+
+#define KERNEL_HOST_CLASSES 8
+/* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
+#define KERNEL_HOST_STAGE 256
+/* So many frames ahead of the one that is looked at are fetched into the cache. */
+#define KERNEL_HOST_AHEAD 4
+/* ARP replies and PFC frames that wait for the host's ring. */
+#define KERNEL_HOST_OWN 64
+/* Held toward a host before PAUSE, by default. */
+#define KERNEL_HOST_HOLD_BYTES (256 * 1024)
+/* Frames that are built at once: for the hosts of a run together. */
+#define EDGE_BUILT 1023
+
+struct edge {
+	struct edge_config config;
+	struct body_table bodies;
+	struct lookup lookup;
+	struct kernel_host *hosts;   /* of the fabric */
+	struct rte_mempool *pool;    /* frames that are built here: ports' own stay free for what comes in */
+	struct rte_mempool *adopted; /* frames of other parts; NULL: there are none */
+};
+
+struct kernel_host_nic {
+	struct port *port;
+	struct link *tx;
+	const uint32_t *ser_ps; /* [wire bytes] */
+	uint16_t index;
+	uint32_t ip;
+	bool pfc;
+	bool up; /* in this window there is a peer */
+	/* toward the host */
+	struct fifo hold;                   /* arrived, not yet taken */
+	struct rte_mbuf *ready[PORT_BURST]; /* the bytes of the first nready of them */
+	uint32_t nready;
+	struct rte_mbuf *own[KERNEL_HOST_OWN]; /* [nown] go first */
+	uint32_t nown;
+	uint64_t xoff_bytes, xon_bytes, limit_bytes;
+	bool xoff; /* the switch was told to stop because of them */
+	/* from the host */
+	struct memo memo;
+	struct telem_batch rows; /* of the last frames of one flow: packets 0: none */
+	uint32_t rows_flow;
+	struct fifo stage[KERNEL_HOST_CLASSES];
+	uint32_t staged; /* frames in all of them */
+	struct rte_mbuf
+		*waiting[PORT_BURST]; /* [nwaiting] the first is of a flow that nobody planned; the others came behind it */
+	uint32_t nwaiting, nsettled;  /* of the first nsettled, all that could be was done */
+	uint64_t free_ps;             /* the link has sent the last frame */
+	uint64_t now_ps, limit_ps;    /* frames may start to leave from here on, until then */
+	uint8_t turn;                 /* class served last */
+	uint8_t paused;               /* bit p: the switch paused class p */
+	uint64_t paused_since_ps;
+	/* PAUSE to the switch, and to and from the peer */
+	uint8_t storm_mask, storm_ended, peer_xoff; /* classes */
+	uint64_t storm_ps, storm_interval_ps, pausing_since_ps;
+	uint64_t peer_until_ps[KERNEL_HOST_CLASSES];
+	uint64_t refresh_ps; /* a PFC frame repeats what is paused */
+	/* rare */
+	struct port_flows flows;
+	struct telem_port telem;
+	struct kernel_host_counters count;
+};
+
+struct kernel_host {
+	struct node node; /* first: a struct node pointer to an external host is a pointer to this */
+	struct kernel_host_config config;
+	struct edge *edge;
+	struct kernel_host_nic *nics; /* [node.nports] */
+	struct telem_config telemetry;
+	struct telem_reporter reporter;
+	struct kernel_host *next; /* of the edge */
+	bool has_telemetry;
+	bool work_expected;
+	uint64_t epoch_end_ps;
+	struct window window; /* the present one */
+};
+
+static inline struct kernel_host *
+kernel_host_of(struct node *node)
+{
+	return (struct kernel_host *)node;
+}
+
+/* kernel_host_out.c: toward the host */
+/* Frames have arrived over the link, in this order: what can be goes to the port at once. */
+void kernel_host_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *pkts, uint32_t count);
+/* Offers the host what is held for it; then PAUSE or RESUME for the switch. */
+void kernel_host_offer(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps);
+/* Queues a frame of the edge's own. @return false if there is no room */
+bool kernel_host_own(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes, size_t size_bytes);
+/* A packet toward the host ends here. */
+void kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p, enum rec_drop reason);
+
+/* kernel_host_flows.c: whose a frame is */
+enum kernel_host_place {
+	KERNEL_HOST_PLACED,  /* p.flow, p.prio */
+	KERNEL_HOST_REFUSED, /* for the reason said */
+	KERNEL_HOST_WAITS,   /* for edge_settle() */
+};
+enum kernel_host_place kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, struct classified *c,
+					 bool roce, enum edge_drop *why);
+/* The same of a frame that another part has let in. Between windows. @return whether it has p.flow, p.prio */
+bool edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps);
+
+/* kernel_host_in.c: from the host */
+/* May a frame start to leave then, with nothing in its way? */
+static inline bool
+kernel_host_may_go(const struct kernel_host_nic *nic, uint8_t prio, uint64_t start_ps)
+{
+	return nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> prio & 1);
+}
+
+/* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
+void kernel_host_stage(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p);
+/* Sends what starts before limit_ps. */
+void kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps, uint64_t limit_ps);
+
+/* kernel_host_pause.c */
+/* The switch says to stop or to go on. */
+void kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const struct pause_frame *frame);
+/* From now_ps on these classes, and no others, are paused. */
+void kernel_host_hold(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t held, uint64_t now_ps);
+/* Sends PAUSE or RESUME to the switch behind what has been sent. */
+void kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t prio_mask, bool xoff,
+			    uint64_t now_ps);
+/* The peer sent a PFC frame. */
+void kernel_host_pfc_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes,
+			     size_t size_bytes);
+/* What is due in the window: storms, quanta that run out, refreshes. */
+void kernel_host_pause_timers(struct kernel_host *host, struct kernel_host_nic *nic, const struct window *window);
+/* @return when the next is due */
+uint64_t kernel_host_pause_next_ps(const struct kernel_host_nic *nic);
+/* Of struct node_ops. */
+void kernel_host_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
+uint8_t kernel_host_pausing(const struct node *node, uint16_t nic);
+void kernel_host_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
+/* Classes that the switch is told to hold, for whatever reason. */
+uint8_t kernel_host_pauses(const struct kernel_host *host, const struct kernel_host_nic *nic);
+
+/* kernel_host_rows.c: telemetry of the NIC */
+/* Rows of one flow are counted together until kernel_host_rows_end(). */
+void kernel_host_row_first(struct kernel_host_nic *nic, const struct pkt *p);
+void kernel_host_rows_count(struct kernel_host_nic *nic);
+/* A frame comes in. */
+static inline void
+kernel_host_row(struct kernel_host_nic *nic, const struct pkt *p)
+{
+	if (nic->rows.packets == 0 || nic->rows_flow != p->flow || (nic->staged | nic->paused) != 0 || p->prio == 0) {
+		kernel_host_row_first(nic, p);
+		return;
+	}
+	nic->rows.packets++;
+	nic->rows.bytes += p->wire_bytes;
+}
+
+static inline void
+kernel_host_rows_end(struct kernel_host_nic *nic)
+{
+	if (nic->rows.packets != 0)
+		kernel_host_rows_count(nic);
+}
+void kernel_host_roll(struct kernel_host *host, uint64_t now_ps);
+/* What a NIC does with control packets (common/control.h) of a kind. */
+struct kernel_host_control {
+	/* One leaves this host; may set its arg. NULL: nothing to do */
+	void (*leaves)(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p, uint64_t now_ps);
+	/* One that the NIC takes out comes in. NULL: the host gets it */
+	void (*arrived)(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p);
+};
+
+extern const struct kernel_host_control kernel_host_control[PKT_TYPES];

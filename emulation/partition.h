@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fabric that several programs run, each a part of its nodes: what an emulation knows of it. Every program builds all nodes and
+ * applies all faults; those of other parts stand still. The composition root provides the rest (emulation/partition), because it
+ * takes sockets.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "dpswitch/fabric/fabric.h"
+#include "emulation/hosts.h"
+
+struct emulation;
+
+/* What crossed the cuts of this part. */
+struct partition_crossed {
+	uint64_t in_packets, in_bytes, out_packets, out_bytes;
+	/* of flows that nobody planned: that ended at a cut, for want of a slot, or as control packets about such a flow */
+	uint64_t ended_packets;
+};
+
+struct partition_ops {
+	/* Before nodes are built. */
+	void (*join)(void *ctx, struct emulation *emulation);
+	/*
+	 * A phase of the run (emulation/hosts.h) begins, in all parts at once or in none. @param zero_ns  set to clock_now_ns() at
+	 * its time 0. @return 0 or negative errno with err set
+	 */
+	int (*start)(void *ctx, uint64_t *zero_ns, struct err *err);
+	/* Its fabric has stopped: the others hear of it. */
+	void (*stop)(void *ctx);
+	/* In the first: whether this part's hosts have come up. @return whether those of all parts have */
+	bool (*up)(void *ctx, bool ours);
+	/* What keeps the bytes of packets that come from other parts; NULL: they have none. */
+	struct bodies *(*bodies)(void *ctx);
+	/* Of struct fabric_hooks, for this part. */
+	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
+	void (*leaving)(void *ctx, const struct window *window);
+	void (*entering)(void *ctx, const struct window *window);
+	uint64_t (*horizon_ps)(void *ctx);
+	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
+	/* Records are about to be collected. @return before when all of all parts are here */
+	uint64_t (*collect)(void *ctx, uint64_t now_ps);
+	/* After the last window and the hosts' last reports: what became of the other parts' nodes comes in, or goes out. */
+	void (*finish)(void *ctx);
+	struct partition_crossed (*crossed)(const void *ctx);
+	/* Why the run ended, where another part is why; NULL: it is not. */
+	const char *(*why)(const void *ctx);
+	/* Whether another part was lost, and what is told of the whole lacks it, or an invariant does not hold there. */
+	bool (*broken)(const void *ctx);
+	/* What another part tells of its nodes (output_partition()), checked; NULL: nothing, or it is none. */
+	const json_t *(*reported)(const void *ctx, uint32_t partition);
+	/* As host_driver_ops.clock_error_ns, of hosts that have such: against the first part's clock, as far as this part knows. */
+	uint64_t (*clock_error_ns)(const void *ctx);
+	/* For run.json. */
+	json_t *(*json)(const void *ctx);
+};
+
+struct partition {
+	const struct partition_ops *ops;
+	void *ctx;
+	uint32_t which, count;    /* this one, from 0; of parts */
+	const bool *remote;       /* [topo->nnodes] nodes of other parts */
+	bool whole;               /* this one hears what became of all of them */
+	struct host_driver hosts; /* of their hosts */
+};

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Cables between a node of this part and one of another: what a window put on them leaves as messages, and what arrives over them
+ * waits until its time has come. Frames go by value: a descriptor, with its telemetry of the path and, where its message has
+ * contents, with those. The delay of a cable is the time that a message has to be here.
+ */
+#pragma once
+
+#include "common/int_header.h"
+#include "dpswitch/fabric/fabric.h"
+#include "emulation/partition.h"
+#include "emulation/partition/channel.h"
+
+struct partitions;
+
+/* A frame that has been received, and not arrived. */
+struct boundary_frame {
+	struct pkt p;
+	struct int_header header; /* with PKT_INT */
+};
+
+/* A direction of a cable: from a port of another part to one of this. */
+struct boundary_crossing {
+	uint32_t port; /* global id, of the sender's */
+	uint32_t from; /* part */
+	struct boundary_frame *frames;
+	struct pause_frame *pauses;
+	size_t frames_head, frames_used, frames_cap, frames_most;
+	size_t pauses_head, pauses_used, pauses_cap;
+	uint64_t last_ps, last_pause_ps; /* of what came last */
+	uint64_t down_ps;                /* when the cable was cut last: what had left before is lost */
+	bool down;
+	uint8_t pausing; /* classes that its sender tells ours to hold, as far as it is known here */
+};
+
+struct boundary {
+	struct boundary_crossing *crossings; /* [count] */
+	uint32_t count;
+	uint32_t *crossing_of; /* [topo->nports] by the sender's port; TOPO_NONE: none */
+	uint32_t *leaving;     /* [count] ports of this part at the same cables */
+	struct partition_crossed crossed;
+};
+
+/* @param partition_of  [nnodes]. @return 0 or -ENOMEM */
+int boundary_init(struct boundary *boundary, const struct topo *topo, const uint32_t *partition_of, uint32_t partition);
+void boundary_fini(struct boundary *boundary);
+/* The fabric has stopped: what had not arrived is given back. Before it is destroyed. */
+void boundary_stop(struct partitions *partitions);
+/* Another phase begins, as if nothing had crossed. */
+void boundary_renew(struct boundary *boundary);
+
+/* What was sent in the window that has ended goes into the channels. */
+void boundary_leaving(struct partitions *partitions, const struct window *window);
+/*
+ * What arrives in the window that begins goes onto its cables, and what faults did to them is followed.
+ * @return 0; -EPROTO with err set: a part sends more than its cable carries, and which
+ */
+int boundary_entering(struct partitions *partitions, const struct window *window, uint32_t *from, struct err *err);
+/* @return when the next of what has been received arrives; TIME_NEVER: nothing has */
+uint64_t boundary_next_ps(const struct boundary *boundary);
+
+/* A FRAME or PAUSE came. @return 0; -EPROTO with err set: it cannot be */
+int boundary_on_frame(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
+int boundary_on_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);

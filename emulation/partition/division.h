@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which part of a fabric runs which node. Every part computes it for itself, from the same scenario, and gets the same: the parts
+ * compare a digest of it when they meet.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "emulation/scenario/scenario.h"
+
+/*
+ * Switches by the scenario's parts groups, or, where there are none, by METIS: work (a switch's ports, twice those of its hosts)
+ * evenly, few cables cut. A host is where the switch of its first port is, unless a group names it.
+ * @param parts  2 to PARTITION_MAX
+ * @param part   set, [topo->nnodes]
+ * @return 0, or negative errno with err set
+ */
+int division_make(const struct scenario *scenario, uint32_t partitions, uint32_t *partition, struct err *err);
+
+/* "part 1 (b, h2 and 1 more)", for people. @param buf  of DIVISION_NAME bytes. @return buf */
+#define DIVISION_NAME 160
+char *division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A fabric in real time that several programs run, each a part of its nodes, joined at the cables between them.
+ *
+ * Parts advance together, as nodes do within one program: each tells the others before what time nothing will leave it any more, and
+ * none opens a window that ends later than that time and the delay of the cable that is cut. So what crosses arrives at its exact
+ * instant of the run's time, whatever the transport took; what that took longer than the cable makes windows late, and overruns no
+ * buffer. Clocks pace, and are never compared.
+ */
+#pragma once
+
+#include <jansson.h>
+
+#include "emulation/emulation.h"
+
+struct partitions;
+
+struct partition_options {
+	uint32_t which, count;
+	const char *addresses; /* of all, with commas between them */
+	const char *token;     /* file whose first line it is; NULL: none */
+};
+
+/* Parses "I/N". @return 0, or -EINVAL with err set */
+int partition_number(const char *text, struct partition_options *options, struct err *err);
+
+/*
+ * Checks that the scenario can be run in parts, and divides it. Nobody is met yet.
+ * @return NULL with err set
+ */
+struct partitions *partition_create(struct scenario *scenario, const struct partition_options *options, struct err *err);
+void partition_destroy(struct partitions *partitions);
+
+/* For emulation_create(). */
+const struct partition *partition_here(const struct partitions *partitions);
+
+/* Finds the others. @return 0, or negative errno with err set: -EINVAL, -ETIMEDOUT, -EINTR */
+int partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err);
+/* @return what the other parts' records are checked against, to be shown the run's header records; NULL: nobody sends any here */
+struct record_check *partition_check(const struct partitions *partitions);
+/*
+ * A phase of the run (emulation/hosts.h): all begin at once, or nobody does. Once everything else is in place.
+ * @return 0 with *zero_ns set to clock_now_ns() at time 0 of the run; negative errno with err set
+ */
+int partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err *err);
+/* The fabric has stopped: the others hear of it, and what was on cut cables is gone. Before emulation_end(). */
+void partition_stop(struct partitions *partitions);
+
+/* "part 0 of 2: a, h0, h1", for people. @param buf  of 200 bytes. @return buf */
+char *partition_describe(const struct partitions *partitions, char *buf);

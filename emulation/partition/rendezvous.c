@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "emulation/partition/rendezvous.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/clock.h"
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/units.h"
+#include "emulation/partition/address.h"
+
+#define STRANGERS 32              /* that have not said who they are */
+#define STRANGER_NS 5000000000ULL /* within which they have to */
+#define POLL_MS 50
+
+/* Somebody who came, until it is known who. */
+struct stranger {
+	struct channel channel;
+	uint64_t since_ns;
+};
+
+struct rendezvous_state {
+	const struct rendezvous *rendezvous;
+	struct channel *channels;
+	struct stranger strangers[STRANGERS]; /* [count] */
+	uint32_t count;
+	uint64_t deadline_ns;
+	bool refused;    /* somebody was sent away for his token */
+	struct err last; /* why the part that is visited could not be connected to */
+};
+
+static bool
+same_token(const char *a, const char *b)
+{
+	uint8_t differ = 0; /* all of it is looked at, whatever differs first */
+
+	for (size_t i = 0; i < PARTITION_TOKEN; i++)
+		differ |= (uint8_t)(a[i] ^ b[i]);
+	return differ == 0;
+}
+
+/* Why one that says it is a part of this run is none, for people; NULL: it is. */
+static const char *
+flaw_of(const struct partition_hello *ours, const struct partition_hello *theirs)
+{
+	if (theirs->version != ours->version || theirs->layout != ours->layout)
+		return "is of another version: run the same build of dpswitch everywhere";
+	if (theirs->partitions != ours->partitions)
+		return "counts another number of parts: give all of them the same --part I/N";
+	if (theirs->scenario != ours->scenario)
+		return "has another scenario: give all of them the same file, --set and --seed";
+	if (theirs->division != ours->division)
+		return "divides the topology otherwise (another release of METIS?): name the switches of each in \"parts\"";
+	return NULL;
+}
+
+static void
+refuse(struct channel *channel, const char *why)
+{
+	struct partition_refuse refuse = { 0 };
+
+	snprintf(refuse.text, sizeof(refuse.text), "%s", why);
+	channel_put(channel, PARTITION_REFUSE, &refuse, sizeof(refuse), NULL, 0);
+	channel_flush(channel);
+	channel_fini(channel);
+}
+
+static bool
+due(const struct rendezvous_state *m, struct err *err, int *ret)
+{
+	if (interrupt_asked())
+		*ret = err_set(err, -EINTR, "interrupted before the run began");
+	else if (clock_now_ns() >= m->deadline_ns)
+		*ret = -ETIMEDOUT;
+	return *ret != 0;
+}
+
+/* Of one that was connected to. @return 1: it is known; 0: not yet; negative errno with err set */
+static int
+hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
+{
+	struct channel *channel = &m->channels[partition];
+	struct channel_message message;
+	struct partition_hello hello;
+	struct err why = { 0 };
+	char name[160];
+	const char *flaw;
+	int got;
+
+	m->rendezvous->name(m->rendezvous->ctx, partition, name);
+	channel_read(channel);
+	got = channel_take(channel, &message, &why);
+	if (got == 0 && channel->ended)
+		return err_set(err, -EINVAL, "%s at %s ended before it said who it is", name,
+			       m->rendezvous->addresses[partition]);
+	if (got == 0)
+		return 0;
+	if (got > 0 && message.type == PARTITION_REFUSE)
+		return err_set(err, -EINVAL, "%s at %s refuses this part %u, which %.*s", name,
+			       m->rendezvous->addresses[partition], m->rendezvous->partition, PARTITION_TEXT - 1,
+			       (const char *)message.body);
+	if (got < 0 || message.type != PARTITION_HELLO)
+		return err_set(err, -EINVAL, "who listens at %s is no part of a run%s%s",
+			       m->rendezvous->addresses[partition], got < 0 ? ": " : "", got < 0 ? why.text : "");
+	memcpy(&hello, message.body, sizeof(hello));
+	flaw = hello.partition == partition ? flaw_of(m->rendezvous->hello, &hello)
+					    : "is another part: give all the same --parts-at";
+	if (!same_token(hello.token, m->rendezvous->hello->token))
+		flaw = "has another token";
+	return flaw == NULL ? 1 : err_set(err, -EINVAL, "%s at %s %s", name, m->rendezvous->addresses[partition], flaw);
+}
+
+/* @return 0 with a channel to a part before this one; negative errno, -ETIMEDOUT without err */
+static int
+visit(struct rendezvous_state *m, uint32_t partition, struct err *err)
+{
+	struct channel *channel = &m->channels[partition];
+	int fd = -1, ret = 0, known = 0;
+
+	while (fd < 0 && !due(m, err, &ret)) {
+		m->last = (struct err){ 0 };
+		fd = address_connect(m->rendezvous->addresses[partition], &m->last);
+		if (fd < 0)
+			poll(NULL, 0, POLL_MS);
+	}
+	if (fd < 0)
+		return ret;
+	m->last = (struct err){ 0 };
+	ret = channel_init(channel, fd);
+	if (ret < 0)
+		return err_set(err, ret, "%s: %s", m->rendezvous->addresses[partition], strerror(-ret));
+	channel_put(channel, PARTITION_HELLO, m->rendezvous->hello, sizeof(*m->rendezvous->hello), NULL, 0);
+	channel_flush(channel);
+	while (known == 0 && !due(m, err, &ret)) {
+		struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
+
+		poll(&wait, 1, POLL_MS);
+		known = hear(m, partition, err);
+	}
+	if (known > 0)
+		return 0;
+	channel_fini(channel);
+	return known < 0 ? known : ret;
+}
+
+/* Somebody said HELLO. @return 0: he stays or is sent away; negative errno with err set: this run cannot be */
+static int
+admit(struct rendezvous_state *m, struct channel *channel, const struct partition_hello *hello, struct err *err)
+{
+	const struct rendezvous *rendezvous = m->rendezvous;
+	const char *flaw;
+	char name[160];
+
+	if (!same_token(hello->token, rendezvous->hello->token)) {
+		if (!m->refused)
+			log_warning("somebody who says that he is part %u was sent away: he has another token",
+				    hello->partition);
+		m->refused = true;
+		refuse(channel, "has another token");
+		return 0;
+	}
+	flaw = flaw_of(rendezvous->hello, hello);
+	if (flaw != NULL) {
+		refuse(channel, flaw);
+		return err_set(err, -EINVAL, "part %u %s", hello->partition, flaw);
+	}
+	if (hello->partition <= rendezvous->partition || hello->partition >= rendezvous->partitions ||
+	    m->channels[hello->partition].fd >= 0) {
+		refuse(channel, "is here already, or came to the wrong one");
+		log_warning("a second part %u was sent away", hello->partition);
+		return 0;
+	}
+	rendezvous->name(rendezvous->ctx, hello->partition, name);
+	log_debug("%s is here", name);
+	channel_put(channel, PARTITION_HELLO, rendezvous->hello, sizeof(*rendezvous->hello), NULL, 0);
+	channel_flush(channel);
+	m->channels[hello->partition] = *channel;
+	*channel = (struct channel){ .fd = -1 };
+	return 0;
+}
+
+/* @return 0 or negative errno with err set */
+static int
+listen_to(struct rendezvous_state *m, struct stranger *stranger, struct err *err)
+{
+	struct channel_message message;
+	struct partition_hello hello;
+	struct err why = { 0 };
+	int got;
+
+	channel_read(&stranger->channel);
+	got = channel_take(&stranger->channel, &message, &why);
+	if (got == 0 && !stranger->channel.ended && clock_now_ns() - stranger->since_ns < STRANGER_NS)
+		return 0;
+	if (got <= 0 || message.type != PARTITION_HELLO) {
+		log_warning("somebody who connected was sent away: %s",
+			    got < 0 ? why.text : "he did not say which part he is");
+		channel_fini(&stranger->channel);
+		return 0;
+	}
+	memcpy(&hello, message.body, sizeof(hello));
+	return admit(m, &stranger->channel, &hello, err);
+}
+
+/* @return 0 with somebody more, or nobody: he is gone again; negative errno with err set: nobody can come any more */
+static int
+take_stranger(struct rendezvous_state *m, int listener, struct err *err)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	struct stranger *stranger = &m->strangers[m->count];
+
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+		return err_set(err, -errno, "another part cannot be let in: %s; a higher limit (ulimit -n) would be right",
+			       strerror(errno));
+	if (fd < 0 && (errno == ENOBUFS || errno == ENOMEM))
+		return err_set(err, -errno, "another part cannot be let in: %s", strerror(errno));
+	if (fd >= 0 && channel_init(&stranger->channel, fd) == 0) {
+		stranger->since_ns = clock_now_ns();
+		m->count++;
+	}
+	return 0;
+}
+
+static uint32_t
+missing(const struct rendezvous_state *m)
+{
+	uint32_t count = 0;
+
+	for (uint32_t p = 0; p < m->rendezvous->partitions; p++)
+		count += p != m->rendezvous->partition && m->channels[p].fd < 0;
+	return count;
+}
+
+/* Those behind this part come. @return 0; negative errno, -ETIMEDOUT without err */
+static int
+receive(struct rendezvous_state *m, int listener, struct err *err)
+{
+	int ret = 0;
+
+	while (ret == 0 && missing(m) != 0 && !due(m, err, &ret)) {
+		struct pollfd wait[STRANGERS + 1] = { { .fd = m->count < STRANGERS ? listener : -1, .events = POLLIN } };
+		uint32_t kept = 0;
+
+		for (uint32_t i = 0; i < m->count; i++)
+			wait[i + 1] = (struct pollfd){ .fd = m->strangers[i].channel.fd, .events = POLLIN };
+		poll(wait, m->count + 1, POLL_MS);
+		for (uint32_t i = 0; i < m->count && ret == 0; i++)
+			ret = listen_to(m, &m->strangers[i], err);
+		for (uint32_t i = 0; i < m->count; i++)
+			if (m->strangers[i].channel.fd >= 0)
+				m->strangers[kept++] = m->strangers[i];
+		m->count = kept;
+		if (ret < 0)
+			break;
+		if (wait[0].revents != 0)
+			ret = take_stranger(m, listener, err);
+	}
+	for (uint32_t i = 0; i < m->count; i++)
+		channel_fini(&m->strangers[i].channel);
+	m->count = 0;
+	return ret;
+}
+
+static int
+name_missing(const struct rendezvous_state *m, struct err *err)
+{
+	char text[700] = "", name[160];
+	size_t at = 0;
+
+	for (uint32_t p = 0; p < m->rendezvous->partitions && at < sizeof(text); p++) {
+		if (p == m->rendezvous->partition || m->channels[p].fd >= 0)
+			continue;
+		m->rendezvous->name(m->rendezvous->ctx, p, name);
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at != 0 ? ", " : "", name);
+	}
+	return err_set(err, -ETIMEDOUT, "%s did not come within %.0f s (limits.connect)%s%s%s", text,
+		       (double)m->rendezvous->timeout_ns / 1e9, m->last.text[0] != '\0' ? "; " : "", m->last.text,
+		       m->refused ? "; somebody with another token was sent away" : "");
+}
+
+int
+rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, struct err *err)
+{
+	struct rendezvous_state m = { .rendezvous = rendezvous,
+				      .channels = channels,
+				      .deadline_ns = clock_now_ns() + rendezvous->timeout_ns };
+	struct unix_listener listener = { .fd = -1, .lock = -1 };
+	int ret = 0;
+
+	for (uint32_t p = 0; p < rendezvous->partitions; p++)
+		channels[p] = (struct channel){ .fd = -1 };
+	if (rendezvous->partition + 1 < rendezvous->partitions) {
+		ret = address_listen(&listener, rendezvous->addresses[rendezvous->partition], PARTITION_MAX, err);
+		ret = ret < 0 ? -EINVAL : 0;
+	}
+	for (uint32_t p = 0; ret == 0 && p < rendezvous->partition; p++)
+		ret = visit(&m, p, err);
+	if (ret == 0)
+		ret = receive(&m, listener.fd, err);
+	address_close(rendezvous->addresses[rendezvous->partition], &listener);
+	return ret == -ETIMEDOUT ? name_missing(&m, err) : ret;
+}

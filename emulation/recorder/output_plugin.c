@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An outside program that follows the run over a connected stream socket. What came of it, its session tells. */
+#include "emulation/recorder/output.h"
+
+static int
+take_fd(const struct output_target *target, struct err *err)
+{
+	(void)err;
+	return target->fd;
+}
+
+const struct output_ops output_plugin = {
+	.name = "outside",
+	.what = "the stream to a diagnoser",
+	.cap_bytes = 8u << 20,
+	.give_up_ns = 10000000000ULL,
+	.on_full = { OUTPUT_WAIT, OUTPUT_DROP },
+	.socket = true,
+	.open = take_fd,
+};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin/finding.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+#include "common/wire/ids.h"
+#include "plugin/fields.h"
+
+#define OF "finding"
+/* Times of records end there (common/record/limits.h), and so do all others. */
+#define MOST_NS ((1ULL << 62) / PS_PER_NS)
+
+static const char *const finding_fields[] = { "type", "where",        "flows",      "steps",    "collective", "job",
+					      "time", "explained_ns", "confidence", "evidence", "told_ns",    NULL };
+static const char *const where_fields[] = { "ports", "links", "hosts", NULL };
+static const char *const time_fields[] = { "start_ns", "end_ns", NULL };
+static const char *const step_fields[] = { "collective", "iteration", "rank", "step", NULL };
+
+/* An array of so many at most. @return 0, *list NULL where there is none; or -EINVAL with err */
+static int
+list_of(const json_t *object, const char *name, const json_t **list, struct err *err)
+{
+	*list = json_object_get(object, name);
+	if (*list == NULL)
+		return 0;
+	if (!json_is_array(*list))
+		return err_set(err, -EINVAL, OF ": \"%s\" is no array", name);
+	if (json_array_size(*list) > PLUGIN_PLACES)
+		return err_set(err, -EINVAL, OF ": \"%s\" has %zu entries; right would be %u at most", name,
+			       json_array_size(*list), PLUGIN_PLACES);
+	return 0;
+}
+
+static int
+read_names(const json_t *object, const char *name, struct plugin_names *to, struct err *err)
+{
+	const json_t *list;
+	int rc = list_of(object, name, &list, err);
+
+	if (rc != 0 || json_array_size(list) == 0)
+		return rc;
+	to->names = calloc(json_array_size(list), sizeof(*to->names));
+	if (to->names == NULL)
+		return err_set(err, -ENOMEM, "out of memory for a finding");
+	for (size_t i = 0; i < json_array_size(list) && rc == 0; i++, to->count++)
+		rc = fields_is_text(json_array_get(list, i), OF, name, to->names[i], PLUGIN_NAME, err);
+	return rc;
+}
+
+static int
+read_where(const json_t *from, struct plugin_finding *to, struct err *err)
+{
+	const json_t *where = json_object_get(from, "where");
+	int rc;
+
+	if (!json_is_object(where))
+		return err_set(err, -EINVAL, OF ": \"where\" is no object with \"ports\", \"links\" or \"hosts\"");
+	rc = fields_known(where, "where", where_fields, err);
+	if (rc == 0)
+		rc = read_names(where, "ports", &to->ports, err);
+	if (rc == 0)
+		rc = read_names(where, "links", &to->links, err);
+	if (rc == 0)
+		rc = read_names(where, "hosts", &to->hosts, err);
+	if (rc == 0 && to->ports.count + to->links.count + to->hosts.count == 0)
+		rc = err_set(err, -EINVAL, OF ": \"where\" names no port, link or host; right would be one at least");
+	return rc;
+}
+
+static int
+read_number32(const json_t *object, const char *of, const char *name, bool must, uint32_t *to, struct err *err)
+{
+	uint64_t number = *to;
+	int rc = fields_number(object, of, name, must, UINT32_MAX - 1, &number, err);
+
+	*to = (uint32_t)number;
+	return rc;
+}
+
+static int
+read_step(const json_t *from, struct plugin_step *to, struct err *err)
+{
+	int rc;
+
+	if (!json_is_object(from))
+		return err_set(err, -EINVAL,
+			       OF ": a step is no object with \"collective\", \"iteration\", \"rank\", \"step\"");
+	rc = fields_known(from, "step", step_fields, err);
+	if (rc == 0)
+		rc = read_number32(from, "step", "collective", true, &to->collective, err);
+	if (rc == 0)
+		rc = read_number32(from, "step", "iteration", false, &to->iteration, err);
+	if (rc == 0)
+		rc = read_number32(from, "step", "rank", true, &to->rank, err);
+	if (rc == 0)
+		rc = read_number32(from, "step", "step", true, &to->step, err);
+	return rc;
+}
+
+static int
+read_steps(const json_t *from, struct plugin_finding *to, struct err *err)
+{
+	const json_t *list;
+	int rc = list_of(from, "steps", &list, err);
+
+	for (; rc == 0 && to->nsteps < json_array_size(list); to->nsteps++)
+		rc = read_step(json_array_get(list, to->nsteps), &to->steps[to->nsteps], err);
+	return rc;
+}
+
+static int
+read_time(const json_t *from, struct plugin_finding *to, struct err *err)
+{
+	const json_t *time = json_object_get(from, "time");
+	uint64_t start_ns = 0, end_ns = 0;
+	int rc;
+
+	if (!json_is_object(time))
+		return err_set(err, -EINVAL, OF ": \"time\" is no object with \"start_ns\" and \"end_ns\"");
+	rc = fields_known(time, "time", time_fields, err);
+	if (rc == 0)
+		rc = fields_number(time, "time", "start_ns", true, MOST_NS, &start_ns, err);
+	if (rc == 0)
+		rc = fields_number(time, "time", "end_ns", true, MOST_NS, &end_ns, err);
+	if (rc == 0 && end_ns < start_ns)
+		rc = err_set(err, -EINVAL, OF ": \"time\" ends before it starts");
+	to->start_ps = start_ns * PS_PER_NS;
+	to->end_ps = end_ns * PS_PER_NS;
+	return rc;
+}
+
+/* Small letters, digits and hyphens, as all types of findings are called. */
+static int
+read_type(const json_t *from, struct plugin_finding *to, struct err *err)
+{
+	int rc = fields_text(from, OF, "type", to->type, sizeof(to->type), err);
+
+	if (rc == 0 && to->type[strspn(to->type, "abcdefghijklmnopqrstuvwxyz0123456789-")] != '\0')
+		rc = err_set(err, -EINVAL,
+			     OF ": \"type\" is \"%s\"; right would be small letters, digits and hyphens: \"deep-queue\"",
+			     to->type);
+	return rc;
+}
+
+int
+plugin_finding_read(const json_t *from, struct plugin_finding *to, struct err *err)
+{
+	uint64_t explained_ns = 0, reported_ns = 0;
+	int rc = json_is_object(from) ? fields_known(from, OF, finding_fields, err)
+				      : err_set(err, -EINVAL, "a finding is no object");
+
+	to->collective = to->job = REC_NONE;
+	if (rc == 0)
+		rc = read_type(from, to, err);
+	if (rc == 0)
+		rc = read_where(from, to, err);
+	if (rc == 0)
+		rc = read_names(from, "flows", &to->flows, err);
+	if (rc == 0)
+		rc = read_steps(from, to, err);
+	if (rc == 0)
+		rc = read_number32(from, OF, "collective", false, &to->collective, err);
+	if (rc == 0)
+		rc = read_number32(from, OF, "job", false, &to->job, err);
+	if (rc == 0)
+		rc = read_time(from, to, err);
+	if (rc == 0)
+		rc = fields_number(from, OF, "explained_ns", false, MOST_NS, &explained_ns, err);
+	if (rc == 0)
+		rc = fields_number(from, OF, "told_ns", false, MOST_NS, &reported_ns, err);
+	if (rc == 0)
+		rc = fields_share(from, OF, "confidence", &to->confidence, err);
+	if (rc == 0)
+		rc = fields_text(from, OF, "evidence", to->evidence, sizeof(to->evidence), err);
+	to->explained_ps = explained_ns * PS_PER_NS;
+	to->reported_ps = reported_ns * PS_PER_NS;
+	return rc;
+}
+
+static json_t *
+names_json(const struct plugin_names *names)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < names->count; i++)
+		json_array_append_new(array, json_string(names->names[i]));
+	return array;
+}
+
+static json_t *
+steps_json(const struct plugin_finding *finding)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < finding->nsteps; i++) {
+		const struct plugin_step *s = &finding->steps[i];
+
+		json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:I}", "collective", (json_int_t)s->collective,
+						       "iteration", (json_int_t)s->iteration, "rank", (json_int_t)s->rank,
+						       "step", (json_int_t)s->step));
+	}
+	return array;
+}
+
+json_t *
+plugin_finding_json(const struct plugin_finding *f)
+{
+	json_t *object = json_pack(
+		"{s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:I}, s:I, s:f, s:s, s:I}", "type", f->type, "where", "ports",
+		names_json(&f->ports), "links", names_json(&f->links), "hosts", names_json(&f->hosts), "flows",
+		names_json(&f->flows), "steps", steps_json(f), "time", "start_ns", (json_int_t)(f->start_ps / PS_PER_NS),
+		"end_ns", (json_int_t)(f->end_ps / PS_PER_NS), "explained_ns", (json_int_t)(f->explained_ps / PS_PER_NS),
+		"confidence", f->confidence, "evidence", f->evidence, "told_ns", (json_int_t)(f->reported_ps / PS_PER_NS));
+
+	if (object != NULL && f->collective != REC_NONE)
+		json_object_set_new(object, "collective", json_integer(f->collective));
+	if (object != NULL && f->job != REC_NONE)
+		json_object_set_new(object, "job", json_integer(f->job));
+	return object;
+}
+
+void
+plugin_finding_fini(struct plugin_finding *finding)
+{
+	free(finding->ports.names);
+	free(finding->links.names);
+	free(finding->hosts.names);
+	free(finding->flows.names);
+	*finding = (struct plugin_finding){ 0 };
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A finding as an outside program says it, in JSON, and as it stands in outside.json: the vocabulary of diag/finding.h, with
+ * names for indices. Every field is checked here, once; whether a port or flow of that name is in the run, who has its tables
+ * checks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/err.h"
+#include "plugin/bounds.h"
+
+struct plugin_names {
+	char (*names)[PLUGIN_NAME]; /* [count] */
+	uint32_t count;
+};
+
+struct plugin_step {
+	uint32_t collective, iteration, rank, step;
+};
+
+struct plugin_finding {
+	char type[PLUGIN_TYPE];                  /* "deep-queue" */
+	struct plugin_names ports, links, hosts; /* "6:2"; a link by the port that sends on it */
+	struct plugin_names flows;               /* "h1->h2/20000>4791" */
+	struct plugin_step steps[PLUGIN_PLACES]; /* [nsteps] */
+	uint32_t nsteps;
+	uint32_t collective, job; /* REC_NONE: not said */
+	uint64_t start_ps, end_ps;
+	uint64_t explained_ps; /* 0 where it is not said */
+	double confidence;     /* 0 to 1 */
+	char evidence[PLUGIN_EVIDENCE];
+	uint64_t reported_ps; /* when it was told, in the run's time */
+};
+
+/*
+ * @param from  an object
+ * @param to    zeroed; plugin_finding_fini() in any case
+ * @return 0; -EINVAL with err naming the field, what it is, and what would be right; -ENOMEM
+ */
+int plugin_finding_read(const json_t *from, struct plugin_finding *to, struct err *err);
+/* @return the same object, reported_ns besides; NULL: out of memory */
+json_t *plugin_finding_json(const struct plugin_finding *finding);
+void plugin_finding_fini(struct plugin_finding *finding);

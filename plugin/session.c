@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/child.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/printable.h"
+#include "common/stall_timer.h"
+#include "common/units.h"
+#include "plugin/answer.h"
+
+#define PROTOCOL 1
+#define POLL_MS 50
+/* A process whose socket has closed has ended so soon, or has closed it alone. */
+#define ENDED_NS 200000000ULL
+#define NAP_NS 2000000ULL
+/* Of what it has not read yet, for all but turns. */
+#define OUT_REFUSALS (PLUGIN_LINE_BYTES / 2)
+
+int
+plugin_session_start(struct plugin_session *session, const char *path, const struct plugin_account *const *before,
+		     uint32_t index, struct err *err)
+{
+	*session = (struct plugin_session){ .program = { .records = -1, .control = -1 } };
+	plugin_account_init(&session->account, path, before, index);
+	session->in = malloc(PLUGIN_LINE_BYTES);
+	session->out = malloc(PLUGIN_LINE_BYTES);
+	if (session->in == NULL || session->out == NULL)
+		return err_set(err, -ENOMEM, "diagnoser %s: out of memory", path);
+	return plugin_program_start(&session->program, path, err);
+}
+
+void
+plugin_session_close(struct plugin_session *session)
+{
+	plugin_program_close(&session->program);
+	free(session->in);
+	free(session->out);
+	session->in = session->out = NULL;
+}
+
+/* ---- what it is told ---- */
+
+static void
+flush(struct plugin_session *session)
+{
+	ssize_t sent = 0;
+
+	if (session->out_bytes != 0)
+		sent = send(session->program.control, session->out, session->out_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (sent <= 0) /* one that is gone is noticed where it is heard */
+		return;
+	session->out_bytes -= (size_t)sent;
+	memmove(session->out, session->out + sent, session->out_bytes);
+}
+
+/* @param line  taken over. @return false: there is no room for it, or no memory */
+static bool
+send_line(struct plugin_session *session, json_t *line, size_t room)
+{
+	char *text = line != NULL ? json_dumps(line, JSON_COMPACT) : NULL;
+	size_t bytes = text != NULL ? strlen(text) + 1 : 0;
+	bool fits = bytes != 0 && session->out_bytes + bytes <= room;
+
+	if (fits) {
+		memcpy(session->out + session->out_bytes, text, bytes - 1);
+		session->out[session->out_bytes + bytes - 1] = '\n';
+		session->out_bytes += bytes;
+	}
+	free(text);
+	json_decref(line);
+	flush(session);
+	return fits;
+}
+
+static void leave_out(struct plugin_session *session, uint64_t now_ps, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void
+leave_out(struct plugin_session *session, uint64_t now_ps, const char *fmt, ...)
+{
+	struct plugin_account *account = &session->account;
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(account->why, sizeof(account->why), fmt, args);
+	va_end(args);
+	printable_text(account->why, account->why, sizeof(account->why));
+	account->left_out = true;
+	account->left_ps = now_ps;
+	send_line(session, json_pack("{s:s, s:s}", "is", "left out", "why", account->why), PLUGIN_LINE_BYTES);
+	plugin_program_kill(&session->program);
+}
+
+void
+plugin_session_begin(struct plugin_session *session, const struct plugin_intro *intro)
+{
+	uint64_t wait_ns = intro->real_time ? 0 : PLUGIN_WAIT_NS;
+
+	session->real_time = intro->real_time;
+	send_line(session,
+		  json_pack("{s:s, s:i, s:s, s:b, s:I, s:I}", "is", "begin", "version", PROTOCOL, "clock",
+			    intro->real_time ? "real" : "virtual", "live", intro->live, "epoch_ns",
+			    (json_int_t)(intro->epoch_ps / PS_PER_NS), "wait_ns", (json_int_t)wait_ns),
+		  PLUGIN_LINE_BYTES);
+}
+
+void
+plugin_session_turn(struct plugin_session *session, uint64_t now_ps, uint64_t bytes, bool last)
+{
+	struct plugin_account *account = &session->account;
+	json_t *line =
+		json_pack("{s:s, s:I, s:I, s:I}", "is", last ? "end" : "turn", "turn", (json_int_t)(account->turns + 1),
+			  "time_ns", (json_int_t)(now_ps / PS_PER_NS), "bytes", (json_int_t)bytes);
+
+	session->turn_lines = session->turn_asked = 0;
+	if (send_line(session, line, PLUGIN_LINE_BYTES)) {
+		account->turns++;
+		return;
+	}
+	account->missed++;
+	if (!session->real_time || last)
+		leave_out(session, now_ps, "it does not read its control socket");
+}
+
+static void
+refuse(struct plugin_session *session, const char *what, const char *why)
+{
+	struct plugin_account *account = &session->account;
+
+	if (account->refused++ == 0)
+		snprintf(account->refused_why, sizeof(account->refused_why), "%s: %s", what, why);
+	send_line(session, json_pack("{s:s, s:s, s:s}", "is", "refused", "what", what, "why", why), OUT_REFUSALS);
+}
+
+/* ---- what it says ---- */
+
+/* @return 0, or what the driver returns with err */
+static int
+ask(struct plugin_session *session, const struct plugin_driver *driver, const struct plugin_answer *answer, struct err *err)
+{
+	bool probe = answer->kind == PLUGIN_PROBE;
+
+	if (++session->turn_asked > PLUGIN_TURN_ASKED)
+		return err_set(err, -EAGAIN, "more than %u polls and probes in one turn", PLUGIN_TURN_ASKED);
+	if (driver->poll_port == NULL)
+		return err_set(err, -EAGAIN, "this is a recording: nobody is there to be asked");
+	session->account.polls += !probe;
+	session->account.probes += probe;
+	if (answer->kind == PLUGIN_POLL_PORT)
+		return driver->poll_port(driver->ctx, answer->name, err);
+	if (answer->kind == PLUGIN_POLL_FLOW)
+		return driver->poll_flow(driver->ctx, answer->name, err);
+	return driver->probe(driver->ctx, answer->name, answer->to, err);
+}
+
+static void
+take_asked(struct plugin_session *session, const struct plugin_driver *driver, const struct plugin_answer *answer,
+	   uint64_t now_ps)
+{
+	struct err err = { "" };
+	int rc = ask(session, driver, answer, &err);
+
+	if (rc == -EINVAL)
+		leave_out(session, now_ps, "%s", err.text);
+	else if (rc != 0)
+		refuse(session, answer->kind == PLUGIN_PROBE ? "probe" : "poll", err.text);
+}
+
+static void
+take_finding(struct plugin_session *session, const struct plugin_driver *driver, struct plugin_answer *answer,
+	     uint64_t now_ps)
+{
+	struct err err = { "" };
+
+	if (session->account.nfindings == PLUGIN_FINDINGS) { /* before it is looked up */
+		refuse(session, "finding", "there are a thousand already");
+		return;
+	}
+	if (driver->check != NULL && driver->check(driver->ctx, &answer->finding, &err) != 0) {
+		leave_out(session, now_ps, "%s", err.text);
+		return;
+	}
+	answer->finding.reported_ps = now_ps;
+	if (plugin_account_add(&session->account, &answer->finding) != 0)
+		refuse(session, "finding", "out of memory");
+}
+
+static void
+take_done(struct plugin_session *session, const struct plugin_answer *answer, uint64_t now_ps)
+{
+	if (answer->turn <= session->answered || answer->turn > session->account.turns)
+		leave_out(session, now_ps, "it is done with turn %" PRIu64 ", and this is turn %" PRIu64, answer->turn,
+			  session->account.turns);
+	else
+		session->answered = answer->turn;
+}
+
+static void
+take_line(struct plugin_session *session, const struct plugin_driver *driver, const char *line, size_t bytes,
+	  uint64_t now_ps)
+{
+	struct plugin_answer answer;
+	struct err err = { "" };
+	int rc;
+
+	if (++session->turn_lines > PLUGIN_TURN_LINES) {
+		leave_out(session, now_ps, "it says more than %u lines in one turn", PLUGIN_TURN_LINES);
+		return;
+	}
+	rc = plugin_answer_read(line, bytes, &answer, &err);
+	if (rc != 0)
+		leave_out(session, now_ps, "%s", err.text);
+	else if (answer.kind == PLUGIN_DONE)
+		take_done(session, &answer, now_ps);
+	else if (answer.kind == PLUGIN_FINDING)
+		take_finding(session, driver, &answer, now_ps);
+	else
+		take_asked(session, driver, &answer, now_ps);
+	plugin_answer_fini(&answer);
+}
+
+static bool
+is_answered(const struct plugin_session *session)
+{
+	return session->answered == session->account.turns;
+}
+
+/* Whole lines, up to its answer: what it says behind that is of the next turn. @return whether any was taken */
+static bool
+take_lines(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+{
+	size_t at = 0;
+	const char *end;
+
+	while (!session->account.left_out && (session->real_time || !is_answered(session)) &&
+	       (end = memchr(session->in + at, '\n', session->in_bytes - at)) != NULL) {
+		size_t bytes = (size_t)(end - (session->in + at));
+
+		take_line(session, driver, session->in + at, bytes, now_ps);
+		at += bytes + 1;
+	}
+	session->in_bytes -= at;
+	memmove(session->in, session->in + at, session->in_bytes);
+	return at != 0;
+}
+
+/* Its end of the control socket is closed: is its process there? */
+static void
+gone(struct plugin_session *session, uint64_t now_ps)
+{
+	uint64_t deadline_ns = clock_now_ns() + (session->real_time ? 0 : ENDED_NS);
+	char text[64];
+	int status, ended;
+
+	while (!(ended = plugin_program_ended(&session->program, &status)) && clock_now_ns() < deadline_ns)
+		clock_sleep_until_ns(clock_now_ns() + NAP_NS);
+	if (ended)
+		leave_out(session, now_ps, "it %s before the run did", child_text(status, text, sizeof(text)));
+	else
+		leave_out(session, now_ps, "it closed its control socket");
+}
+
+/* @return whether anything came */
+static bool
+receive(struct plugin_session *session, uint64_t now_ps)
+{
+	size_t room = PLUGIN_LINE_BYTES - session->in_bytes;
+	ssize_t got;
+
+	if (room == 0) {
+		leave_out(session, now_ps, "it says a line of more than %u bytes", PLUGIN_LINE_BYTES);
+		return false;
+	}
+	got = recv(session->program.control, session->in + session->in_bytes, room, MSG_DONTWAIT);
+	if (got > 0)
+		session->in_bytes += (size_t)got;
+	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+		gone(session, now_ps);
+	return got > 0;
+}
+
+/* It says nothing: it may have ended, and left its sockets to others. */
+static void
+look(struct plugin_session *session, uint64_t now_ps)
+{
+	char text[64];
+	int status;
+
+	if (plugin_program_ended(&session->program, &status))
+		leave_out(session, now_ps, "it %s before the run did", child_text(status, text, sizeof(text)));
+}
+
+void
+plugin_session_hear(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+{
+	if (!plugin_session_works(session))
+		return;
+	flush(session);
+	if (receive(session, now_ps))
+		take_lines(session, driver, now_ps);
+	else if (plugin_session_works(session))
+		look(session, now_ps);
+}
+
+void
+plugin_session_wait(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
+{
+	struct stall_timer stall_timer = { 0 };
+
+	while (plugin_session_works(session) && (take_lines(session, driver, now_ps), !is_answered(session)) &&
+	       plugin_session_works(session)) {
+		struct pollfd fd = { .fd = session->program.control,
+				     .events = (short)(POLLIN | (session->out_bytes != 0 ? POLLOUT : 0)) };
+		bool hurried = driver->hurried != NULL && driver->hurried();
+
+		if (stall_timer_look(&stall_timer, clock_now_ns()) >= (hurried ? PLUGIN_WAIT_NS / 10 : PLUGIN_WAIT_NS)) {
+			leave_out(session, now_ps, "it did not answer turn %" PRIu64 " within %g s", session->account.turns,
+				  (double)(hurried ? PLUGIN_WAIT_NS / 10 : PLUGIN_WAIT_NS) / 1e9);
+			return;
+		}
+		if (poll(&fd, 1, POLL_MS) == 0) {
+			look(session, now_ps);
+			continue;
+		}
+		flush(session);
+		receive(session, now_ps);
+	}
+}
+
+void
+plugin_session_records(struct plugin_session *session, int error, uint64_t now_ps)
+{
+	char text[64];
+	int status;
+
+	if (error == 0 || !plugin_session_works(session))
+		return;
+	if (plugin_program_ended(&session->program, &status))
+		leave_out(session, now_ps, "it %s before the run did", child_text(status, text, sizeof(text)));
+	else if (error == ETIMEDOUT)
+		leave_out(session, now_ps, "it did not read its record socket");
+	else
+		leave_out(session, now_ps, "it closed its record socket");
+}
+
+void
+plugin_session_log(const struct plugin_session *session, bool live)
+{
+	const struct plugin_account *account = &session->account;
+
+	if (live && account->left_out)
+		log_warning("diagnoser %s was left out at %.3f ms: %s; the run went on without it", account->name,
+			    (double)account->left_ps / 1e9, account->why);
+	if (account->refused != 0)
+		log_warning("diagnoser %s: %" PRIu64 " of what it asked for or said was refused, the first a %s",
+			    account->name, account->refused, account->refused_why);
+	if (account->dropped_records != 0 || account->missed != 0)
+		log_warning("diagnoser %s did not keep up: it lacks %" PRIu64 " records and %" PRIu64 " turns",
+			    account->name, account->dropped_records, account->missed);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rxe-hosts/guest/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/array.h"
+#include "common/clock.h"
+#include "rxe-hosts/guest/kind.h"
+#include "rxe-hosts/guest/reaper.h"
+#include "rxe-hosts/guest/sessions.h"
+#include "rxe-hosts/guest/supervisor_files.h"
+
+#define BOOT_NS (120 * 1000000000ULL) /* sixteen at once on two busy cores take a tenth of it */
+#define STOP_NS (GUEST_STOP_MS * 1000000ULL)
+#define REAP_NS 2000000000ULL
+#define REAP_POLL_NS 2000000ULL
+
+struct supervisor {
+	const struct guest_config *config;
+	const struct guest_kind *kind;
+	struct supervisor_files files;
+	struct guest_boot boot;
+	int report, signals;
+	pid_t pid; /* what runs the guest; leads its process group */
+	int alive; /* closed by this process's end, whatever that is: the warden waits for it */
+	bool ended, stopping;
+	bool asked;     /* it ends because the caller wants it so */
+	int raw_status; /* of waitpid(), once ended */
+	uint64_t deadline_ns;
+	struct sessions sessions;
+	struct guest_status status;
+	struct err err;
+};
+
+static void
+send_state(struct supervisor *supervisor, enum guest_state state)
+{
+	supervisor->status.state = state;
+	/* A caller that is gone needs no news: the end of the connection stops the guest. */
+	if (send(supervisor->report, &supervisor->status, sizeof(supervisor->status), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		supervisor->asked = true;
+}
+
+/* In the process that becomes the guest. */
+static noreturn void
+become(struct supervisor *supervisor, struct guest_words *args, struct guest_words *env, pid_t parent, int alive)
+{
+	const struct rlimit no_core = { 0, 0 };
+	sigset_t none;
+	int rc;
+
+	/* For a keeper that is killed together with the warden. A kernel that boots does not hear SIGTERM. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setsid();
+	close(supervisor->alive);
+	rc = reaper_start(alive);
+	if (rc < 0)
+		err_set(&supervisor->err, rc, "its warden: %s", strerror(-rc));
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	/* UML would count the random gap behind its data as memory that it has. */
+	personality(ADDR_NO_RANDOMIZE);
+	dup2(supervisor->files.log, STDOUT_FILENO);
+	fcntl(supervisor->boot.command_fd, F_SETFD, 0);
+	if (supervisor->boot.manage_fd >= 0)
+		fcntl(supervisor->boot.manage_fd, F_SETFD, 0);
+	for (size_t i = 0; i < env->count; i++)
+		putenv(env->word[i]);
+	if (rc == 0 && getppid() == parent &&
+	    (supervisor->kind->enter == NULL || supervisor->kind->enter(&supervisor->boot, &supervisor->err) == 0))
+		execv(args->word[0], args->word);
+	dprintf(STDERR_FILENO, "%s: %s\n", args->word[0],
+		supervisor->err.text[0] != '\0' ? supervisor->err.text : strerror(errno));
+	_exit(127);
+}
+
+static int
+start(struct supervisor *supervisor)
+{
+	static struct guest_words args, env;
+	int ends[2], alive[2], rc;
+	pid_t self = getpid();
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return err_set(&supervisor->err, -errno, "socketpair: %s", strerror(errno));
+	fcntl(ends[0], F_SETFL, O_RDWR | O_NONBLOCK);
+	supervisor->sessions.guest = ends[0];
+	supervisor->boot = (struct guest_boot){ .config = supervisor->config,
+						.private_dir = supervisor->files.private_dir,
+						.guest_dir = supervisor->files.guest_dir,
+						.command_fd = ends[1],
+						.manage_fd = supervisor->config->manage_fd };
+	rc = supervisor->kind->command(&supervisor->boot, &args, &env, &supervisor->err);
+	if (rc == 0 && pipe2(alive, O_CLOEXEC) < 0)
+		rc = err_set(&supervisor->err, -errno, "pipe: %s", strerror(errno));
+	if (rc == 0) {
+		supervisor->alive = alive[1];
+		supervisor->pid = fork();
+		if (supervisor->pid == 0)
+			become(supervisor, &args, &env, self, alive[0]);
+		rc = supervisor->pid > 0 ? 0 : err_set(&supervisor->err, -errno, "fork: %s", strerror(errno));
+		close(alive[0]);
+	}
+	close(ends[1]);
+	if (supervisor->config->manage_fd >= 0)
+		close(supervisor->config->manage_fd);
+	return rc;
+}
+
+static void
+ask_stop(struct supervisor *supervisor)
+{
+	if (supervisor->stopping)
+		return;
+	supervisor->stopping = true;
+	supervisor->deadline_ns = clock_now_ns() + STOP_NS;
+	if (!supervisor->sessions.hello || sessions_power_off(&supervisor->sessions) < 0)
+		kill(supervisor->pid, SIGTERM); /* it does not listen yet */
+}
+
+/* What changed of what the guest says. */
+static void
+follow(struct supervisor *supervisor)
+{
+	struct sessions *sessions = &supervisor->sessions;
+	int rc = 0;
+
+	if (supervisor->status.state == GUEST_BOOTING && sessions->hello) {
+		if (sessions->up.error != 0) {
+			err_set(&supervisor->err, -(int)sessions->up.error, "%s", sessions->up_text);
+			ask_stop(supervisor);
+			return;
+		}
+		if (supervisor->config->argv != NULL)
+			rc = sessions_start_program(sessions, supervisor->config->argv, supervisor->config->manage_fd >= 0);
+		if (rc < 0)
+			err_set(&supervisor->err, rc, "its program's arguments do not fit: %s", strerror(-rc));
+		supervisor->deadline_ns = UINT64_MAX;
+		supervisor->status.gid_index = sessions->up.gid_index;
+		supervisor->status.pid = supervisor->pid;
+		send_state(supervisor, GUEST_UP);
+	}
+	if (supervisor->status.state == GUEST_UP && sessions->program_ended) {
+		supervisor->status.exit_status = sessions->program_status;
+		send_state(supervisor, GUEST_EXITED);
+	}
+}
+
+/* The guest and what it left running under us; the first ends with the guest. */
+static void
+reap(struct supervisor *supervisor)
+{
+	pid_t pid;
+	int raw;
+
+	while ((pid = waitpid(-1, &raw, WNOHANG | __WALL)) > 0)
+		if (pid == supervisor->pid) {
+			supervisor->ended = true;
+			supervisor->raw_status = raw;
+		}
+}
+
+/* The guest is about to end, or beyond talking to. */
+static void
+lose_channel(struct supervisor *supervisor)
+{
+	close(supervisor->sessions.guest);
+	supervisor->sessions.guest = -1;
+	if (!supervisor->stopping)
+		supervisor->deadline_ns = clock_now_ns() + STOP_NS;
+	supervisor->stopping = true;
+}
+
+/* Waits once and does what there is to do. */
+static void
+turn(struct supervisor *supervisor)
+{
+	struct pollfd fds[2 + SESSIONS_MAX_FDS];
+	struct signalfd_siginfo info;
+	uint64_t now_ns = clock_now_ns(), left_ns = supervisor->deadline_ns > now_ns ? supervisor->deadline_ns - now_ns : 0;
+	int wait_ms = supervisor->deadline_ns == UINT64_MAX ? -1 : (int)(left_ns / 1000000 + 1);
+
+	fds[0] = (struct pollfd){ .fd = supervisor->stopping ? -1 : supervisor->report, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = supervisor->signals, .events = POLLIN };
+	sessions_poll(&supervisor->sessions, fds + 2);
+	if (poll(fds, ARRAY_LEN(fds), wait_ms) < 0)
+		return;
+	while (read(supervisor->signals, &info, sizeof(info)) > 0)
+		supervisor->asked |= info.ssi_signo == SIGTERM;
+	supervisor->asked |= fds[0].revents != 0;
+	if (supervisor->asked)
+		ask_stop(supervisor);
+	reap(supervisor);
+	if (sessions_move(&supervisor->sessions, fds + 2) < 0)
+		lose_channel(supervisor);
+	follow(supervisor);
+}
+
+/* Ends whatever is left of the guest. */
+static void
+kill_rest(struct supervisor *supervisor)
+{
+	uint64_t end_ns = clock_now_ns() + REAP_NS;
+
+	while (clock_now_ns() < end_ns) {
+		kill(-supervisor->pid, SIGKILL);
+		reap(supervisor);
+		if (supervisor->ended && waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD)
+			return;
+		clock_sleep_until_ns(clock_now_ns() + REAP_POLL_NS);
+	}
+}
+
+/* Puts into words why the guest is gone. */
+static void
+explain(struct supervisor *supervisor, bool timed_out)
+{
+	char last[256];
+	int raw = supervisor->raw_status;
+
+	if (supervisor->err.text[0] == '\0' && !supervisor->asked) {
+		supervisor_last_line(supervisor->files.log_path, last, sizeof(last));
+		if (timed_out && !supervisor->sessions.hello)
+			err_set(&supervisor->err, -ETIMEDOUT, "it did not come up in %llu s; last in %s: %s",
+				BOOT_NS / 1000000000ULL, supervisor->files.log_path, last);
+		else if (WIFSIGNALED(raw))
+			err_set(&supervisor->err, -ECHILD, "it was killed by signal %d (%s); last in %s: %s", WTERMSIG(raw),
+				strsignal(WTERMSIG(raw)), supervisor->files.log_path, last);
+		else
+			err_set(&supervisor->err, -ECHILD, "it ended by itself, status %d; last in %s: %s",
+				WEXITSTATUS(raw), supervisor->files.log_path, last);
+	}
+	snprintf(supervisor->status.text, sizeof(supervisor->status.text), "%s", supervisor->err.text);
+}
+
+static void
+live(struct supervisor *supervisor)
+{
+	bool timed_out = false;
+
+	supervisor->deadline_ns = clock_now_ns() + BOOT_NS;
+	while (!supervisor->ended && !timed_out) {
+		turn(supervisor);
+		timed_out = clock_now_ns() >= supervisor->deadline_ns;
+	}
+	kill_rest(supervisor);
+	explain(supervisor, timed_out);
+}
+
+static int
+watch_signals(void)
+{
+	sigset_t wanted;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGCHLD);
+	sigaddset(&wanted, SIGTERM);
+	sigprocmask(SIG_SETMASK, &wanted, NULL);
+	return signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* Whoever reads what the caller prints must not wait for the guest's end. */
+static void
+leave_streams(const struct supervisor *supervisor)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(supervisor->files.log, STDERR_FILENO);
+	close(null);
+}
+
+noreturn void
+supervisor_run(const struct guest_config *config, int report)
+{
+	static struct supervisor supervisor; /* too large for a stack */
+	int rc;
+
+	setsid();
+	prctl(PR_SET_NAME, "guest-keeper");
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	supervisor.config = config;
+	supervisor.report = report;
+	supervisor.status = (struct guest_status){ .state = GUEST_BOOTING, .gid_index = UINT32_MAX, .exit_status = -1 };
+	supervisor.signals = watch_signals();
+	supervisor.kind = guest_kind_find(config->kind, &supervisor.err);
+	rc = supervisor.kind != NULL && supervisor.signals >= 0
+		     ? supervisor_files_init(&supervisor.files, config, &supervisor.err)
+		     : -EINVAL;
+	if (rc == 0) {
+		leave_streams(&supervisor);
+		supervisor.sessions.listener = supervisor.files.listener;
+		supervisor.sessions.log = supervisor.files.log;
+		rc = start(&supervisor);
+	}
+	if (rc == 0)
+		live(&supervisor);
+	else
+		snprintf(supervisor.status.text, sizeof(supervisor.status.text), "%s", supervisor.err.text);
+	sessions_fini(&supervisor.sessions);
+	supervisor_files_fini(&supervisor.files);
+	send_state(&supervisor, GUEST_ENDED);
+	_exit(0);
+}

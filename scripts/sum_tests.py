@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First what failed, by name; then what was skipped, why,
+and in which builds; then what no build covered, by what its test is about; then what was left to scripts/test --long; last
+"N passed, N failed, N skipped".
+BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
+sum_tests.py --cases LOG: one line for each case within the tests of a log."""
+import collections
+import json
+import os
+import pathlib
+import re
+import sys
+
+PASSED = {'OK', 'EXPECTEDFAIL'}
+SKIPPED = {'SKIP', 'IGNORED'}
+# cmocka's words for one case; its own totals do not match.
+CASE = re.compile(r'^\[ +(OK|FAILED|SKIPPED|ERROR) +\] (\w+)$', re.MULTILINE)
+REASON = re.compile(r'^(?:SKIPPED: (.*)|(.*): skipped)$', re.MULTILINE)
+LEFT_OUT = re.compile(r'^LEFT OUT: (.*)$', re.MULTILINE) # tests/sim/harness.py: long_run()
+FOR_LONG = 'scripts/test --long runs it'
+TESTS = pathlib.Path(__file__).resolve().parent.parent / 'tests'
+
+
+def tests(path):
+    with open(path, encoding='utf-8') as file:
+        return [json.loads(line) for line in file]
+
+
+def output(test):
+    return test.get('stdout', '') + '\n' + test.get('stderr', '')
+
+
+def short(test):
+    """Without the project's name: "rocelab:sim / bench" is "sim / bench"."""
+    return test['name'].split(':')[-1]
+
+
+def list_cases(path):
+    for test in tests(path):
+        for result, case in CASE.findall(output(test)):
+            print(f'{result.lower()}: {test["name"].split(" / ")[-1]}: {case}')
+
+
+def reason(words):
+    """The last one given in these words."""
+    found = REASON.findall(words)
+    return ''.join(found[-1]) if found else 'it does not say why'
+
+
+def about(name):
+    """What a skipped test is about: the first sentence that its file says of itself; a case's name says it."""
+    suite, _, test = name.partition(' / ')
+    for path in sorted((TESTS / suite).glob(f'{test}*')):
+        observed = re.search(r'(?:"""|^# (?!SPDX))([^"\n]+)', path.read_text(encoding='utf-8'), re.MULTILINE)
+        if observed:
+            return ': ' + re.split(r'(?<=[.?;])\s', observed.group(1).strip())[0]
+    return ''
+
+
+def runs(test):
+    """(name, whether it ran, why not) of the cases within a test, then of itself."""
+    words = output(test)
+    for case in CASE.finditer(words):
+        yield f'{short(test)}: {case[2]}', case[1] != 'SKIPPED', reason(words[:case.start()])
+    yield short(test), test['result'] not in SKIPPED, reason(words)
+
+
+def totals(broken, paths):
+    passed, failed, skipped = 0, broken, 0
+    ran = set()                              # names that some build ran
+    left_out = collections.defaultdict(list) # (name, why): builds
+    for_long = collections.defaultdict(list) # (name, what): builds
+    for path in paths:
+        build = path.split(os.sep)[-3]
+        for test in tests(path):
+            for what in LEFT_OUT.findall(output(test)):
+                for_long[short(test), what].append(build)
+            for name, has_run, why in runs(test):
+                if has_run:
+                    ran.add(name)
+                elif why != FOR_LONG:
+                    left_out[name, why].append(build)
+            skipped += test['result'] in SKIPPED
+            passed += test['result'] in PASSED
+            if test['result'] not in PASSED | SKIPPED:
+                failed += 1
+                print(f'failed: {build}: {short(test)}: {test["result"]}')
+    for (name, why), builds in left_out.items():
+        print(f'skipped: {", ".join(builds)}: {name}: {why}')
+    for name in dict.fromkeys(name for name, _ in left_out):
+        if name not in ran:
+            print(f'not covered: {name}{about(name)}')
+    for (name, what), builds in for_long.items():
+        print(f'left to scripts/test --long: {", ".join(builds)}: {name}: {what}')
+    print(f'{passed} passed, {failed} failed, {skipped} skipped')
+    return 1 if failed or not passed else 0
+
+
+def main():
+    if sys.argv[1] == '--cases':
+        list_cases(sys.argv[2])
+    else:
+        sys.exit(totals(int(sys.argv[1]), [path for path in sys.argv[2:] if os.path.exists(path)]))
+
+
+main()

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A fabric that several programs run: what crosses is exact, whatever the transport took, and who goes away is named."""
+import json
+import os
+import shutil
+import signal
+import struct
+import time
+
+from harness import (DPSWITCH, ROCELAB, Run, check, command, dpswitch, rocelab, scenario_file, scratch, sets, reported,
+                     within)
+from partitions import COUNTERS, FRAME, PROMISE, RECORDS, REPORT, STEP, Between, Live, Machines, Partitions
+
+# Frames, pauses, polls and their replies, notifications and faults cross the cables of a; a cable of it is cut for a while.
+CROSSED = """
+topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3", "h4", "h5" ]; switches = [ "a", "b", "c" ]; rate = "200Mbps";
+  delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "h4 c", "h5 c", "a b", "b c", "a c" ); };
+timing = { clock = "real"; };
+host = { mtu = 1024; };
+parts = ( { names = [ "a" ]; }, { names = [ "b", "c" ]; } );
+collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "1MB"; } );
+flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "1MB"; start = "5ms"; },
+          { src = "h4"; dst = "h3"; sport = 20001; bytes = "1MB"; start = "5ms"; },
+          { src = "h1"; dst = "h3"; sport = 20002; bytes = "1MB"; start = "5ms"; } );
+"""
+FAULTS = """
+faults = ( { kind = "pfc-storm"; port = "b:3"; start = "20ms"; duration = "10ms"; },
+           { kind = "pfc-storm"; port = "a:1"; start = "60ms"; duration = "5ms"; },
+           { kind = "loss"; port = "a:3"; rate = 0.01; start = "40ms"; duration = "50ms"; },
+           { kind = "link-down"; port = "a:3"; start = "120ms"; duration = "3ms"; } );
+"""
+# Switches alone are a part, the first or the last.
+SPINES = """
+topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "200Mbps"; delay = "50us"; };
+timing = { clock = "real"; };
+parts = ( %s );
+collectives = ( { op = "allreduce"; algorithm = "ring"; ranks = [ "h0", "h2", "h1", "h3" ]; bytes = "400KB"; iterations = 2; } );
+"""
+ABOVE, BELOW = '{ names = [ "s0", "s1" ]; }', '{ names = [ "l0", "l1" ]; }'
+RING = """
+topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [ "a", "b" ]; rate = "200Mbps";
+  delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "a b" ); };
+timing = { clock = "real"; };
+host = { mtu = 1024; %s };
+parts = ( { names = [ "a" ]; }, { names = [ "b" ]; } );
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "400KB"; payload = "%s"; iterations = %d; } );
+limits = { connect = "%s"; virtual_time = "60s"; };
+"""
+LONG = RING % ("", "synthetic", 1000, "60s")
+
+
+def without_lateness(verdict):
+    """Real time measures how late the machine was. @return that, taken out of the verdict; None: it has none"""
+    for finding in verdict["findings"]:
+        finding.pop("machine_share", None)
+    cost = verdict["overhead"]
+    for kind in [kind for kind in cost["kinds"] if kind["kind"] == "lateness of the machine"]:
+        cost["kinds"].remove(kind)
+        cost["records"] -= kind["records"]
+        cost["report_bytes"] -= kind["bytes"]
+    return verdict.pop("lateness", None)
+
+
+def same(ours, whole, name, files=("steps.csv", "flows.csv", "truth.json")):
+    for file in files:
+        if (whole.dir / file).exists():
+            check((ours.dir / file).read_text() == (whole.dir / file).read_text(), f"{name}: {file} is that of one program",
+                  ours.dir / file)
+    if not (whole.dir / "verdict.json").exists():
+        return
+    verdicts = [json.loads((run.dir / "verdict.json").read_text()) for run in (ours, whole)]
+    ends = [verdict["evidence"].pop("end_ns") for verdict in verdicts]
+    late = [without_lateness(verdict) for verdict in verdicts]
+    check(late[0] is not None and late[1] is None, f"{name}: the machine is late in real time alone", late)
+    check(verdicts[0] == verdicts[1], f"{name}: verdict.json is that of one program", ours.dir / "verdict.json")
+    # It goes on until all parts have heard of the others that they are done.
+    check(ends[1] <= ends[0] < ends[1] + 1e9, f"{name}: it ends no sooner, and soon", ends)
+
+
+def exact():
+    """A run in real time has the results of one in virtual time, though nothing else of it is the same."""
+    for name, text in (("faults", CROSSED + FAULTS), ("an incast", CROSSED), ("selective", CROSSED.replace(
+            "mtu = 1024;", 'mtu = 1024; transport = "selective";'))):
+        scenario = scenario_file(text)
+        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--parts", "2")
+        same(ours, whole, name)
+        other = Run(ours.dir / "parts" / "1")
+        for run in (ours, other):
+            broken = [i for i in run.run["invariants"] if not i["holds"]]
+            check(not broken, f"{name}: invariants hold in part {run.run['part']['part']}", broken)
+        check(ours.run["part"]["frames_out"] == other.run["part"]["frames_in"] > 1000, f"{name}: what left came in",
+              (ours.run["part"], other.run["part"]))
+        for key in ("drops", "transport", "idle_faults"):
+            check(ours.run[key] == whole.run[key], f"{name}: {key} of the whole", (ours.run[key], whole.run[key]))
+        if "faults" in name:
+            check(sum(other.run["drops"].values()) > 0, f"{name}: some in the other part", other.run["drops"])
+        check(not ours.run["idle_faults"], f"{name}: faults of both parts acted", ours.run["idle_faults"])
+
+
+def switches_alone():
+    """A part without hosts goes on for those of others. (How long flows met, truth.json counts by windows, which parts cut elsewhere.)"""
+    for name, partitions in (("spines first", f"{ABOVE}, {BELOW}"), ("spines last", f"{BELOW}, {ABOVE}")):
+        scenario = scenario_file(SPINES % partitions)
+        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--parts", "2")
+        same(ours, whole, name, ("steps.csv",))
+        check(ours.run["end_reason"] == "complete", f"{name}: complete", ours.run)
+        check(ours.run["virtual_ns"] >= ours.verdict["evidence"]["end_ns"], f"{name}: as long as any part's", ours.run["virtual_ns"])
+
+
+def contents():
+    """Real data, elements verified, over parts that METIS makes of a fat-tree, and both transports."""
+    fat = """topology = { kind = "fat-tree"; k = 4; rate = "100Mbps"; delay = "50us"; };
+timing = { clock = "real"; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "64KB"; payload = "real"; } );"""
+    for text, partitions, *args in ((RING % ("", "real", 2, "60s"), 2, "--lcores", "2", "--capture", "a:3,b:3"), (RING % ('transport = "selective";', "real", 1, "60s"), 2),
+                        (RING % ("", "real", 1, "60s") + 'faults = ( { kind = "loss"; port = "a:3"; rate = 0.02; } );', 2),
+                        # more than any host has memory for: nobody keeps what is no collective's
+                        (RING % ("", "real", 1, "60s") + 'flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "3MB"; } );', 2),
+                        (fat, 3), (fat + 'host = { cc = "hpcc"; };', 2),
+                        # packets of one message by ways within a part and by others
+                        (fat + 'load_balancing = { kind = "random"; };', 2),
+                        (fat + 'load_balancing = { kind = "random"; }; host = { transport = "selective"; };', 2)):
+        run = rocelab(scenario_file(text), "--parts", str(partitions), *args)
+        open_flows = [row for row in (run.dir / "flows.csv").read_text().splitlines()[1:] if not row.endswith(",0")] if "flows =" in text else []
+        check(not open_flows, f"{partitions} parts: flows are complete", open_flows)
+        check(run.run["end_reason"] == "complete", f"{partitions} parts: complete", run.stderr)
+        check(set(run.wrong()) == {"0"}, f"{partitions} parts: no wrong element", run.stdout)
+        check(run.run["part"]["of"] == partitions and run.run["part"]["frames_in"] > 0, f"{partitions} parts: frames crossed")
+        for file in ("capture.pcapng", "parts/1/capture.pcapng") if args else ():
+            check((run.dir / file).stat().st_size > 400000, f"{file} has the frames of its own end")
+
+
+def gone():
+    for which, how, why in ((1, signal.SIGKILL, "part 1 (h2, h3, b) was lost: its program has ended"),
+                            (1, signal.SIGSTOP, "part 1 (h2, h3, b) was lost: it said nothing for 5 s"),
+                            (0, signal.SIGKILL, "part 0 (h0, h1, a) was lost: its program has ended")):
+        live = Live(scenario_file(LONG))
+        os.kill(live.part(which), how)
+        run = live.end()
+        name = f"part {which}, {how.name}"
+        check(run.code == 1 and why in run.stderr, f"{name}: named", run.stderr)
+        check("did not finish" in run.report, f"{name}: the verdict on what there is follows", run.report)
+        if which == 1:
+            check(run.run["end_reason"] == "part_lost" and why in run.run["error"], f"{name}: end reason", run.run)
+            check("the program went away that ran the part of the fabric with h2" in " ".join(run.report.split()),
+                  f"{name}: in the report", run.report[:400])
+        kept = scratch()
+        command("cp", (run.dir if which == 1 else run.dir / "parts" / "1") / "records.bin", kept)
+        command(ROCELAB, "diagnose", kept)
+        print(f"ok {name}: a recording is kept", flush=True)
+
+
+def interrupted():
+    live = Live(scenario_file(LONG))
+    live.part(1)
+    os.killpg(live.process.pid, signal.SIGINT)
+    run = live.end()
+    check(run.run["end_reason"] == "interrupt", "Ctrl-C: end reason", run.stderr)
+    check(Run(run.dir / "parts" / "1").run["end_reason"] == "interrupt", "Ctrl-C: of the other part, too")
+    check("did not finish" in run.report, "Ctrl-C: verdict")
+
+
+def strangers():
+    """Those with whom no run begins, told by both."""
+    scenario = scenario_file(RING % ("", "synthetic", 1, "3s"))
+    partitions = Partitions()
+    partitions.start(0, scenario)
+    run = partitions.end(0)
+    check(run.code == 3 and "part 1 (h2, h3, b) did not come within 3 s (limits.connect)" in run.stderr, "one that is late",
+          (run.code, run.stderr))
+
+    tokens = []
+    for text in ("a token of sixteen", "another of sixteen"):
+        tokens.append(scratch() / "token")
+        tokens[-1].write_text(text + "\n")
+    for name, args, words in (("another scenario", ([], ["--seed", "2"]), "has another scenario: give all of them the same file"),
+                              ("another token", (["--token", tokens[0]], ["--token", tokens[1]]), "has another token"),
+                              ("no token", (["--token", tokens[0]], []), "has another token")):
+        partitions = Partitions()
+        partitions.start(0, scenario, *args[0])
+        partitions.listening(0)
+        partitions.start(1, scenario, *args[1])
+        first, second = partitions.end(0), partitions.end(1)
+        check(words in second.stderr and second.code == 2, f"{name}: told by who came", (second.code, second.stderr))
+        reported_first = "another token was sent away" if "token" in name else words
+        check(reported_first in first.stderr and first.code in (2, 3), f"{name}: told by who was there", (first.code, first.stderr))
+        check(not (first.dir / "records.bin").exists(), f"{name}: nothing is written")
+
+    partitions = Partitions()
+    partitions.addresses = ["0.0.0.0:47810", "127.0.0.1:47811"]
+    partitions.start(0, scenario)
+    run = partitions.end(0)
+    check(run.code == 2 and "can be reached from other machines: give all parts the same --token" in run.stderr,
+          "an open address without a token", run.stderr)
+
+
+def over_tcp():
+    scenario = scenario_file(RING % ("", "real", 1, "60s"))
+    token = scratch() / "token"
+    token.write_text("a token of sixteen\n")
+    partitions = Partitions()
+    partitions.addresses = ["127.0.0.1:47812", "127.0.0.1:47813"]
+    for which in (1, 0):
+        partitions.start(which, scenario, "--token", token)
+    runs = [partitions.end(which) for which in (0, 1)]
+    check(all(run.code == 0 and run.run["end_reason"] == "complete" for run in runs), "TCP: complete", [r.stderr for r in runs])
+
+
+def two_machines():
+    """Each part in a network of its own, a cable of 3 ms between them, where the fabric's are 50 us: late, and exact."""
+    scenario = scenario_file(RING % ("", "real", 1, "60s"))
+    machines = Machines("3ms")
+    try:
+        if machines.there:
+            between_machines(machines, scenario)
+        else:
+            print("note: no two networks can be made here: parts on two machines are not tried", flush=True)
+    finally:
+        machines.close()
+
+
+def between_machines(machines, scenario):
+    if not machines.slow:
+        print("note: no delay can be made here (tc, netem): the cable between two machines is fast", flush=True)
+    token = scratch() / "token"
+    token.write_text("a token of sixteen\n")
+    partitions = Partitions()
+    partitions.addresses = ["10.77.0.1:47814", "10.77.0.2:47814"]
+    for which in (1, 0):
+        partitions.start(which, scenario, "--token", token, where=machines.where(which))
+    runs = [partitions.end(which) for which in (0, 1)]
+    check(all(run.code == 0 and run.run["end_reason"] == "complete" for run in runs), "two machines: complete",
+          [r.stderr for r in runs])
+    same(runs[0], dpswitch(scenario, *sets(timing__clock="virtual")), "two machines")
+    waited = runs[0].run["part"]["waited_s"]
+    check(not machines.slow or waited > 0.5, "two machines: windows waited for the cable between them", waited)
+
+
+def changed(kind, at, form, value, after=20):
+    """What part 0 hears: one field of a message of a kind is another, once so many have gone by."""
+    seen = [0]
+
+    def change(got, body):
+        if got != kind or len(body) <= at:
+            return got, body
+        seen[0] += 1
+        if seen[0] != after:
+            return got, body
+        body = bytearray(body)
+        struct.pack_into(form, body, at, value)
+        return got, bytes(body)
+    return change
+
+
+def lying():
+    scenario = scenario_file(RING % ("", "synthetic", 20, "20s"))
+    for name, change, why in (
+            ("a frame of the past", changed(FRAME, 0, "<Q", 1), "FRAME: time_ps = 1; right would be"),
+            ("a frame at no cable", changed(FRAME, 8, "<I", 0), "FRAME: port = 0 is not at a cable between its part and this"),
+            ("a frame of no flow", changed(FRAME, 12, "<I", 1 << 30), "FRAME: flow cannot be"),
+            ("a frame of no type", changed(FRAME, 30, "<B", 77), "FRAME: type cannot be"),
+            ("a frame with bytes", changed(FRAME, 32, "<B", 1 << 7), "FRAME: flags cannot be"),
+            ("a frame too large", changed(FRAME, 24, "<H", 60000), "FRAME: wire_bytes cannot be"),
+            ("a promise broken", changed(PROMISE, 0, "<Q", 0), "PROMISE: leaves_ps = 0; right would be"),
+            ("a record of others", changed(RECORDS, 12, "<I", 0, after=1), "is not of its part"),
+            ("counters of others", changed(COUNTERS, 0, "<I", 0, after=1), "node = 0 is not of its part"),
+            ("a step of no plan", changed(STEP, 8, "<I", 77, after=1), "STEP of no plan of its host"),
+            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "is no message of a part")):
+        partitions = Partitions()
+        partitions.start(0, scenario)
+        partitions.listening(0)
+        between = str(partitions.dir / "between")
+        Between(between, partitions.addresses[0], change)
+        partitions.start(1, scenario, addresses=[between, partitions.addresses[1]])
+        first, second = partitions.end(0), partitions.end(1)
+        check("part 1 (h2, h3, b) was lost: " in first.stderr and why in first.stderr, f"{name}: named", first.stderr)
+        check(first.code == 1 and second.code >= 0, f"{name}: both end", (first.code, second.code, second.stderr))
+        if first.run["end_reason"] == "part_lost":
+            check("part 0 (h0, h1, a) was lost" in second.run["error"], f"{name}: to the other, part 0 went away", second.stderr)
+        check((first.dir / "records.bin").stat().st_size > 1000, f"{name}: recorded")
+
+
+def altered_report(change):
+    """What part 0 hears: part 1 tells otherwise what it knows of its own nodes."""
+    def changed_report(kind, body):
+        if kind != REPORT:
+            return kind, body
+        report = json.loads(body)
+        change(report)
+        return kind, json.dumps(report).encode()
+    return changed_report
+
+
+def reports():
+    scenario = scenario_file(RING % ("", "synthetic", 1, "20s"))
+    at_a = {"port": "a:1", "by": "h0", "halted_ns": 1, "at_end": False, "held": []}
+    for name, change, why in (
+            ("no JSON", lambda kind, body: (kind, b"{]") if kind == REPORT else (kind, body), "REPORT: "),
+            ("a port of others", altered_report(lambda r: r["truth"]["pauses"].append(at_a)),
+             "REPORT: truth.pauses[0].port names nothing of its part"),
+            ("a host that is none", altered_report(lambda r: r["run"].update(hosts=[{"host": "nobody"}])),
+             "REPORT: run.hosts[0].host names nothing of its part"),
+            ("no time of the run", altered_report(lambda r: r["run"].update(virtual_ns=1 << 60)), "REPORT: run.virtual_ns"),
+            ("fewer drops than none", altered_report(lambda r: r["run"]["drops"].update(injected=-1)), "REPORT: run.drops.injected"),
+            ("too few invariants", altered_report(lambda r: r["run"]["invariants"].pop()), "REPORT: 6 invariants; right would be 7"),
+            ("what does not hold", altered_report(lambda r: r["run"]["invariants"][0].update(holds=False, text="of part 1")),
+             "part 1: an invariant does not hold: of part 1")):
+        partitions = Partitions()
+        partitions.start(0, scenario)
+        partitions.listening(0)
+        between = str(partitions.dir / "between")
+        Between(between, partitions.addresses[0], change)
+        partitions.start(1, scenario, addresses=[between, partitions.addresses[1]])
+        first, _ = partitions.end(0), partitions.end(1)
+        check(why in first.stderr and first.code == 1, f"{name}: told", (first.code, first.stderr))
+    held = [i["text"] for i in first.run["invariants"] if not i["holds"]]
+    check(held == ["of part 1"], "what does not hold in a part does not hold in all", held)
+
+
+def refused():
+    ring = RING % ("", "synthetic", 1, "60s")
+    for words, text, args in (
+            ('parts of a fabric run in real time: set it to "real"', ring.replace('"real"', '"virtual"'), ["--parts", "2"]),
+            ("the scenario has 2 parts, and 3 are asked for", ring, ["--parts", "3"]),
+            ('"x" is no node of this topology', ring.replace('[ "b" ]', '[ "b", "x" ]'), ["--parts", "2"]),
+            ('switch "b" is in no part', ring.replace('[ "b" ]', '[ "h3" ]'), ["--parts", "2"]),
+            ('"a" is named twice', ring.replace('[ "b" ]', '[ "b", "a" ]'), []),
+            ("3 parts of 2 switches", ring.replace("parts = (", "// parts = ("), ["--parts", "3"]),
+            ("a tracer asks devices of its own program", ring + "flowtracer = { enabled = true; };", ["--parts", "2"])):
+        out = scratch() / "out"
+        done = command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=2)
+        check(words.lower() in reported(done) and reported(done).count(words.lower()) == 1, f"refused once: {words}", done.stderr)
+        check(not out.exists(), "and nothing is left")
+    for words, args in (("give I/N", ["--part", "2/2"]), ("go together", ["--part", "0/2"]),
+                        ("is no address of a part", ["--part", "0/2", "--parts-at", "here,there"]),
+                        ("has 1 addresses for 2 parts", ["--part", "0/2", "--parts-at", "/tmp/x"])):
+        done = command(DPSWITCH, scenario_file(ring), "--out", scratch(), *args, expect=2)
+        check(words in done.stderr, f"refused: {words}", done.stderr)
+
+
+def cannot_begin():
+    """A part that ends before it has met the others, as one for which no memory is left: they do not wait for it."""
+    tree = scratch()
+    (tree / "cli").mkdir()
+    (tree / "dpswitch").mkdir()
+    (tree / "diag").symlink_to(DPSWITCH.parent.parent / "diag")
+    shutil.copy(ROCELAB, tree / "cli" / "rocelab")
+    wrapper = tree / "dpswitch" / "dpswitch"
+    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" --part 1/2 "*) echo no memory is left >&2; exit 2;; esac\nexec {DPSWITCH} "$@"\n')
+    wrapper.chmod(0o755)
+    begun_s = time.monotonic()
+    done = command(tree / "cli" / "rocelab", "run", scenario_file(RING % ("", "synthetic", 1, "60s")), "--parts", "2",
+                   "--set", "limits.connect=60s", "--out", scratch() / "out", expect=2)
+    check(within(begun_s, 30) and "no memory is left" in done.stderr, "one that cannot begin ends all at once", done.stderr)
+
+
+def led_astray():
+    """What a link named parts leads to is somebody else's."""
+    theirs, out = scratch(), scratch()
+    (theirs / "1").mkdir()
+    (theirs / "1" / "run.json").write_text("{}")
+    (out / "parts").symlink_to(theirs)
+    command(DPSWITCH, scenario_file(RING % ("", "synthetic", 1, "60s")), "--out", out, "--quiet")
+    check((theirs / "1" / "run.json").exists(), "a link to another run's parts is not followed")
+
+
+def main():
+    refused()
+    cannot_begin()
+    led_astray()
+    exact()
+    switches_alone()
+    contents()
+    over_tcp()
+    two_machines()
+    strangers()
+    lying()
+    reports()
+    interrupted()
+    gone()
+
+
+main()

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines of outside programs: what is taken, what is not and why, and what outside.json makes of them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/array.h"
+#include "common/wire/ids.h"
+#include "plugin/answer.h"
+#include "plugin/report.h"
+
+#define WHERE "\"where\": {\"ports\": [\"6:2\"]}"
+#define TIME "\"time\": {\"start_ns\": 1, \"end_ns\": 2}"
+#define REST "\"confidence\": 0.5, \"evidence\": \"so it is\""
+#define FINDING(members) "{\"finding\": {" members "}}"
+#define WHOLE "\"type\": \"deep-queue\", " WHERE ", " TIME ", " REST
+
+static int
+read_line(const char *line, struct plugin_answer *answer, struct err *err)
+{
+	*err = (struct err){ "" };
+	return plugin_answer_read(line, strlen(line), answer, err);
+}
+
+static void
+test_what_is_asked(void **state)
+{
+	struct plugin_answer answer;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read_line("{\"done\": 7}", &answer, &err), 0);
+	assert_int_equal(answer.kind, PLUGIN_DONE);
+	assert_int_equal(answer.turn, 7);
+	assert_int_equal(read_line("{\"poll\": {\"port\": \"6:2\"}}", &answer, &err), 0);
+	assert_int_equal(answer.kind, PLUGIN_POLL_PORT);
+	assert_string_equal(answer.name, "6:2");
+	assert_int_equal(read_line("{\"poll\": {\"flow\": \"a->b/1>2\"}}", &answer, &err), 0);
+	assert_int_equal(answer.kind, PLUGIN_POLL_FLOW);
+	assert_string_equal(answer.name, "a->b/1>2");
+	assert_int_equal(read_line("{\"probe\": {\"from\": \"a\", \"to\": \"b\"}}", &answer, &err), 0);
+	assert_int_equal(answer.kind, PLUGIN_PROBE);
+	assert_string_equal(answer.name, "a");
+	assert_string_equal(answer.to, "b");
+}
+
+static void
+test_a_finding(void **state)
+{
+	static const char line[] = FINDING(WHOLE ", \"flows\": [\"a->b/1>2\"], \"collective\": 3, \"explained_ns\": 9, "
+						 "\"steps\": [{\"collective\": 3, \"rank\": 1, \"step\": 2}]");
+	struct plugin_answer answer;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read_line(line, &answer, &err), 0);
+	assert_int_equal(answer.kind, PLUGIN_FINDING);
+	assert_string_equal(answer.finding.type, "deep-queue");
+	assert_int_equal(answer.finding.ports.count, 1);
+	assert_string_equal(answer.finding.flows.names[0], "a->b/1>2");
+	assert_int_equal(answer.finding.start_ps, 1000);
+	assert_int_equal(answer.finding.explained_ps, 9000);
+	assert_int_equal(answer.finding.collective, 3);
+	assert_int_equal(answer.finding.job, REC_NONE);
+	assert_int_equal(answer.finding.steps[0].iteration, 0);
+	assert_int_equal(answer.finding.steps[0].step, 2);
+	plugin_answer_fini(&answer);
+}
+
+static void
+test_what_is_wrong(void **state)
+{
+	static const struct {
+		const char *line, *message;
+	} wrong[] = {
+		{ "", "no JSON" },
+		{ "{\"done\": 1", "no JSON" },
+		{ "{\"done\": 1} {}", "no JSON" },
+		{ "[]", "no object with one of" },
+		{ "{}", "no object with one of" },
+		{ "{\"stop\": 1}", "no object with one of" },
+		{ "{\"done\": 1, \"poll\": {}}", "no object with one of" },
+		{ "{\"done\": 1, \"done\": 2}", "duplicate" },
+		{ "{\"done\": -1}", "number of a turn" },
+		{ "{\"done\": \"1\"}", "number of a turn" },
+		{ "{\"poll\": {}}", "either \"port\" or \"flow\"" },
+		{ "{\"poll\": {\"port\": \"a\", \"flow\": \"b\"}}", "either" },
+		{ "{\"poll\": {\"host\": \"a\"}}", "which no poll has" },
+		{ "{\"poll\": {\"port\": 7}}", "an integer; right would be a text" },
+		{ "{\"poll\": {\"port\": \"\"}}", "0 bytes" },
+		{ "{\"probe\": {\"from\": \"a\"}}", "\"to\" is missing" },
+		{ FINDING(""), "\"type\" is missing" },
+		{ FINDING("\"type\": \"Deep\", " WHERE ", " TIME ", " REST), "small letters" },
+		{ FINDING("\"type\": \"x\", " TIME ", " REST), "\"where\" is no object" },
+		{ FINDING("\"type\": \"x\", \"where\": {\"ports\": []}, " TIME ", " REST), "no port, link or host" },
+		{ FINDING("\"type\": \"x\", \"where\": {\"port\": []}, " TIME ", " REST), "which no where has" },
+		{ FINDING("\"type\": \"x\", \"where\": {\"ports\": \"6:2\"}, " TIME ", " REST), "no array" },
+		{ FINDING("\"type\": \"x\", " WHERE ", " REST), "\"time\" is no object" },
+		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"start_ns\": 2, \"end_ns\": 1}, " REST), "before" },
+		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": true, \"evidence\": \"e\""), "true" },
+		{ FINDING(WHOLE ", \"steps\": [3]"), "a step is no object" },
+		{ FINDING(WHOLE ", \"job\": 4294967295"), "0 to 4294967294" },
+	};
+	struct plugin_answer answer;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+		assert_int_equal(read_line(wrong[i].line, &answer, &err), -EINVAL);
+		if (strstr(err.text, wrong[i].message) == NULL)
+			fail_msg("%s: \"%s\" says nothing of \"%s\"", wrong[i].line, err.text, wrong[i].message);
+		plugin_answer_fini(&answer);
+	}
+}
+
+static void
+test_too_many_places(void **state)
+{
+	char line[4096] = "{\"finding\": {\"type\": \"x\", \"where\": {\"ports\": [\"6:2\"";
+	struct plugin_answer answer;
+	struct err err;
+
+	(void)state;
+	for (uint32_t i = 0; i < PLUGIN_PLACES; i++)
+		strcat(line, ", \"6:2\"");
+	strcat(line, "]}, " TIME ", " REST "}}");
+	assert_int_equal(read_line(line, &answer, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "65 entries; right would be 64"));
+	plugin_answer_fini(&answer);
+}
+
+/* What is written is read as it was. */
+static void
+test_the_file(void **state)
+{
+	char path[] = "/tmp/rocelab-outside-XXXXXX";
+	struct plugin_account account;
+	const struct plugin_account *accounts[] = { &account };
+	struct plugin_report report = { 0 };
+	struct plugin_answer answer;
+	struct err err;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	plugin_account_init(&account, "/a/b/threshold.py", NULL, 0);
+	assert_string_equal(account.name, "./threshold");
+	account.polls = 5;
+	assert_int_equal(read_line(FINDING(WHOLE), &answer, &err), 0);
+	assert_int_equal(plugin_account_add(&account, &answer.finding), 0);
+	account.findings[0].reported_ps = 3000;
+	assert_int_equal(plugin_report_write(accounts, 1, path, &err), 0);
+	assert_int_equal(plugin_report_read(path, &report, &err), 0);
+	assert_int_equal(report.count, 1);
+	assert_string_equal(report.programs[0].path, "/a/b/threshold.py");
+	assert_int_equal(report.programs[0].polls, 5);
+	assert_int_equal(report.programs[0].nfindings, 1);
+	assert_int_equal(report.programs[0].findings[0].reported_ps, 3000);
+	assert_string_equal(report.programs[0].findings[0].evidence, "so it is");
+	plugin_report_fini(&report);
+	unlink(path);
+	assert_int_equal(plugin_report_read(path, &report, &err), 0);
+	assert_int_equal(report.count, 0);
+	plugin_account_fini(&account);
+}
+
+static void
+test_names(void **state)
+{
+	static const struct {
+		const char *path, *name;
+	} named[] = { { "./p.py", "./p" }, { "/x/p", "./p-2" }, { "../p.sh", "./p-3" }, { "./.sh", "./" } };
+	struct plugin_account accounts[ARRAY_LEN(named)];
+	const struct plugin_account *before[ARRAY_LEN(named)];
+
+	(void)state;
+	for (uint32_t i = 0; i < ARRAY_LEN(named); i++) {
+		plugin_account_init(&accounts[i], named[i].path, before, i);
+		assert_string_equal(accounts[i].name, named[i].name);
+		before[i] = &accounts[i];
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_asked), cmocka_unit_test(test_a_finding),
+		cmocka_unit_test(test_what_is_wrong), cmocka_unit_test(test_too_many_places),
+		cmocka_unit_test(test_the_file),      cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

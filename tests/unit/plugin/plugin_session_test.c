@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One outside program, played by this test, at the other end of its control socket. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "plugin/report.h"
+#include "plugin/session.h"
+
+static const char finding[] =
+	"{\"finding\": {\"type\": \"deep-queue\", \"where\": {\"ports\": [\"6:2\"]}, \"time\": {\"start_ns\": 1, "
+	"\"end_ns\": 2}, \"confidence\": 0.5, \"evidence\": \"so it is\"}}\n";
+
+static struct plugin_session
+open_session(int *theirs)
+{
+	struct plugin_session session = { .program = { .records = -1, .control = -1 }, .real_time = true };
+	int fds[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	session.program.control = fds[0];
+	session.in = malloc(PLUGIN_LINE_BYTES);
+	session.out = malloc(PLUGIN_LINE_BYTES);
+	*theirs = fds[1];
+	plugin_account_init(&session.account, "./played", NULL, 0);
+	return session;
+}
+
+struct looked {
+	uint32_t count;
+	bool nothing_is_there;
+};
+
+static int
+look(void *ctx, const struct plugin_finding *found, struct err *err)
+{
+	struct looked *looked = ctx;
+
+	(void)found;
+	looked->count++;
+	return looked->nothing_is_there ? err_set(err, -EINVAL, "there is no such port") : 0;
+}
+
+static void
+print_finding(struct plugin_session *session, const struct plugin_driver *driver, int theirs)
+{
+	assert_int_equal(write(theirs, finding, sizeof(finding) - 1), (int)sizeof(finding) - 1);
+	session->turn_lines = 0; /* a turn each */
+	plugin_session_hear(session, driver, 1);
+}
+
+/* What is beyond the last that is taken is refused as such, whatever it says: nobody looks at it. */
+static void
+test_findings_end(void **state)
+{
+	struct looked looked = { 0 };
+	const struct plugin_driver driver = { .ctx = &looked, .check = look };
+	int theirs;
+	struct plugin_session session = open_session(&theirs);
+
+	(void)state;
+	for (uint32_t i = 0; i < PLUGIN_FINDINGS; i++)
+		print_finding(&session, &driver, theirs);
+	assert_int_equal(session.account.nfindings, PLUGIN_FINDINGS);
+	assert_int_equal(session.account.refused, 0);
+	looked.nothing_is_there = true;
+	print_finding(&session, &driver, theirs);
+	assert_int_equal(looked.count, PLUGIN_FINDINGS);
+	assert_false(session.account.left_out);
+	assert_int_equal(session.account.refused, 1);
+	assert_string_equal(session.account.refused_why, "finding: there are a thousand already");
+	plugin_session_close(&session);
+	plugin_account_fini(&session.account);
+	close(theirs);
+}
+
+static int
+read_report(const char *path, struct err *err)
+{
+	struct plugin_report report = { 0 };
+	int ret;
+
+	errno = ENOENT; /* of whatever was looked for last */
+	ret = plugin_report_read(path, &report, err);
+	assert_int_equal(report.count, 0);
+	plugin_report_fini(&report);
+	return ret;
+}
+
+/* A file that cannot be read is none that is not there. */
+static void
+test_damaged_report(void **state)
+{
+	char path[] = "/tmp/outside-session-XXXXXX";
+	int fd = mkstemp(path);
+	struct err err = { "" };
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "{ \"programs\": [", 15), 15);
+	close(fd);
+	assert_int_equal(read_report(path, &err), -EINVAL);
+	assert_non_null(strstr(err.text, path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(read_report(path, &err), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_findings_end),
+		cmocka_unit_test(test_damaged_report),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
