@@ -20,10 +20,10 @@
 #include "common/outfile.h"
 #include "common/record/frame.h"
 #include "common/units.h"
-#include "emulation/scenario/scenario.h"
-#include "rxe-hosts/controller/controller.h"
-#include "rxe-hosts/controller/registry.h"
+#include "operator/controller/controller.h"
+#include "operator/controller/registry.h"
 #include "rxe-hosts/probe/agent.h"
+#include "scenario/scenario.h"
 
 #define HOSTS 8
 #define RNICS 8

@@ -19,8 +19,8 @@
 #include "common/array.h"
 #include "common/minmax.h"
 #include "common/units.h"
-#include "emulation/operators/standing.h"
-#include "tracer/tracer.h"
+#include "operator/devices/standing.h"
+#include "operator/tracer/tracer.h"
 
 #define LIMIT_S 60.0
 #define PROTOCOL_TCP 6

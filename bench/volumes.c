@@ -12,7 +12,7 @@
 #include "common/child.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 #define SPINES 8
 #define HOPS_A_COUNTED 8 /* host to leaf to spine to leaf to host, and as many of the ACK: the third of them is counted */

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/page_scenario.h"
-#include "cli/systems_plan.h"
-#include "cli/systems_show.h"
-#include "cli/verdict_file.h"
+#include "cli/page/scenario.h"
+#include "cli/start/verdict_file.h"
+#include "cli/systems/plan.h"
+#include "cli/systems/show.h"
 #include "common/args.h"
 #include "common/child.h"
 #include "common/log.h"

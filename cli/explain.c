@@ -12,7 +12,7 @@
 #include "common/number.h"
 #include "common/printable.h"
 #include "common/units.h"
-#include "emulation/scenario/scenario_args.h"
+#include "scenario/scenario_args.h"
 #include "topo/bond.h"
 
 struct explain_options {

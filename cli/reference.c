@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "common/log.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 int
 command_reference(int argc, char **argv)

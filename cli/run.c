@@ -8,18 +8,18 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/one_run.h"
-#include "cli/systems_plan.h"
-#include "cli/systems_run.h"
-#include "cli/systems_show.h"
-#include "cli/verdict_file.h"
+#include "cli/start/one_run.h"
+#include "cli/start/verdict_file.h"
+#include "cli/systems/plan.h"
+#include "cli/systems/run.h"
+#include "cli/systems/show.h"
 #include "common/args.h"
 #include "common/child.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/run_dir.h"
 #include "common/wire/partition.h"
-#include "emulation/scenario/scenario_args.h"
+#include "scenario/scenario_args.h"
 
 struct run_options {
 	struct scenario_options scenario;

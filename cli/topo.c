@@ -8,8 +8,8 @@
 #include "common/args.h"
 #include "common/log.h"
 #include "emulation/emulation.h"
-#include "emulation/scenario/scenario_args.h"
 #include "emulation/services.h"
+#include "scenario/scenario_args.h"
 #include "topo/build.h"
 #include "topo/show.h"
 

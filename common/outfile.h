@@ -5,7 +5,7 @@
  * followed. A device or a folder, or a link to one, is never replaced. What fills over a whole run (a recording, a capture,
  * a log) is made anew under its name: outfile_stream().
  *
- * The names of one folder are written by one program at a time; runs hold the folder's lock (cli/launch.h).
+ * The names of one folder are written by one program at a time; runs hold the folder's lock (cli/start/launch.h).
  */
 #pragma once
 

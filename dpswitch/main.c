@@ -18,7 +18,7 @@
 #include "dpswitch/lcore/launch.h"
 #include "emulation/emulation.h"
 #include "emulation/run/run.h"
-#include "emulation/scenario/scenario_args.h"
+#include "scenario/scenario_args.h"
 
 #define CALIBRATION_HOPS 50000000ULL
 

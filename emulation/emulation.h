@@ -11,8 +11,8 @@
 #include "emulation/hosts.h"
 #include "emulation/partition.h"
 #include "emulation/recorder/exporter.h"
-#include "emulation/scenario/scenario.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 
 struct prediction;
 

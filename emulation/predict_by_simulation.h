@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "emulation/scenario/scenario.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 
 /* Iterations of a job that each run has at most. */
 #define PREDICTION_ITERATIONS 4

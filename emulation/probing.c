@@ -7,8 +7,8 @@
 #include "common/log.h"
 #include "common/wire/record.h"
 #include "emulation/emulation.h"
-#include "rxe-hosts/controller/controller.h"
-#include "rxe-hosts/controller/registry.h"
+#include "operator/controller/controller.h"
+#include "operator/controller/registry.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/probe/agent.h"
 

@@ -4,8 +4,8 @@
 
 #include "dpswitch/pipeline/volumes_cfg.h"
 #include "emulation/predict_by_simulation.h"
-#include "emulation/scenario/scenario.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 
 struct volumes_owned {
 	struct volumes_setup setup; /* of those below */

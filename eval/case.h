@@ -13,8 +13,8 @@
 
 #include "common/err.h"
 #include "common/prng.h"
-#include "emulation/scenario/scenario.h"
 #include "eval/shape.h"
+#include "scenario/scenario.h"
 
 #define CASE_MAX_FLOWS 64
 #define CASE_MAX_FAULTS 8

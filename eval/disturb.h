@@ -8,7 +8,7 @@
 
 #include "common/err.h"
 #include "common/prng.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 #define DISTURB_MIN 3
 #define DISTURB_MAX 4

@@ -10,7 +10,7 @@
 #include "common/units.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/truth.h"
-#include "rxe-hosts/traffic/generator.h"
+#include "workload/traffic/generator.h"
 
 /* The next one. @return NULL: no memory */
 static struct suspect *

@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "common/err.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 #define SUSPECT_NAME 160
 #define SUSPECT_SET 320

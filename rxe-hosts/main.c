@@ -13,7 +13,7 @@
 #include "common/program.h"
 #include "emulation/rxe_host/manage_open.h"
 #include "emulation/rxe_host/session.h"
-#include "emulation/scenario/scenario_args.h"
+#include "scenario/scenario_args.h"
 
 struct options {
 	struct scenario_options scenario;

@@ -12,7 +12,7 @@
 #include "common/program.h"
 #include "dpswitch/lcore/launch.h"
 #include "emulation/forward/forward.h"
-#include "emulation/scenario/scenario_args.h"
+#include "scenario/scenario_args.h"
 
 /* DPDK's, and for the frames of each port */
 #define MEMORY_MB 64

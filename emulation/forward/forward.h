@@ -9,7 +9,7 @@
 
 #include "common/wire/roce.h"
 #include "dpswitch/edge/port/port_round.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 /* RC SEND ONLY without and with all that it may carry */
 #define FORWARD_LEAST_BYTES roce_frame_bytes(ROCE_RC_SEND_ONLY, 0)

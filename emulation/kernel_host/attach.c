@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "emulation/scenario/frame_pools.h"
+#include "scenario/frame_pools.h"
 
 struct attached *
 attach_host_at(const struct attach *attach, uint32_t node)

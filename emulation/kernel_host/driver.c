@@ -10,10 +10,10 @@
 #include "emulation/embedded_hosts.h"
 #include "emulation/kernel_host/attach_state.h"
 #include "emulation/probing.h"
-#include "emulation/scenario/frame_pools.h"
-#include "rxe-hosts/controller/controller.h"
+#include "operator/controller/controller.h"
 #include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
+#include "scenario/frame_pools.h"
 
 /* The first phase ends when no frame has moved for so long. */
 #define QUIET_NS 20000000ULL

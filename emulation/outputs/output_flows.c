@@ -8,7 +8,7 @@
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/steps/engine.h"
-#include "rxe-hosts/traffic/generator.h"
+#include "workload/traffic/generator.h"
 
 #define NS ((uint64_t)PS_PER_NS)
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 /*
  * Switches by the scenario's parts groups, or, where there are none, by METIS: work (a switch's ports, twice those of its hosts)

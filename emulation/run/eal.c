@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "dpswitch/lcore/launch.h"
-#include "emulation/scenario/frame_pools.h"
+#include "scenario/frame_pools.h"
 
 /* Of the pools' memory: what their ends leave unused, and each its own. */
 #define UNUSED_SHARE 8

@@ -22,7 +22,6 @@
 #include "dpswitch/lcore/telemetry.h"
 #include "emulation/kernel_host/attach.h"
 #include "emulation/lateness.h"
-#include "emulation/operators/live.h"
 #include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "emulation/outputs/results.h"
@@ -36,6 +35,7 @@
 #include "emulation/services.h"
 #include "emulation/stream_head.h"
 #include "emulation/volumes.h"
+#include "operator/devices/live.h"
 
 static void
 introduce(const struct run_options *options, const struct emulation *emulation, const struct partitions *partitions)

@@ -7,8 +7,8 @@
 
 #include "emulation/capturing.h"
 #include "emulation/partition/partition.h"
-#include "emulation/scenario/scenario.h"
 #include "plugin/bounds.h"
+#include "scenario/scenario.h"
 
 struct run_options {
 	struct capture_options capture;

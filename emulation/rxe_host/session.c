@@ -14,8 +14,8 @@
 #include "emulation/rxe_host/probing.h"
 #include "emulation/rxe_host/tracing.h"
 #include "emulation/rxe_host/upload.h"
-#include "emulation/scenario/kernel_host.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/kernel_host.h"
 
 static int begin(struct session *session, struct err *err);
 static int go_on(struct session *session, struct err *err);

@@ -2,7 +2,7 @@
 /* One run of a host with its own RDMA device, under the direction of the fabric (common/wire/manage.h). */
 #pragma once
 
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 struct session_config {
 	const struct scenario *scenario;

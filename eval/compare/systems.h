@@ -2,11 +2,11 @@
 /* Who is compared: a row each, and the runs of a case that their verdicts come from. */
 #pragma once
 
-#include "emulation/scenario/systems.h"
 #include "eval/compare/corpus.h"
+#include "scenario/systems.h"
 
 struct compare_system {
-	const char *name;             /* of its row in emulation/scenario/systems.c; of a program from outside "./NAME" */
+	const char *name;             /* of its row in scenario/systems.c; of a program from outside "./NAME" */
 	const char *program;          /* its path; NULL: one of ours */
 	const char *run;              /* whose verdict has its findings: a row of compare_runs */
 	const char *const *types;     /* of its findings; a NULL ends them; NULL: any, as of a program */
@@ -29,7 +29,7 @@ int compare_add_program(const char *path, struct err *err);
 /* @return the program of a number, from 0 on; NULL: there are not so many */
 const struct compare_system *compare_program(uint32_t number);
 
-/* What emulation/scenario/systems.c says of it. */
+/* What scenario/systems.c says of it. */
 const struct system_row *compare_row_of(const struct compare_system *system);
 /* What it took of networks: its records on the analyzer's socket, what it sent, what it asked over the management network. */
 double compare_bytes(const struct compare_system *system, const json_t *verdict);

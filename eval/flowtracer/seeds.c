@@ -8,10 +8,10 @@
 #include "common/outfile.h"
 #include "common/progress_line.h"
 #include "common/run_dir.h"
-#include "emulation/scenario/scenario.h"
 #include "eval/case_file.h"
 #include "eval/flowtracer/study.h"
 #include "eval/flowtracer/traced.h"
+#include "scenario/scenario.h"
 #include "topo/advise.h"
 #include "topo/load.h"
 

@@ -11,7 +11,7 @@
 
 #include "common/err.h"
 #include "common/prng.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 #define ODD_HEAD 8192
 #define ODD_LIST 8192

@@ -11,7 +11,7 @@
 
 #include "common/err.h"
 #include "common/prng.h"
-#include "emulation/scenario/scenario.h"
+#include "scenario/scenario.h"
 
 #define PM_TEXT 8192
 #define PM_MOST_PROBLEMS 3 /* of a case */

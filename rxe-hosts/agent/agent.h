@@ -62,7 +62,7 @@ struct agent_step {
 	uint32_t waiter;      /* that host */
 };
 
-/* One chain of steps of a rank of this host (rxe-hosts/monitor/chains.h). */
+/* One chain of steps of a rank of this host (collectives/chains.h). */
 struct agent_slot {
 	/* Samples above it are the policy's business: the one compare of an ACK. UINT64_MAX: none are. */
 	uint64_t arm_ps;

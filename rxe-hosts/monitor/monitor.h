@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collectives/chains.h"
 #include "common/record/buffer.h"
 #include "common/send_times.h"
 #include "common/wire/ids.h"
-#include "rxe-hosts/monitor/chains.h"
 
 enum monitor_state {
 	MONITOR_NON_WAITING, /* send steps < receive steps: the next step starts when the current one is finished */

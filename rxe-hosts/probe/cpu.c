@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rxe-hosts/probe/cpu.h"
 
-#include "rxe-hosts/traffic/exponential.h"
+#include "workload/traffic/exponential.h"
 
 #define CPU_STREAM 0x70726f6265637075ULL /* "probecpu" */
 #define MEAN_A_MEDIAN 1512775ULL         /* 1 / ln 2, in 2^-EXPONENTIAL_MEAN_BITS: an exponential's mean over its median */

@@ -12,7 +12,7 @@
 #include "rxe-hosts/device/device.h"
 #include "rxe-hosts/monitor/monitor.h"
 #include "rxe-hosts/probe/agent.h"
-#include "rxe-hosts/steps/plan.h"
+#include "workload/plan.h"
 
 struct step_engine_config {
 	const struct plan *plan;

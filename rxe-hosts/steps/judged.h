@@ -7,7 +7,7 @@
 
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/device/device.h"
-#include "rxe-hosts/steps/plan.h"
+#include "workload/plan.h"
 
 /* Who watches, and by which of the agent's slots. agent NULL: nobody. */
 struct judge {

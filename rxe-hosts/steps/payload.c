@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/rank.h"
+#include "workload/imm.h"
 
 static uint8_t *
 vector_of(const struct step_engine *engine, const struct step_rank *rank, uint32_t iteration)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/units.h"
-#include "rxe-hosts/steps/imm.h"
+#include "workload/imm.h"
 
 static void complete(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
 static void try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The start of a step: a message is posted and watched, a local step computes. */
 #include "common/tag.h"
-#include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/rank.h"
+#include "workload/imm.h"
 
 /* How long a local step takes in this iteration. */
 static uint64_t

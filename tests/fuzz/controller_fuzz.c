@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/cfg/cfg.h"
-#include "rxe-hosts/controller/controller.h"
-#include "rxe-hosts/controller/registry.h"
+#include "operator/controller/controller.h"
+#include "operator/controller/registry.h"
 #include "topo/build.h"
 
 #define MAX_TABLES 16

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "common/units.h"
-#include "rxe-hosts/steps/imm.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
+#include "workload/imm.h"
 
 #define US PS_PER_US
 #define MS PS_PER_MS

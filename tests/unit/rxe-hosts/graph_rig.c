@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/units.h"
-#include "rxe-hosts/steps/plan_build.h"
+#include "workload/plan_build.h"
 
 static void
 add(struct plan_builder *b, uint32_t ranks, const struct graph *graph, uint32_t index)

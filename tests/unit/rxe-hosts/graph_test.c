@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "common/units.h"
-#include "rxe-hosts/steps/imm.h"
 #include "rxe-hosts/steps/remote.h"
 #include "tests/unit/rxe-hosts/graph_rig.h"
+#include "workload/imm.h"
 
 #define US PS_PER_US
 

@@ -12,9 +12,9 @@
 #include "common/wire/detection.h"
 #include "common/wire/record.h"
 #include "rxe-hosts/steps/messages.h"
-#include "rxe-hosts/traffic/generator.h"
 #include "tests/unit/rxe-hosts/scripted_device.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "workload/traffic/generator.h"
 
 #define US PS_PER_US
 

@@ -9,9 +9,9 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "rxe-hosts/faults/host_faults.h"
-#include "rxe-hosts/steps/imm.h"
 #include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
+#include "workload/imm.h"
 
 static void
 starts_at_its_time(void **state)

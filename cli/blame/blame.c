@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab blame: a scenario, or what a run left of it, is run again without each suspect. */
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/blame/job.h"
+#include "cli/blame/report.h"
+#include "cli/command.h"
+#include "common/args.h"
+#include "common/array.h"
+#include "common/hash.h"
+#include "common/log.h"
+#include "common/run_dir.h"
+#include "common/run_files.h"
+#include "emulation/outputs/outputs.h"
+#include "eval/args.h"
+#include "eval/job.h"
+#include "eval/pool.h"
+#include "eval/truth.h"
+#include "scenario/scenario_args.h"
+
+#define STORE_FILE "blame.sqlite"
+
+struct blame {
+	struct scenario_options options;
+	const char *run; /* folder of a run, NULL: a scenario was given */
+	char config[PATH_MAX + 16];
+	const char *without[SUSPECT_MAX], *with[SUSPECT_MAX];
+	size_t nwithout, nwith;
+	const char *of;  /* name of the job whose time counts, "all" */
+	json_t *results; /* of --json: one of each job */
+	uint32_t jobs;
+	const char *out;
+	bool json;
+};
+
+static const struct argp_option options[] = {
+	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario in all runs", 0 },
+	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
+	{ "without", 'w', "NAME", 0, "Suspect this one; may be given again (default: all that there are)", 0 },
+	{ "with", 'W', "PATH=VALUE", 0,
+	  "Try a remedy as well: what would be regained if this key had this value, as --set takes it; may be given again",
+	  0 },
+	{ "of", 'O', "JOB", 0,
+	  "Whose time is to be regained; \"all\": every job's, one after the other (default: of a run's folder the job "
+	  "that its "
+	  "verdict's headline speaks of, else the first)",
+	  0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where results are kept (default out/blame/NAME); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print blame.json instead of a table", 0 },
+	{ 0 },
+};
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct blame *blame = state->input;
+
+	switch (key) {
+	case 'w':
+		if (blame->nwithout == SUSPECT_MAX)
+			args_error(state, "more than %d --without", SUSPECT_MAX);
+		blame->without[blame->nwithout++] = arg;
+		return 0;
+	case 'W':
+		if (blame->nwith == SUSPECT_MAX)
+			args_error(state, "more than %d --with", SUSPECT_MAX);
+		blame->with[blame->nwith++] = arg;
+		return 0;
+	case 'O':
+		blame->of = arg;
+		return 0;
+	case 'j':
+		blame->jobs = (uint32_t)args_number(state, "--jobs", arg, 1, POOL_MAX_JOBS);
+		return 0;
+	case 'o':
+		blame->out = arg;
+		return 0;
+	case 'J':
+		blame->json = true;
+		return 0;
+	default:
+		return scenario_args_parse(&blame->options, key, arg, state);
+	}
+}
+
+static void
+list_suspects(FILE *to)
+{
+	fputs("Suspects:\n", to);
+	for (const struct suspect_kind *kind = suspect_kinds; kind->name != NULL; kind++)
+		fprintf(to, "  %-10s %s\n", kind->name, kind->doc);
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return args_help_list(key, text, list_suspects);
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "SCENARIO|DIR",
+	.doc = "Runs a scenario, or that of an earlier run's folder, again without each suspect, and reports how much time "
+	       "each "
+	       "cost, beside what the diagnosis claimed.\v"
+	       "Of up to 6 suspects every set is left out once, which gives each its Shapley share; of more, each alone. "
+	       "Results are in DIR/blame.json, runs that are done in DIR/" STORE_FILE ": what was interrupted goes on.",
+	.help_filter = help_filter,
+};
+
+static int
+find_suspects(const struct blame *blame, const struct scenario *scenario, struct rerun_case *c, struct err *err)
+{
+	int ret = suspects_list(scenario, c->job, &c->suspects, err);
+
+	if (ret == 0 && blame->nwithout != 0)
+		ret = suspects_keep(&c->suspects, blame->without, blame->nwithout, err);
+	for (size_t i = 0; ret == 0 && i < blame->nwith; i++)
+		ret = suspects_add_remedy(&c->suspects, blame->with[i], err);
+	if (ret == 0 && c->suspects.count == 0)
+		ret = err_set(
+			err, -EINVAL,
+			"%s has no suspects: no flows, generators, faults, stragglers or other jobs; --with tries a remedy",
+			blame->options.path);
+	return ret;
+}
+
+/* A remedy that no scenario takes is told of before anything runs. */
+static int
+check_remedies(const struct blame *blame, struct err *err)
+{
+	struct scenario_options with = blame->options;
+
+	for (size_t i = 0; i < blame->nwith; i++) {
+		struct scenario *scenario;
+
+		if (with.nsets == SCENARIO_MAX_SETS)
+			return err_set(err, -EINVAL, "more than %d --set and --with", SCENARIO_MAX_SETS);
+		with.sets[with.nsets] = blame->with[i];
+		with.nsets++;
+		scenario = scenario_load(&with, err);
+		with.nsets--;
+		scenario_destroy(scenario);
+		if (scenario == NULL)
+			return -EINVAL;
+	}
+	return 0;
+}
+
+/* The results that the folder has must be of the same configuration, suspects and job. */
+static struct store *
+open_store(const char *dir, const struct rerun_case *c, uint64_t seed, struct err *err)
+{
+	uint64_t digest = DIGEST_INIT;
+	char path[PATH_MAX], identity[64];
+	FILE *file = fopen(c->scenario, "r");
+	int byte;
+
+	while (file != NULL && (byte = getc(file)) != EOF)
+		digest = digest_u64(digest, (uint64_t)byte);
+	if (file != NULL)
+		fclose(file);
+	for (size_t i = 0; i < c->suspects.count; i++)
+		for (const char *p = c->suspects.at[i].set; *p != '\0'; p++)
+			digest = digest_u64(digest, (uint64_t)*p);
+	snprintf(identity, sizeof(identity), " scenario and suspects %016llx", (unsigned long long)digest);
+	snprintf(path, sizeof(path), "%s/" STORE_FILE, dir);
+	return store_open(path, seed, 1, identity, err);
+}
+
+/* Is the run of the folder what this program makes of its scenario? @return 0 or -EINVAL with err */
+static int
+check_same(const char *was, const char *is, struct err *err)
+{
+	char path[PATH_MAX + 32];
+	json_t *runs[2];
+	bool same;
+
+	snprintf(path, sizeof(path), "%s/" RUN_SUMMARY, was);
+	runs[0] = json_load_file(path, 0, NULL);
+	snprintf(path, sizeof(path), "%s/" RERUN_BASE "/" RUN_SUMMARY, is);
+	runs[1] = json_load_file(path, 0, NULL);
+	same = strcmp(truth_text(runs[0], "digest"), truth_text(runs[1], "digest")) == 0;
+	json_decref(runs[0]);
+	json_decref(runs[1]);
+	return same ? 0
+		    : err_set(err, -EINVAL,
+			      "%s is not what this program makes of its " RUN_CONFIG
+			      ": it was interrupted, or is of another version; run it again, or blame " RUN_CONFIG,
+			      was);
+}
+
+static int
+print_result(struct blame *blame, const struct rerun_case *c, const struct rerun_truth *truth, const char *job,
+	     struct err *err)
+{
+	struct claims claims;
+	struct blame_report report = { c, truth, &claims, job };
+	char path[PATH_MAX + 32];
+	json_t *verdict, *root;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/%s" RUN_VERDICT, blame->run != NULL ? blame->run : c->dir,
+		 blame->run != NULL ? "" : RERUN_BASE "/");
+	verdict = json_load_file(path, 0, NULL);
+	if (verdict == NULL)
+		return err_set(err, -EINVAL, "%s cannot be read: it is no verdict of a run", path);
+	claims_read(verdict, &c->suspects, c->job, &claims);
+	json_decref(verdict);
+	root = blame_json(&report);
+	if (blame->results != NULL && root != NULL)
+		json_array_append(blame->results, root);
+	ret = output_json(root, c->dir, "blame.json", err);
+	if (ret == 0 && !blame->json)
+		blame_print(&report, stdout);
+	return ret;
+}
+
+/* @return how many runs broke, or negative errno with err */
+static int
+rerun(struct blame *blame, const struct rerun_case *c, uint64_t seed, const char *job, struct err *err)
+{
+	struct store *store = open_store(c->dir, c, seed, err);
+	struct reruns reruns = { store, c, 1, blame->jobs };
+	struct rerun_truth truth;
+	int ret = store != NULL ? reruns_run(&reruns, err) : -EINVAL;
+
+	if (ret == 0 && blame->run != NULL)
+		ret = check_same(blame->run, c->dir, err);
+	if (ret == 0)
+		ret = rerun_truth(store, c, &truth, err);
+	if (ret == 0)
+		ret = print_result(blame, c, &truth, job, err);
+	store_close(store);
+	return ret;
+}
+
+/* @param dir  where the job's results go  @return how many runs broke, or negative errno with err */
+static int
+blame_job(const char *dir, struct blame *blame, const struct scenario *scenario, uint32_t job, struct err *err)
+{
+	struct rerun_case c = {
+		.family = "blame", .scenario = blame->config, .dir = dir, .loaded = scenario, .job = job, .diagnose = true
+	};
+	int ret = find_suspects(blame, scenario, &c, err);
+
+	if (ret == 0)
+		ret = rerun_case_init(&c, err);
+	if (ret == 0)
+		ret = rerun(blame, &c, (uint64_t)scenario->root.seed, scenario->workload->jobs[job].name, err);
+	rerun_case_fini(&c);
+	return ret;
+}
+
+/* Each job in a folder of its own. @return how many runs broke, or negative errno with err */
+static int
+blame_all(const char *dir, struct blame *blame, const struct scenario *scenario, struct err *err)
+{
+	const struct workload *workload = scenario->workload;
+	int broken = 0, ret = 0;
+
+	for (uint32_t j = 0; ret >= 0 && j < workload->njobs; j++) {
+		char own[PATH_MAX + 32];
+
+		if (!workload->jobs[j].enabled)
+			continue;
+		snprintf(own, sizeof(own), "%s/job-%u", dir, j);
+		if (!blame->json && j != 0)
+			putchar('\n');
+		ret = run_dir_make(own, err);
+		ret = ret < 0 ? ret : blame_job(own, blame, scenario, j, err);
+		broken += ret > 0 ? ret : 0;
+	}
+	return ret < 0 ? ret : broken;
+}
+
+static int
+blame_in(const char *dir, struct blame *blame, struct err *err)
+{
+	struct scenario *scenario = scenario_load(&blame->options, err);
+	uint32_t job = 0;
+	bool all;
+	int ret;
+
+	if (scenario == NULL)
+		return -EINVAL;
+	all = blame_job_is_all(blame->of, scenario);
+	ret = all ? 0 : blame_job_choose(blame->run, blame->of, scenario, &job, err);
+	if (ret == 0)
+		ret = check_remedies(blame, err);
+	if (ret == 0)
+		ret = output_config(scenario, dir, err);
+	if (ret == 0)
+		ret = all ? blame_all(dir, blame, scenario, err) : blame_job(dir, blame, scenario, job, err);
+	scenario_destroy(scenario);
+	if (blame->results != NULL && ret >= 0)
+		json_dumpf(all ? blame->results : json_array_get(blame->results, 0), stdout,
+			   JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+	return ret;
+}
+
+/* A folder has the scenario of its run, and the verdict on it. @return 0 or -EINVAL with err */
+static int
+find_scenario(struct blame *blame, char *buf, size_t cap, struct err *err)
+{
+	static const char *const files[] = { RUN_CONFIG, RUN_SUMMARY, RUN_VERDICT };
+	struct stat st;
+
+	if (stat(blame->options.path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	blame->run = blame->options.path;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		snprintf(buf, cap, "%s/%s", blame->run, files[i]);
+		if (stat(buf, &st) < 0)
+			return err_set(err, -EINVAL, "%s is no folder of a run that was diagnosed: it has no %s",
+				       blame->run, files[i]);
+	}
+	snprintf(buf, cap, "%s/" RUN_CONFIG, blame->run);
+	blame->options.path = buf;
+	return 0;
+}
+
+int
+command_blame(int argc, char **argv)
+{
+	int cpus[POOL_MAX_JOBS];
+	struct blame blame = { .jobs = job_cpus(cpus, POOL_MAX_JOBS) };
+	char out[PATH_MAX], scenario[PATH_MAX];
+	struct err err = { 0 };
+	struct run_dir dir;
+	int ret;
+
+	argv[0] = "rocelab blame";
+	if (args_parse(&argp, argc, argv, 0, &blame) != 0)
+		return EXIT_USAGE;
+	run_dir_default("out/blame", blame.options.path, out, sizeof(out));
+	if (find_scenario(&blame, scenario, sizeof(scenario), &err) < 0 ||
+	    run_dir_open(&dir, blame.out != NULL ? blame.out : out, &err) < 0) {
+		log_error("%s", err.text);
+		return EXIT_USAGE;
+	}
+	snprintf(blame.config, sizeof(blame.config), "%s/" RUN_CONFIG, dir.path);
+	blame.results = blame.json ? json_array() : NULL;
+	ret = blame_in(dir.path, &blame, &err);
+	json_decref(blame.results);
+	run_dir_close(&dir);
+	return eval_args_exit(ret, &err);
+}

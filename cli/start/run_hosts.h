@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hosts of a run that have their own kernel: booted once the fabric listens, watched, and gone after it. */
+#pragma once
+
+#include "common/child.h"
+#include "common/run_dir.h"
+#include "scenario/scenario.h"
+
+struct run_hosts;
+
+/*
+ * Finds out which hosts a scenario has, and what booting them needs; builds the guests' kernel where it is missing.
+ * Nothing is started.
+ * @param options   that dpswitch gets
+ * @param scenario  loaded as they say; taken over
+ * @param dir       of the run; the guests' files go to DIR/guests, and as long as a guest lives the lock is held
+ * @param sockets   folder where the fabric makes the hosts' sockets
+ * @param hosts     set to NULL where every host is embedded
+ * @return 0, or negative errno with err set
+ */
+int run_hosts_create(const struct scenario_options *options, struct scenario *scenario, const struct run_dir *dir,
+		     const char *sockets, struct run_hosts **hosts, struct err *err);
+/* Stops what still runs. NULL is allowed. */
+void run_hosts_destroy(struct run_hosts *hosts);
+
+/*
+ * Does what is due: boots hosts whose sockets the fabric has made, and ends a guest whose program has ended before the
+ * run did, which tells the fabric. To be called a few times a second while the fabric runs.
+ * @return 0, or negative errno with err set: a host does not start
+ */
+int run_hosts_tend(struct run_hosts *hosts, struct err *err);
+
+/* The fabric has ended: stops all guests, side by side. */
+void run_hosts_stop(struct run_hosts *hosts);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/systems/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/run_files.h"
+#include "plugin/account.h"
+#include "scenario/systems_prepare.h"
+
+/* The rows of those that can be had, in the list's order. @param at  [SYSTEMS_MAX] their places in it */
+static size_t
+able(const struct systems_plan *plan, const struct system_row **of, size_t *at)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < plan->count; i++) {
+		if (plan->systems[i].why.text[0] != '\0' || systems_is_program(&plan->systems[i]))
+			continue;
+		of[count] = plan->systems[i].row;
+		at[count++] = i;
+	}
+	return count;
+}
+
+/* The keys are not the user's: where they stand tells nobody anything. */
+static void
+leave_place_out(struct err *why)
+{
+	const char *rest = strncmp(why->text, "--set:", 6) == 0 ? strstr(why->text, ": ") : NULL;
+
+	if (rest != NULL)
+		memmove(why->text, rest + 2, strlen(rest + 2) + 1);
+}
+
+/* Each by itself: why it cannot be had here. */
+static void
+try_systems(struct systems_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++) {
+		struct systems_entry *entry = &plan->systems[i];
+		struct system_sets sets;
+
+		if (systems_is_program(entry))
+			continue;
+		scenario_destroy(systems_load(plan->options, plan->scenario, &entry->row, 1, 1, &sets, &entry->why));
+		leave_place_out(&entry->why);
+	}
+}
+
+/* @param name  NULL: the base run. @return 0 or -EINVAL with err */
+static int
+add_run(struct systems_plan *plan, const char *name, uint32_t at_work, struct err *err)
+{
+	struct systems_run *run = &plan->runs[plan->nruns];
+	const struct system_row *of[SYSTEMS_MAX];
+	size_t at[SYSTEMS_MAX], count = able(plan, of, at);
+	struct scenario *scenario;
+	uint32_t mask = 0;
+	int used = name == NULL ? snprintf(run->dir, sizeof(run->dir), "%s", plan->dir)
+				: snprintf(run->dir, sizeof(run->dir), "%s/" RUN_SYSTEMS "/%s", plan->dir, name);
+
+	if (used >= (int)sizeof(run->dir))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", plan->dir);
+	for (size_t i = 0; i < count; i++) {
+		mask |= (at_work >> at[i] & 1) << i;
+		if ((at_work >> at[i] & 1) != 0)
+			plan->systems[at[i]].run = (uint32_t)plan->nruns;
+	}
+	for (size_t i = 0; i < plan->count && name == NULL; i++)
+		if (systems_is_program(&plan->systems[i]))
+			plan->systems[i].run = SYSTEMS_BASE;
+	run->name = name;
+	run->at_work = at_work;
+	scenario = systems_load(plan->options, plan->scenario, of, count, mask, &run->sets, err);
+	plan->nruns++;
+	if (scenario == NULL)
+		return -errno;
+	scenario_destroy(scenario);
+	return name == NULL ? 0 : system_set(&run->sets, err, "diagnosers=[]"); /* what runs there is one run */
+}
+
+static int
+add_runs(struct systems_plan *plan, struct err *err)
+{
+	uint32_t shared = 0;
+	int ret;
+
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->systems[i].row->passive && plan->systems[i].why.text[0] == '\0')
+			shared |= 1u << i;
+	ret = add_run(plan, NULL, shared, err);
+	for (size_t i = 0; ret == 0 && i < plan->count; i++)
+		if (!plan->systems[i].row->passive && plan->systems[i].why.text[0] == '\0')
+			ret = add_run(plan, plan->systems[i].row->name, 1u << i, err);
+	if (plan->scenario->timing.clock == CLOCK_REAL)
+		return ret;
+	plan->quiet = shared == 0 ? SYSTEMS_BASE : (uint32_t)plan->nruns;
+	return ret == 0 && shared != 0 ? add_run(plan, SYSTEMS_QUIET, 0, err) : ret;
+}
+
+static int
+join(struct systems_entry *entry, const char *dir, const char *prefix, const char *name, struct err *err)
+{
+	if (snprintf(entry->dir, sizeof(entry->dir), "%s/" RUN_SYSTEMS "/%s%s", dir, prefix, name) <
+	    (int)sizeof(entry->dir))
+		return 0;
+	return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+}
+
+static int
+add_system(struct systems_plan *plan, const char *name, struct err *err)
+{
+	struct systems_entry *entry = &plan->systems[plan->count++];
+
+	entry->row = system_find(name);
+	entry->run = SYSTEMS_NONE;
+	return join(entry, plan->dir, "", name, err);
+}
+
+/* Programs are called as they are in outside.json. It reads all that crosses the socket. */
+static int
+add_programs(struct systems_plan *plan, struct err *err)
+{
+	struct plugin_account accounts[PLUGIN_PROGRAMS];
+	const struct plugin_account *named[PLUGIN_PROGRAMS];
+	int ret = 0;
+
+	if (plan->nprograms > PLUGIN_PROGRAMS || plan->count + plan->nprograms > SYSTEMS_MAX)
+		return err_set(err, -EINVAL, "more than %u programs from outside, or %d systems in all", PLUGIN_PROGRAMS,
+			       SYSTEMS_MAX);
+	for (uint32_t i = 0; ret == 0 && i < plan->nprograms; i++) {
+		struct systems_entry *entry = &plan->systems[plan->count++];
+
+		plugin_account_init(&accounts[i], plan->programs[i], named, i);
+		named[i] = &accounts[i];
+		snprintf(entry->name, sizeof(entry->name), "%s", accounts[i].name);
+		entry->program = (struct system_row){ .name = entry->name,
+						      .title = entry->name,
+						      .diagnoser = entry->name,
+						      .passive = true,
+						      .kinds = UINT64_MAX };
+		entry->row = &entry->program;
+		entry->run = SYSTEMS_NONE;
+		ret = join(entry, plan->dir, "outside-", accounts[i].name + strlen("./"), err);
+	}
+	return ret;
+}
+
+/* Those of the list, then others. */
+static void
+list_programs(struct systems_plan *plan, const struct cfg_strings *list, const struct systems_programs *others)
+{
+	bool is_recorded = others->recorded && others->count != 0; /* which were there, whatever the list says */
+
+	for (size_t i = 0; i < list->count && !is_recorded; i++)
+		if (system_is_program(list->items[i]) && plan->nprograms <= PLUGIN_PROGRAMS)
+			plan->programs[plan->nprograms++] = list->items[i];
+	for (uint32_t i = 0; i < others->count && plan->nprograms <= PLUGIN_PROGRAMS; i++)
+		plan->programs[plan->nprograms++] = others->paths[i];
+}
+
+int
+systems_plan_init(struct systems_plan *plan, const struct scenario_options *options, const struct run_dir *dir,
+		  const struct systems_programs *programs, struct err *err)
+{
+	const struct cfg_strings *list;
+	int ret = 0;
+
+	*plan = (struct systems_plan){ .options = options, .dir = dir->path, .lock = dir->lock, .quiet = SYSTEMS_NONE };
+	plan->scenario = scenario_load(options, err);
+	if (plan->scenario == NULL)
+		return -errno;
+	list = &plan->scenario->root.diagnosers;
+	list_programs(plan, list, programs);
+	for (size_t i = 0; ret == 0 && i < list->count; i++)
+		if (!system_is_program(list->items[i]))
+			ret = add_system(plan, list->items[i], err);
+	if (ret == 0 && list->count != 0)
+		ret = add_programs(plan, err);
+	if (ret != 0 || plan->count == 0)
+		return ret;
+	try_systems(plan);
+	return add_runs(plan, err);
+}
+
+void
+systems_plan_fini(struct systems_plan *plan)
+{
+	scenario_destroy(plan->scenario);
+	*plan = (struct systems_plan){ 0 };
+}
+
+struct scenario *
+systems_plan_take(struct systems_plan *plan)
+{
+	struct scenario *scenario = plan->scenario;
+
+	plan->scenario = NULL;
+	return scenario;
+}

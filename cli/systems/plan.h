@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Systems that are to be shown side by side, and the runs that it takes: of one scenario, one seed, the same packets. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/run_dir.h"
+#include "plugin/bounds.h"
+#include "scenario/systems.h"
+
+#define SYSTEMS_BASE 0       /* the run in the folder itself: of all systems that share one */
+#define SYSTEMS_QUIET "none" /* the folder of the run in which nobody diagnoses */
+#define SYSTEMS_NONE UINT32_MAX
+
+struct systems_run {
+	const char *name; /* of its folder in DIR/systems; NULL: it is DIR */
+	char dir[PATH_MAX];
+	uint32_t at_work; /* bit i: systems[i] is */
+	struct system_sets sets;
+	struct err why; /* it did not run, or not well; empty where it did, or ran before */
+};
+
+struct systems_entry {
+	const struct system_row *row;
+	struct system_row program; /* of a program from outside, which follows the base run: row */
+	char name[PLUGIN_TYPE];
+	struct err why;     /* empty: it can be had */
+	uint32_t run;       /* SYSTEMS_NONE: it cannot be had */
+	char dir[PATH_MAX]; /* DIR/systems/NAME: its verdict */
+};
+
+struct systems_plan {
+	const struct scenario_options *options;
+	const char *dir;           /* locked */
+	int lock;                  /* of dir: what is started there holds it, too */
+	struct scenario *scenario; /* as it is without any of what follows; owned, NULL once somebody has taken it */
+	struct systems_entry systems[SYSTEMS_MAX];
+	size_t count; /* 0: the scenario lists none; it is a run like any other */
+	const char *programs[PLUGIN_PROGRAMS +
+			     1]; /* [nprograms] from outside, those of the list first; one more than there may be */
+	uint32_t nprograms;
+	struct systems_run runs[SYSTEMS_MAX + 2];
+	size_t nruns;
+	uint32_t quiet; /* the run in which nobody diagnoses; SYSTEMS_NONE: no two runs have the same packets */
+};
+
+/* Programs from outside beside those that the scenario lists. */
+struct systems_programs {
+	const char *const *paths; /* [count] borrowed as long as the plan */
+	uint32_t count;
+	bool recorded; /* they are all that followed the run, those of the list first */
+};
+
+/*
+ * @param options  of the scenario; stay as long as the plan, and so does dir
+ * @param plan     to be destroyed in any case
+ * @return 0; -EINVAL or another negative errno with err set: the scenario is bad
+ */
+int systems_plan_init(struct systems_plan *plan, const struct scenario_options *options, const struct run_dir *dir,
+		      const struct systems_programs *programs, struct err *err);
+/* Is a row a program's? */
+static inline bool
+systems_is_program(const struct systems_entry *entry)
+{
+	return entry->row == &entry->program;
+}
+
+void systems_plan_fini(struct systems_plan *plan);
+/* The scenario, the caller's from now on. */
+struct scenario *systems_plan_take(struct systems_plan *plan);

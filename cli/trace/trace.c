@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rocelab trace: the ways of a scenario's flows, asked of its devices hop by hop (FlowTracer). */
+#include "cli/trace/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/command.h"
+#include "common/args.h"
+#include "common/interrupt.h"
+#include "common/log.h"
+#include "common/minmax.h"
+#include "common/private_dir.h"
+#include "common/run_files.h"
+#include "common/units.h"
+#include "operator/devices/standing.h"
+
+#define PAIRS_A_PROCESS 64u /* sources, where nobody says how many processes */
+
+/* Sources, from --hosts and --partition. @return how many, negative: -EINVAL with err */
+static int
+find_sources(const struct trace_options *trace, const struct topo *topo, uint32_t *sources, struct err *err)
+{
+	char *copy = strdup(trace->hosts != NULL ? trace->hosts : ""), *save = NULL;
+	uint32_t count = 0, first = 0, end;
+
+	if (copy == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	for (char *word = strtok_r(copy, ",", &save); word != NULL; word = strtok_r(NULL, ",", &save)) {
+		uint32_t node = topo_find(topo, word);
+
+		if (node == TOPO_NONE || topo->nodes[node].kind != TOPO_HOST || count == topo->nhosts) {
+			err_set(err, -EINVAL, "--hosts: \"%s\" is no host of this topology, or is there twice", word);
+			free(copy);
+			return -EINVAL;
+		}
+		for (uint32_t i = 0; i < count; i++)
+			if (sources[i] == node) {
+				err_set(err, -EINVAL, "--hosts: \"%s\" is there twice", word);
+				free(copy);
+				return -EINVAL;
+			}
+		sources[count++] = node;
+	}
+	free(copy);
+	for (uint32_t i = 0; trace->hosts == NULL && i < topo->nhosts; i++)
+		sources[count++] = topo->hosts[i];
+	if (count == 0)
+		return err_set(err, -EINVAL, "--hosts: it names none");
+	end = count;
+	if (trace->partitions != 0) {
+		first = (uint32_t)((uint64_t)count * (trace->partition - 1) / trace->partitions);
+		end = (uint32_t)((uint64_t)count * trace->partition / trace->partitions);
+	}
+	memmove(sources, sources + first, (end - first) * sizeof(*sources));
+	return (int)(end - first);
+}
+
+static int
+find_job(const char *name, const struct workload *workload, uint32_t *job, struct err *err)
+{
+	*job = SWM_ANY;
+	for (uint32_t i = 0; name != NULL && i < workload->njobs; i++)
+		if (strcmp(workload->jobs[i].name, name) == 0)
+			*job = i;
+	return name == NULL || *job != SWM_ANY ? 0 : err_set(err, -EINVAL, "--job %s: no job is called so", name);
+}
+
+/* Packets tell no job, and where none moves none are sampled. @return 0, or -EINVAL with err */
+static int
+check_first_hop(const struct trace_options *trace, struct err *err)
+{
+	if (trace->tracer.first_hop != REC_TRACE_SFLOW || trace->merge)
+		return 0;
+	if (trace->job != NULL)
+		return err_set(err, -EINVAL,
+			       "--first-hop sflow: no packet tells its job; --hosts or --dport in place of --job");
+	if (trace->sockets == NULL)
+		return err_set(
+			err, -EINVAL,
+			"--first-hop sflow: in a scenario that stands still no packet moves; give the folder of a run in "
+			"real time, with management.sockets and switch.sampling");
+	return 0;
+}
+
+static void
+settle(struct trace_options *trace)
+{
+	struct tracer_config *tracer = &trace->tracer;
+	uint64_t greeting_ns = (trace->greeting_rtts + UINT64_C(1)) * trace->rtt_ps / 1000;
+
+	if (tracer->processes == 0)
+		tracer->processes = min_u32(1 + (tracer->nsources - 1) / PAIRS_A_PROCESS, TRACER_MAX_PROCESSES);
+	tracer->processes = min_u32(tracer->processes, tracer->nsources);
+	tracer->timeout_ns = trace->timeout_ps != 0 ? trace->timeout_ps / 1000 : 2000000000 + greeting_ns;
+}
+
+/* Against sockets that somebody serves, or those of the scenario's fabric, standing still. */
+static int
+trace_sockets(struct trace_options *trace, struct scenario *scenario, struct tracer_result *result, struct err *err)
+{
+	struct standing_config config = {
+		.scenario = scenario,
+		.at_ps = trace->at_ps,
+		.rtt_ns = trace->rtt_ps / 1000,
+		.greeting_rtts = trace->greeting_rtts,
+	};
+	struct private_dir dir = { .path = "" };
+	struct standing *standing;
+	int ret;
+
+	if (trace->sockets != NULL) {
+		trace->tracer.dir = trace->sockets;
+		return tracer_run(&trace->tracer, result, err);
+	}
+	ret = private_dir_create(&dir, err);
+	if (ret < 0)
+		return ret;
+	config.dir = trace->tracer.dir = dir.path;
+	standing = standing_open(&config, err);
+	ret = standing != NULL ? standing_start(standing, err) : -errno;
+	if (ret == 0)
+		ret = tracer_run(&trace->tracer, result, err);
+	standing_close(standing);
+	private_dir_remove(&dir);
+	return ret;
+}
+
+static int
+serve_sockets(const struct trace_options *trace, struct scenario *scenario, struct err *err)
+{
+	const struct standing_config config = {
+		.scenario = scenario,
+		.dir = trace->serve,
+		.at_ps = trace->at_ps,
+		.rtt_ns = trace->rtt_ps / 1000,
+		.greeting_rtts = trace->greeting_rtts,
+	};
+	const struct interrupt_actions nothing = { 0 };
+	struct standing *standing = standing_open(&config, err);
+	struct switch_sockets_counts counts;
+
+	if (standing == NULL)
+		return -errno;
+	interrupt_catch(&nothing);
+	log_info("%u sockets in %s", scenario->topo->nnodes, trace->serve);
+	standing_serve(standing, trace->for_ps / 1000);
+	counts = standing_counts(standing);
+	log_info("%" PRIu64 " connections, %" PRIu64 " requests, of which %" PRIu64 " were refused; %" PRIu64
+		 " connections ended for taking too long, %" PRIu64 " for what is no request, %" PRIu64 " were too many",
+		 counts.peers, counts.requests, counts.refused, counts.gave_up, counts.malformed, counts.turned_away);
+	standing_close(standing);
+	return 0;
+}
+
+/* @return exit code */
+static int
+show(const struct trace_view *view, struct err *err)
+{
+	const struct trace_options *trace = view->options;
+	json_t *json = trace->json || trace->out != NULL ? trace_json(view) : NULL;
+	int ret = EXIT_DONE;
+
+	if ((trace->json || trace->out != NULL) && json == NULL) {
+		err_set(err, -ENOMEM, "out of memory");
+		return EXIT_FAILED;
+	}
+	if (trace->out != NULL && json_dump_file(json, trace->out, JSON_INDENT(1) | JSON_COMPACT) < 0) {
+		err_set(err, -EIO, "%s: %s", trace->out, strerror(errno));
+		ret = EXIT_FAILED;
+	}
+	if (trace->json) {
+		json_dumpf(json, stdout, JSON_INDENT(1));
+		putchar('\n');
+	} else {
+		trace_print(view);
+	}
+	json_decref(json);
+	return ret == EXIT_DONE && view->result->nsilent == 0 && view->result->work.died == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Links that are up: as the scenario has them at the time, where it stands still; of a run that goes on, but for those known to be down. */
+static bool *
+find_up(const struct trace_options *trace, const struct scenario *scenario)
+{
+	const struct topo *topo = scenario->topo;
+	bool *down = calloc(topo->nlinks + 1u, sizeof(*down)), *up = calloc(topo->nports + 1u, sizeof(*up));
+
+	if (down != NULL && scenario->withdrawn != NULL)
+		memcpy(down, scenario->withdrawn, topo->nlinks * sizeof(*down));
+	if (down != NULL && trace->sockets == NULL && trace->at_ps != TIME_NEVER)
+		faults_cables_down(&scenario->faults, topo, trace->at_ps, trace->at_ps, down);
+	for (uint32_t p = 0; down != NULL && up != NULL && p < topo->nports; p++)
+		up[p] = !down[topo->ports[p].link];
+	if (down == NULL) {
+		free(up);
+		up = NULL;
+	}
+	free(down);
+	return up;
+}
+
+static struct flow
+flow_of(const struct topo *topo, const struct traced *traced)
+{
+	struct flow flow = { .src_node = traced->source, .src_nic = topo->ports[traced->walk.path.ports[0]].index };
+	uint32_t node = TOPO_NONE;
+
+	topo_find_nic(topo, traced->flow.dst_ip, &node, &flow.dst_nic);
+	flow.dst_node = node;
+	return flow;
+}
+
+/* Flows of the paths, and the links that they could take. */
+static int
+count_links(const struct trace_options *trace, const struct scenario *scenario, const struct tracer_result *result,
+	    struct topo_load *load, struct err *err)
+{
+	struct flow *flows = calloc(result->count + 1u, sizeof(*flows));
+	uint32_t *hops = calloc(result->count + 1u, sizeof(*hops)), count = 0;
+	bool *up = find_up(trace, scenario);
+	int ret = flows != NULL && hops != NULL && up != NULL ? topo_load_init(load, scenario->topo, up) : -ENOMEM;
+
+	for (uint32_t f = 0; ret == 0 && f < result->count; f++) {
+		const struct traced *traced = &result->flows[f];
+
+		if (traced->walk.path.hops == 0 || traced->walk.dst == TOPO_NONE)
+			continue;
+		topo_load_add(load, &traced->walk.path, 1);
+		hops[count] = traced->walk.state == WALK_ARRIVED ? 0 : traced->walk.path.hops;
+		flows[count++] = flow_of(scenario->topo, traced);
+	}
+	if (ret == 0)
+		ret = topo_load_offer(load, flows, hops, count);
+	free(flows);
+	free(hops);
+	free(up);
+	return ret == 0 ? 0 : err_set(err, ret, "out of memory for %u links", scenario->topo->nports);
+}
+
+/* @return exit code; err set where nothing has been printed yet */
+static int
+trace_scenario(struct trace_options *trace, struct scenario *scenario, struct err *err)
+{
+	struct trace_view view = { scenario, trace, NULL, NULL, !trace->merge };
+	uint32_t *sources = calloc(scenario->topo->nhosts + 1u, sizeof(*sources));
+	struct tracer_result result = { 0 };
+	struct topo_load load = { 0 };
+	int ret = sources != NULL ? find_sources(trace, scenario->topo, sources, err) : -ENOMEM, code = EXIT_USAGE;
+
+	if (ret >= 0) {
+		trace->tracer.topo = scenario->topo;
+		trace->tracer.sources = sources;
+		trace->tracer.nsources = (uint32_t)ret;
+		settle(trace);
+		ret = check_first_hop(trace, err);
+	}
+	if (ret == 0)
+		ret = find_job(trace->job, scenario->workload, &trace->tracer.filter.job, err);
+	if (ret == 0)
+		ret = trace->merge ? trace_merge(scenario->topo, trace->paths + 1, trace->npaths - 1, &result, err)
+				   : trace_sockets(trace, scenario, &result, err);
+	if (ret == 0)
+		ret = count_links(trace, scenario, &result, &load, err);
+	if (ret == 0) {
+		view.result = &result;
+		view.load = &load;
+		code = show(&view, err);
+	}
+	topo_load_fini(&load);
+	tracer_result_fini(&result);
+	free(sources);
+	return code;
+}
+
+/* A run's folder is its configuration and its sockets. */
+static int
+find_scenario(struct trace_options *trace, char *config, char *sockets, struct err *err)
+{
+	struct stat st;
+
+	trace->scenario.path = trace->paths[0];
+	if (stat(trace->paths[0], &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0;
+	if (snprintf(config, PATH_MAX, "%s/" RUN_CONFIG, trace->paths[0]) >= PATH_MAX ||
+	    snprintf(sockets, PATH_MAX, "%s/" RUN_MANAGEMENT, trace->paths[0]) >= PATH_MAX)
+		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", trace->paths[0]);
+	trace->scenario.path = config;
+	if (trace->merge || trace->sockets != NULL)
+		return 0;
+	if (stat(sockets, &st) < 0)
+		return err_set(
+			err, -ENOENT,
+			"%s is not there: the run has ended, or has no management.sockets; rocelab trace %s traces its "
+			"configuration",
+			sockets, config);
+	trace->sockets = sockets;
+	return 0;
+}
+
+int
+command_trace(int argc, char **argv)
+{
+	struct trace_options trace = {
+		.at_ps = TIME_NEVER,
+		.rtt_ps = TIME_NEVER,
+		.greeting_rtts = UINT32_MAX,
+		.for_ps = 3600 * PS_PER_S,
+		.tracer = { .threads = 8, .batch = 1, .connections = TRACER_PARALLEL },
+	};
+	char config[PATH_MAX], sockets[PATH_MAX];
+	struct scenario *scenario = NULL;
+	struct err err = { 0 };
+	int ret = EXIT_USAGE;
+
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--advise") != 0)
+			continue;
+		memmove(&argv[i], &argv[i + 1], (size_t)(argc - i) * sizeof(*argv)); /* and the NULL behind them */
+		return trace_advise(argc - 1, argv);
+	}
+	argv[0] = "rocelab trace";
+	if (args_parse(&trace_argp, argc, argv, 0, &trace) != 0)
+		return EXIT_USAGE;
+	if (find_scenario(&trace, config, sockets, &err) == 0)
+		scenario = scenario_load(&trace.scenario, &err);
+	if (scenario != NULL && trace.rtt_ps == TIME_NEVER)
+		trace.rtt_ps = scenario->management.rtt_ps;
+	if (scenario != NULL && trace.greeting_rtts == UINT32_MAX)
+		trace.greeting_rtts = (uint32_t)scenario->management.greeting_rtts;
+	if (scenario != NULL && trace.serve != NULL)
+		ret = serve_sockets(&trace, scenario, &err) == 0 ? EXIT_DONE : EXIT_USAGE;
+	else if (scenario != NULL)
+		ret = trace_scenario(&trace, scenario, &err);
+	scenario_destroy(scenario);
+	if (err.text[0] != '\0')
+		log_error("%s", err.text);
+	return ret;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "collectives/chains.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* While one rank's steps are being cut; all by step, from 1. */
+struct cut {
+	struct chains *chains;
+	uint32_t rank, steps;
+	uint32_t *order; /* steps by peer, channel, step */
+	uint32_t *last;  /* [chains of the rank so far] step at the end of each */
+};
+
+static void find_lanes(const struct cut *cut);
+static void cut_rank(const struct cut *cut);
+static int collect_awaits(struct chains *chains);
+static int collect_waiters(struct chains *chains);
+
+struct chains *
+chains_create(const struct coll_schedule *schedule)
+{
+	struct chains *chains = calloc(1, sizeof(*chains));
+	size_t all = coll_all_steps(schedule);
+	uint32_t *order = calloc(all + 1, sizeof(*order)), *last = calloc(all + 1, sizeof(*last));
+	int rc = -ENOMEM;
+
+	if (chains == NULL)
+		goto out;
+	chains->schedule = schedule;
+	chains->first_chain = calloc(schedule->ranks + 1u, sizeof(*chains->first_chain));
+	chains->first_entry = calloc(all + 1, sizeof(*chains->first_entry));
+	chains->entries = calloc(all + 1, sizeof(*chains->entries));
+	chains->chain_of = calloc(all + 1, sizeof(*chains->chain_of));
+	chains->entry_of = calloc(all + 1, sizeof(*chains->entry_of));
+	chains->before = calloc(all + 1, sizeof(*chains->before));
+	chains->behind = calloc(all + 1, sizeof(*chains->behind));
+	if (order == NULL || last == NULL || chains->first_chain == NULL || chains->first_entry == NULL ||
+	    chains->entries == NULL || chains->chain_of == NULL || chains->entry_of == NULL || chains->before == NULL ||
+	    chains->behind == NULL)
+		goto out;
+	for (uint32_t r = 0; r < schedule->ranks; r++) {
+		struct cut cut = { chains, r, coll_steps(schedule, r), order, last };
+
+		find_lanes(&cut);
+		cut_rank(&cut);
+	}
+	rc = collect_awaits(chains);
+	if (rc == 0)
+		rc = collect_waiters(chains);
+out:
+	free(order);
+	free(last);
+	if (rc != 0) {
+		chains_destroy(chains);
+		return NULL;
+	}
+	return chains;
+}
+
+void
+chains_destroy(struct chains *chains)
+{
+	if (chains == NULL)
+		return;
+	free(chains->first_chain);
+	free(chains->first_entry);
+	free(chains->entries);
+	free(chains->chain_of);
+	free(chains->entry_of);
+	free(chains->before);
+	free(chains->behind);
+	free(chains->first_await);
+	free(chains->first_waiter);
+	free(chains->awaits);
+	free(chains->waiters);
+	free(chains);
+}
+
+static int
+compare_lanes(const void *a, const void *b, void *cut_arg)
+{
+	const struct cut *cut = cut_arg;
+	uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
+	const struct coll_step *x = coll_step_at(cut->chains->schedule, cut->rank, s);
+	const struct coll_step *y = coll_step_at(cut->chains->schedule, cut->rank, t);
+
+	if (x->peer != y->peer)
+		return x->peer < y->peer ? -1 : 1;
+	if (x->channel != y->channel)
+		return x->channel < y->channel ? -1 : 1;
+	return s < t ? -1 : s > t;
+}
+
+static void
+find_lanes(const struct cut *cut)
+{
+	const struct coll_schedule *schedule = cut->chains->schedule;
+	uint32_t *before = cut->chains->before + schedule->first_step[cut->rank];
+	uint32_t *behind = cut->chains->behind + schedule->first_step[cut->rank];
+
+	for (uint32_t i = 0; i < cut->steps; i++)
+		cut->order[i] = i + 1;
+	qsort_r(cut->order, cut->steps, sizeof(*cut->order), compare_lanes, (void *)cut);
+	for (uint32_t i = 1; i < cut->steps; i++) {
+		const struct coll_step *x = coll_step_at(schedule, cut->rank, cut->order[i - 1]);
+		const struct coll_step *y = coll_step_at(schedule, cut->rank, cut->order[i]);
+
+		if (x->peer != y->peer || x->channel != y->channel)
+			continue;
+		before[cut->order[i] - 1] = cut->order[i - 1];
+		behind[cut->order[i - 1] - 1] = cut->order[i];
+	}
+}
+
+/* @return the step at a chain's end that the step follows there; 0: it begins a chain */
+static uint32_t
+follows(const struct cut *cut, const uint32_t *chain_of, uint32_t step)
+{
+	const struct coll_schedule *schedule = cut->chains->schedule;
+	const struct coll_step *at = coll_step_at(schedule, cut->rank, step);
+	uint32_t found = 0, before = cut->chains->before[coll_step_index(schedule, cut->rank, step)];
+
+	for (uint32_t i = 0; i < at->ndeps; i++) {
+		struct coll_dep dep = schedule->deps[at->first_dep + i];
+
+		if (dep.rank == cut->rank && dep.step < step && dep.step > found &&
+		    cut->last[chain_of[dep.step - 1]] == dep.step)
+			found = dep.step;
+	}
+	if (found == 0 && before != 0 && cut->last[chain_of[before - 1]] == before)
+		found = before;
+	return found;
+}
+
+static void
+cut_rank(const struct cut *cut)
+{
+	struct chains *chains = cut->chains;
+	uint32_t first = chains->schedule->first_step[cut->rank], nchains = 0, end = first;
+	uint32_t *chain_of = chains->chain_of + first, *entry_of = chains->entry_of + first;
+	uint32_t *first_entry = chains->first_entry + chains->first_chain[cut->rank];
+
+	for (uint32_t step = 1; step <= cut->steps; step++) {
+		uint32_t follow = follows(cut, chain_of, step);
+
+		chain_of[step - 1] = follow != 0 ? chain_of[follow - 1] : nchains++;
+		entry_of[step - 1] = follow != 0 ? entry_of[follow - 1] + 1 : 1;
+		cut->last[chain_of[step - 1]] = step;
+	}
+	chains->first_chain[cut->rank + 1] = chains->first_chain[cut->rank] + nchains;
+	for (uint32_t c = 0; c < nchains; c++) {
+		first_entry[c] = end;
+		end += entry_of[cut->last[c] - 1];
+	}
+	first_entry[nchains] = end;
+	for (uint32_t step = 1; step <= cut->steps; step++)
+		chains->entries[first_entry[chain_of[step - 1]] + entry_of[step - 1] - 1] = step;
+}
+
+static bool
+has_dep(const struct coll_schedule *schedule, const struct coll_step *at, struct coll_dep dep)
+{
+	for (uint32_t i = 0; i < at->ndeps; i++)
+		if (schedule->deps[at->first_dep + i].rank == dep.rank &&
+		    schedule->deps[at->first_dep + i].step == dep.step)
+			return true;
+	return false;
+}
+
+/* @param out  room for the step's dependencies and one more. @return how many are from outside its chain */
+static uint32_t
+plugin(const struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *out)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t index = coll_step_index(schedule, rank, step);
+	const struct coll_step *at = &schedule->steps[index];
+	const uint32_t *chain_of = chains->chain_of + schedule->first_step[rank];
+	struct coll_dep before = { rank, chains->before[index] };
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < at->ndeps; i++) {
+		struct coll_dep dep = schedule->deps[at->first_dep + i];
+
+		if (dep.rank != rank || chain_of[dep.step - 1] != chain_of[step - 1])
+			out[count++] = dep;
+	}
+	if (before.step != 0 && chain_of[before.step - 1] != chain_of[step - 1] && !has_dep(schedule, at, before))
+		out[count++] = before;
+	return count;
+}
+
+static int
+collect_awaits(struct chains *chains)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t all = coll_all_steps(schedule), deps = 0;
+
+	for (size_t i = 0; i < all; i++)
+		deps += schedule->steps[i].ndeps + 1u;
+	chains->first_await = calloc(all + 1, sizeof(*chains->first_await));
+	chains->awaits = calloc(deps + 1, sizeof(*chains->awaits));
+	if (chains->first_await == NULL || chains->awaits == NULL)
+		return -ENOMEM;
+	deps = 0;
+	for (uint32_t r = 0; r < schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
+			deps += plugin(chains, r, step, &chains->awaits[deps]);
+			chains->first_await[coll_step_index(schedule, r, step) + 1] = (uint32_t)deps;
+		}
+	return 0;
+}
+
+static int
+collect_waiters(struct chains *chains)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t all = coll_all_steps(schedule);
+	uint32_t *first = calloc(all + 2, sizeof(*first));
+
+	chains->first_waiter = first;
+	chains->waiters = calloc((size_t)chains->first_await[all] + 1, sizeof(*chains->waiters));
+	if (first == NULL || chains->waiters == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < chains->first_await[all]; i++)
+		first[coll_step_index(schedule, chains->awaits[i].rank, chains->awaits[i].step) + 2]++;
+	for (size_t i = 2; i <= all; i++)
+		first[i] += first[i - 1];
+	for (uint32_t r = 0; r < schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
+			size_t at = coll_step_index(schedule, r, step);
+
+			for (uint32_t i = chains->first_await[at]; i < chains->first_await[at + 1]; i++) {
+				struct coll_dep on = chains->awaits[i];
+
+				chains->waiters[first[coll_step_index(schedule, on.rank, on.step) + 1]++] =
+					(struct coll_dep){ r, step };
+			}
+		}
+	return 0;
+}
+
+/* All that a finished step lets go; those that wait for nothing more are appended to the queue. */
+static void
+let_go(const struct chains *chains, struct coll_dep done, uint32_t *depths, uint32_t *missing, struct coll_dep *queue,
+       size_t *tail)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t at = coll_step_index(schedule, done.rank, done.step);
+	uint32_t first = chains->first_waiter[at], end = chains->first_waiter[at + 1];
+	uint32_t next = chains_next(chains, done.rank, done.step);
+
+	for (uint32_t i = first; i < end + (next != 0); i++) {
+		struct coll_dep waiter = i < end ? chains->waiters[i] : (struct coll_dep){ done.rank, next };
+		size_t w = coll_step_index(schedule, waiter.rank, waiter.step);
+
+		if (depths[w] <= depths[at])
+			depths[w] = depths[at] + 1;
+		if (--missing[w] == 0)
+			queue[(*tail)++] = waiter;
+	}
+}
+
+uint32_t *
+chains_depths(const struct chains *chains)
+{
+	const struct coll_schedule *schedule = chains->schedule;
+	size_t all = coll_all_steps(schedule), head = 0, tail = 0;
+	uint32_t *depths = calloc(all + 1, sizeof(*depths)), *missing = calloc(all + 1, sizeof(*missing));
+	struct coll_dep *queue = calloc(all + 1, sizeof(*queue));
+	bool memory = depths != NULL && missing != NULL && queue != NULL;
+
+	for (uint32_t r = 0; memory && r < schedule->ranks; r++)
+		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
+			size_t at = coll_step_index(schedule, r, step);
+
+			depths[at] = 1;
+			missing[at] = chains->first_await[at + 1] - chains->first_await[at] + (chains->entry_of[at] > 1);
+			if (missing[at] == 0)
+				queue[tail++] = (struct coll_dep){ r, step };
+		}
+	while (memory && head < tail) {
+		let_go(chains, queue[head], depths, missing, queue, &tail);
+		head++;
+	}
+	free(missing);
+	free(queue);
+	if (!memory || tail < all) {
+		free(depths);
+		depths = NULL;
+		errno = memory ? EINVAL : ENOMEM;
+	}
+	return depths;
+}

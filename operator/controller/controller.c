@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "operator/controller/controller.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "operator/controller/registry.h"
+
+struct controller {
+	const struct topo *topo;
+	struct rnic_map map;
+	struct pinglists lists;
+	struct registry *registry;
+	uint8_t *reply; /* [sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REPLY] */
+};
+
+/* A request that is being dealt with, and the body of its reply as it grows. */
+struct request {
+	struct controller *controller;
+	const uint8_t *body;
+	size_t size;
+	uint64_t now_ps;
+	uint8_t *reply;
+	size_t used;
+	struct err *err;
+};
+
+void
+controller_gid_of_ip(uint32_t ip, uint8_t gid[16])
+{
+	memset(gid, 0, 10);
+	gid[10] = gid[11] = 0xff;
+	for (int i = 0; i < 4; i++)
+		gid[12 + i] = (uint8_t)(ip >> (24 - 8 * i));
+}
+
+/* ---- replies ---- */
+
+static void
+append(struct request *r, const void *data, size_t size)
+{
+	assert(r->used + size <= PINGMESH_MAX_REPLY);
+	memcpy(r->reply + r->used, data, size);
+	r->used += size;
+}
+
+/* "10.0.0.5" */
+static const char *
+ip_text(uint32_t ip, char text[16])
+{
+	snprintf(text, 16, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+	return text;
+}
+
+static const char *
+node_name(const struct controller *c, uint32_t node)
+{
+	return node < c->topo->nnodes ? c->topo->nodes[node].name : "no node";
+}
+
+/* ---- REGISTER ---- */
+
+/* Is this RNIC of the network, where its agent says that it is? */
+static int
+check_rnic(const struct request *r, uint32_t host, const struct pingmesh_rnic *rnic)
+{
+	const struct controller *c = r->controller;
+	uint32_t known = rnic_map_find(&c->map, rnic->ip);
+	uint8_t gid[16];
+	char ip[16];
+
+	ip_text(rnic->ip, ip);
+	if (known == TOPO_NONE || c->map.rnics[known].host != host || c->map.rnics[known].nic != rnic->nic)
+		return err_set(r->err, -EINVAL, "%s is not the address of NIC %u of %s", ip, rnic->nic + 1u,
+			       node_name(c, host));
+	if (c->map.rnics[known].tor != rnic->tor)
+		return err_set(r->err, -EINVAL, "%s is connected to %s, not to %s: mend the cable, or the scenario", ip,
+			       node_name(c, c->map.rnics[known].tor), node_name(c, rnic->tor));
+	if (rnic->qpn == 0 || rnic->qpn > 0xffffff)
+		return err_set(r->err, -EINVAL, "QPN %u of %s: QPNs of UD QPs are from 1 to 16777215", rnic->qpn, ip);
+	controller_gid_of_ip(rnic->ip, gid);
+	if (memcmp(gid, rnic->gid, sizeof(gid)) != 0 || rnic->reserved != 0)
+		return err_set(r->err, -EINVAL, "the GID of %s is not ::ffff:%s", ip, ip);
+	return 0;
+}
+
+static int
+do_register(struct request *r)
+{
+	const struct pingmesh_host *head = (const void *)r->body;
+	const struct pingmesh_rnic *rnics = (const void *)(r->body + sizeof(*head));
+
+	if (head->count == 0 || head->count > PINGMESH_MAX_RNICS || r->size != sizeof(*head) + head->count * sizeof(*rnics))
+		return err_set(r->err, -EINVAL, "a registration of %u RNICs in %zu B; from 1 to %u, %zu B each",
+			       head->count, r->size, PINGMESH_MAX_RNICS, sizeof(*rnics));
+	for (uint32_t i = 0; i < head->count; i++)
+		if (check_rnic(r, head->host, &rnics[i]) != 0)
+			return -EINVAL;
+	return registry_put(r->controller->registry, head->host, rnics, head->count, r->err);
+}
+
+/* ---- PINGLISTS ---- */
+
+/* What nobody registered yet is left out: there is no QP to probe. @return 0; -EIO or -E2BIG with err */
+static int
+append_rnic(struct request *r, uint32_t index, uint32_t *count)
+{
+	struct controller *c = r->controller;
+	uint32_t entries = pinglist_count(&c->lists, index);
+
+	for (uint32_t i = 0; i < entries; i++) {
+		struct pinglist_entry entry = pinglist_at(&c->lists, index, i, r->now_ps);
+		struct pingmesh_entry out = { .kind = entry.kind,
+					      .nic = c->map.rnics[index].nic,
+					      .sport = entry.sport,
+					      .interval_ps = entry.interval_ps };
+		struct pingmesh_rnic target;
+
+		if (entry.target == TOPO_NONE)
+			continue;
+		if (registry_find(c->registry, c->map.rnics[entry.target].ip, &target, r->err) != 0)
+			return -EIO;
+		if (target.qpn == 0)
+			continue;
+		if (r->used + sizeof(out) > PINGMESH_MAX_REPLY)
+			return err_set(r->err, -E2BIG, "the pinglists of %s have more than %zu entries",
+				       node_name(c, c->map.rnics[index].host), PINGMESH_MAX_REPLY / sizeof(out));
+		memcpy(out.gid, target.gid, sizeof(out.gid));
+		out.ip = target.ip;
+		out.qpn = target.qpn;
+		append(r, &out, sizeof(out));
+		(*count)++;
+	}
+	return 0;
+}
+
+static int
+do_pinglists(struct request *r)
+{
+	const struct pingmesh_host *head = (const void *)r->body;
+	const struct controller *c = r->controller;
+	struct pingmesh_entries entries = { .service_ps = c->lists.times.service_ps,
+					    .timeout_ps = c->lists.times.timeout_ps,
+					    .upload_ps = c->lists.times.upload_ps,
+					    .pinglist_ps = c->lists.times.pinglist_ps };
+
+	if (head->host >= c->topo->nnodes || c->topo->nodes[head->host].kind != TOPO_HOST || head->count != 0)
+		return err_set(r->err, -EINVAL, "pinglists are of hosts; node %u is none of this network", head->host);
+	append(r, &entries, sizeof(entries));
+	for (uint16_t nic = 0; nic < c->topo->nodes[head->host].nports; nic++) {
+		uint32_t index = rnic_map_find(&c->map, topo_nic_ip(head->host, nic));
+		int rc = index != TOPO_NONE ? append_rnic(r, index, &entries.count) : 0;
+
+		if (rc != 0)
+			return rc;
+	}
+	memcpy(r->reply, &entries, sizeof(entries));
+	return 0;
+}
+
+/* ---- RESOLVE ---- */
+
+static int
+do_resolve(struct request *r)
+{
+	const struct pingmesh_list *head = (const void *)r->body;
+	const uint32_t *ips = (const void *)(r->body + sizeof(*head));
+
+	if (head->count > PINGMESH_MAX_RESOLVED || r->size != sizeof(*head) + head->count * sizeof(*ips) ||
+	    head->reserved != 0)
+		return err_set(r->err, -EINVAL, "%u addresses in %zu B; up to %u, 4 B each", head->count, r->size,
+			       PINGMESH_MAX_RESOLVED);
+	append(r, head, sizeof(*head));
+	for (uint32_t i = 0; i < head->count; i++) {
+		struct pingmesh_rnic rnic;
+
+		if (registry_find(r->controller->registry, ips[i], &rnic, r->err) != 0)
+			return -EIO;
+		append(r, &rnic, sizeof(rnic));
+	}
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static const struct {
+	int (*handle)(struct request *r);
+	size_t least; /* bytes of its body */
+	uint16_t reply;
+} requests[] = {
+	[PINGMESH_REGISTER] = { do_register, sizeof(struct pingmesh_host), PINGMESH_REGISTERED },
+	[PINGMESH_PINGLISTS] = { do_pinglists, sizeof(struct pingmesh_host), PINGMESH_ENTRIES },
+	[PINGMESH_RESOLVE] = { do_resolve, sizeof(struct pingmesh_list), PINGMESH_RESOLVED },
+};
+
+/* @return type of the reply, or negative errno with r->err */
+static int
+dispatch(struct request *r, const struct pingmesh_hdr *hdr, size_t size)
+{
+	int rc;
+
+	if (size < sizeof(*hdr) || hdr->magic != PINGMESH_MAGIC || hdr->size != size - sizeof(*hdr) || hdr->reserved != 0)
+		return err_set(r->err, -EPROTO, "not a message to a controller");
+	if (hdr->version != PINGMESH_MANAGE_VERSION)
+		return err_set(r->err, -EPROTO, "a message of version %u; this controller speaks %u", hdr->version,
+			       PINGMESH_MANAGE_VERSION);
+	if (hdr->type >= ARRAY_LEN(requests) || requests[hdr->type].handle == NULL ||
+	    hdr->size < requests[hdr->type].least || hdr->size > PINGMESH_MAX_REQUEST)
+		return err_set(r->err, -EPROTO, "a request of type %u with %u B: there is none such", hdr->type, hdr->size);
+	r->body = (const uint8_t *)(hdr + 1);
+	r->size = hdr->size;
+	rc = requests[hdr->type].handle(r);
+	return rc == 0 ? requests[hdr->type].reply : rc;
+}
+
+struct controller_reply
+controller_handle(struct controller *c, const void *request, size_t size, uint64_t now_ps)
+{
+	struct err err = { 0 };
+	struct request r = {
+		.controller = c, .now_ps = now_ps, .reply = c->reply + sizeof(struct pingmesh_hdr), .err = &err
+	};
+	int type = dispatch(&r, request, size);
+	struct pingmesh_hdr hdr = { .magic = PINGMESH_MAGIC, .version = PINGMESH_MANAGE_VERSION };
+
+	if (type < 0) {
+		struct pingmesh_refused refused = { 0 };
+
+		type = PINGMESH_REFUSED;
+		r.used = 0;
+		snprintf(refused.text, sizeof(refused.text), "%.*s", PINGMESH_TEXT - 1, err.text);
+		append(&r, &refused, sizeof(refused));
+	}
+	hdr.type = (uint16_t)type;
+	hdr.size = (uint32_t)r.used;
+	memcpy(c->reply, &hdr, sizeof(hdr));
+	return (struct controller_reply){ .bytes = c->reply, .size = sizeof(hdr) + r.used };
+}
+
+int
+controller_create(const struct controller_config *config, struct controller **out, struct err *err)
+{
+	struct controller *c = calloc(1, sizeof(*c));
+	int rc = c != NULL ? 0 : -ENOMEM;
+
+	if (rc == 0) {
+		c->topo = config->topo;
+		c->reply = malloc(sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REPLY);
+		rc = c->reply != NULL ? 0 : -ENOMEM;
+	}
+	if (rc == 0)
+		rc = rnic_map_init(&c->map, config->topo, config->table, PINGLIST_COVERED, err);
+	if (rc == 0)
+		rc = registry_open(config->store, &c->registry, err);
+	if (rc != 0) {
+		controller_destroy(c);
+		return err_set(err, rc, "out of memory for the controller");
+	}
+	c->lists = (struct pinglists){
+		.map = &c->map, .times = config->times, .seed = config->seed, .rxe = config->rxe, .rails = config->rails
+	};
+	*out = c;
+	return 0;
+}
+
+void
+controller_destroy(struct controller *controller)
+{
+	if (controller == NULL)
+		return;
+	registry_close(controller->registry);
+	rnic_map_fini(&controller->map);
+	free(controller->reply);
+	free(controller);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * R-Pingmesh's controller (4.1): what every RNIC registered, and whom each is to probe. One function takes a request and makes
+ * the reply, whoever brought it: a socket, or a simulated management network. It knows no clock.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/wire/pingmesh_manage.h"
+#include "operator/controller/pinglist.h"
+
+struct controller;
+
+struct controller_config {
+	const struct topo *topo; /* all of it in use until controller_destroy() */
+	const struct route_table *table;
+	const char *store; /* a file, or REGISTRY_IN_MEMORY */
+	struct pingmesh_times times;
+	uint64_t seed;
+	bool rxe, rails; /* struct pinglists'; what the scenario was planned with */
+};
+
+/* A reply, in the controller's own memory: valid until the next request. */
+struct controller_reply {
+	const void *bytes; /* header and body */
+	size_t size;
+};
+
+/* @return 0; -ENOMEM or -EIO with err */
+int controller_create(const struct controller_config *config, struct controller **out, struct err *err);
+void controller_destroy(struct controller *controller); /* also of NULL */
+
+/*
+ * Everything in a request is checked; whatever is wrong with it is said in the reply.
+ * @param request  header and body, whole, aligned to 8 bytes
+ * @param now_ps   since the protocol began: which tuples are in use
+ */
+struct controller_reply controller_handle(struct controller *controller, const void *request, size_t size, uint64_t now_ps);
+
+/* The GID of RoCEv2 over IPv4: the address mapped into IPv6 (IBTA A17.4.5.2, RFC 4291 2.5.5.2). */
+void controller_gid_of_ip(uint32_t ip, uint8_t gid[16]);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The controller on a stream socket: one request of an agent at a time, its reply, then the next. An agent that keeps half a
+ * request, or does not take its reply, loses its connection; so does one that says nothing, which costs it nothing: it
+ * connects again when it has something to ask.
+ */
+#pragma once
+
+#include <signal.h>
+
+#include "common/err.h"
+#include "operator/controller/controller.h"
+
+#define SERVE_MAX_PEERS 256
+#define SERVE_TIMEOUT_MS 10000 /* for the rest of a request, for a reply to be taken, for the next request */
+
+struct serve_config {
+	struct controller *controller;
+	int listener;             /* listening socket; the caller closes it */
+	uint64_t (*now_ps)(void); /* since the protocol began */
+	uint32_t idle_limit_ms;   /* SERVE_TIMEOUT_MS */
+	const sigset_t *waiting;  /* signals that are let through while it waits, of those that are held; NULL: none */
+	int (*is_over)(void);     /* asked after each wait: not 0 ends it */
+};
+
+/* What it did. */
+struct serve_counts {
+	uint64_t peers, requests, refused; /* refused: requests with reply REFUSED */
+	uint64_t turned_away;              /* peers beyond SERVE_MAX_PEERS */
+	uint64_t gave_up;                  /* connections that took too long, or broke off in a request */
+	uint64_t malformed;                /* that sent what is no request */
+};
+
+/* Serves until it is over. @return 0, or negative errno with err: the socket is of no use any more */
+int serve(const struct serve_config *config, struct serve_counts *counts, struct err *err);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "operator/devices/devices.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/minmax.h"
+#include "emulation/injection.h"
+#include "emulation/rerouting.h"
+#include "rxe-hosts/device/embedded/embedded.h"
+
+#define PROTOCOL_UDP 17
+#define MAX_CHANGES 1000000u /* of faults that begin and end again */
+
+struct host_list {
+	const struct plan *plan;
+	struct node *host;                /* an embedded one; NULL: it has its own kernel */
+	const struct host_driver *driver; /* of such a kernel */
+	uint32_t node;
+	const uint32_t *flows; /* [count] */
+	uint32_t count;
+};
+
+/* What RDMA netlink lists with both ends: connected queue pairs. Datagrams have no far end there. */
+static bool
+is_listed(const struct flow *flow)
+{
+	return flow->kind == FLOW_COLLECTIVE || flow->kind == FLOW_BACKGROUND || flow->kind == FLOW_TRAFFIC;
+}
+
+/* Hosts with kernels of their own tell what those know. */
+static uint32_t
+kernel_count(void *ctx)
+{
+	const struct host_list *list = ctx;
+	const struct swm_flow *flows;
+
+	return list->driver->ops->flows(list->driver->ctx, list->node, &flows);
+}
+
+static bool
+kernel_get(void *ctx, uint32_t i, struct swm_flow *out)
+{
+	const struct host_list *list = ctx;
+	const struct swm_flow *flows;
+
+	if (i >= list->driver->ops->flows(list->driver->ctx, list->node, &flows))
+		return false;
+	*out = flows[i];
+	return true;
+}
+
+static uint32_t
+flow_count(void *ctx)
+{
+	return ((const struct host_list *)ctx)->count;
+}
+
+static bool
+flow_get(void *ctx, uint32_t i, struct swm_flow *out)
+{
+	const struct host_list *list = ctx;
+	const struct plan_flow *of = &list->plan->of[list->flows[i]];
+	const struct flow *flow = &list->plan->flows.flows[list->flows[i]];
+	const struct embedded_flow described = embedded_flow_of(list->host, list->flows[i]);
+
+	*out = (struct swm_flow){
+		.src_ip = flow->src_ip,
+		.dst_ip = flow->dst_ip,
+		.sport = flow->sport,
+		.dport = flow->dport,
+		.protocol = PROTOCOL_UDP,
+		.flags = SWM_RDMA,
+		.nic = described.nic,
+		.messages = described.messages,
+		.job = flow->kind == FLOW_COLLECTIVE ? list->plan->collectives[of->owner].job : SWM_ANY,
+		.qpn = flow->src_qpn,
+	};
+	return true;
+}
+
+/* Flows by their source, in their order. */
+static int
+list_flows(struct devices *devices, const struct plan *plan)
+{
+	uint32_t *next;
+
+	for (uint32_t f = 0; f < plan->flows.count; f++)
+		if (is_listed(&plan->flows.flows[f]))
+			devices->lists[plan->flows.flows[f].src_node].count++;
+	next = calloc(devices->count + 1u, sizeof(*next));
+	if (next == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0, at = 0; i < devices->count; i++) {
+		devices->lists[i].plan = plan;
+		devices->lists[i].flows = devices->flows + at;
+		next[i] = at;
+		at += devices->lists[i].count;
+	}
+	for (uint32_t f = 0; f < plan->flows.count; f++)
+		if (is_listed(&plan->flows.flows[f]))
+			devices->flows[next[plan->flows.flows[f].src_node]++] = f;
+	free(next);
+	return 0;
+}
+
+int
+devices_init(struct devices *devices, const struct emulation *emulation, struct err *err)
+{
+	const struct topo *topo = emulation->scenario->topo;
+	const struct plan *plan = emulation->scenario->plan;
+
+	*devices = (struct devices){ .count = topo->nnodes };
+	devices->devices = calloc(topo->nnodes, sizeof(*devices->devices));
+	devices->lists = calloc(topo->nnodes, sizeof(*devices->lists));
+	devices->flows = calloc(plan->flows.count + 1u, sizeof(*devices->flows));
+	devices->index = flow_index_create(&plan->flows);
+	if (devices->devices == NULL || devices->lists == NULL || devices->flows == NULL || devices->index == NULL ||
+	    list_flows(devices, plan) < 0)
+		return err_set(err, -ENOMEM, "out of memory for management sockets");
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		struct answer_device *device = &devices->devices[i];
+
+		*device = (struct answer_device){ .topo = topo, .node = i, .index = devices->index };
+		if (emulation->scenario->hosts[i] == NULL)
+			devices->lists[i].host = emulation->hosts[i];
+		if (topo->nodes[i].kind == TOPO_SWITCH)
+			device->sw = emulation->switches[i];
+		else if (devices->lists[i].host != NULL)
+			device->flows = (struct host_flows){ &devices->lists[i], flow_count, flow_get };
+		else
+			device->flows = (struct host_flows){ &devices->lists[i], kernel_count, kernel_get };
+		devices->lists[i].driver = emulation->driver_of[i];
+		devices->lists[i].node = i;
+	}
+	return 0;
+}
+
+void
+devices_fini(struct devices *devices)
+{
+	free(devices->devices);
+	free(devices->lists);
+	free(devices->flows);
+	flow_index_destroy(devices->index);
+	*devices = (struct devices){ 0 };
+}
+
+const struct run_service *const devices_services[] = { &service_injection, &service_rerouting, NULL };
+
+int
+devices_set_time(struct emulation *emulation, uint64_t at_ps, struct err *err)
+{
+	uint64_t now_ps = 0;
+
+	for (uint32_t i = 0; at_ps != TIME_NEVER && i < MAX_CHANGES; i++) {
+		uint64_t next_ps = TIME_NEVER;
+
+		for (uint32_t s = 0; devices_services[s] != NULL; s++)
+			next_ps = min_u64(next_ps, devices_services[s]->next_ps(
+							   emulation_service(emulation, devices_services[s]), now_ps));
+		if (next_ps > at_ps)
+			return 0;
+		for (uint32_t s = 0; devices_services[s] != NULL; s++)
+			devices_services[s]->change(emulation_service(emulation, devices_services[s]), next_ps);
+		now_ps = next_ps + 1;
+	}
+	return at_ps == TIME_NEVER
+		       ? 0
+		       : err_set(err, -E2BIG, "faults begin and end more than %u times until then", MAX_CHANGES);
+}

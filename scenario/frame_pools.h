@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How much memory the frames of hosts with their own kernel take: a pool for each port, and one for frames that are built here. */
+#pragma once
+
+#include "scenario/scenario.h"
+
+/* What a port may have under way, less one: sizes of pools are powers of two, less one. */
+#define FRAME_POOL_LEAST 1024
+#define FRAME_POOL_MOST 16384
+
+/* @return room of each for one frame, bytes: for the largest of the run, and what drivers ask for at least */
+uint32_t frame_pool_room(const struct scenario *scenario);
+
+/*
+ * Frames that come in from a host and have not left yet: what its cable brings while the first is on the longest way through the
+ * fabric, were all of them of the smallest size; full ones in the buffers on that way and before a host that takes none; those
+ * that stand in its NIC and in the device's ring.
+ * @param node  a host with its own kernel
+ * @return its pool's size; 0: out of memory
+ */
+uint32_t frame_pool_frames(const struct scenario *scenario, uint32_t node);
+
+/* Of all external hosts of a scenario. */
+struct frame_pools {
+	uint32_t ports, room_bytes;
+	uint32_t least, most; /* frames of a port's pool */
+	uint64_t bytes;       /* of all of them, and the pool of those that are built */
+};
+
+/* @return 0 or -ENOMEM */
+int frame_pools_sum(const struct scenario *scenario, struct frame_pools *sum);

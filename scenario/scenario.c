@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scenario/scenario.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/printable.h"
+#include "common/units.h"
+#include "rxe-hosts/agent/policy.h"
+#include "scenario/scenario_load.h"
+#include "topo/bond.h"
+#include "topo/build.h"
+
+#define BDP_ALL_HOSTS 1024 /* beyond, pairs would take minutes */
+
+static int
+bind_groups(struct scenario *sc, struct err *err)
+{
+	const struct {
+		const struct cfg_table *table;
+		void *out;
+	} groups[] = {
+		{ &scenario_root_cfg, &sc->root },    { &routing_cfg, &sc->rerouting },       { &timing_cfg, &sc->timing },
+		{ &limits_cfg, &sc->limits },         { &telemetry_cfg, &sc->telemetry },     { &switch_cfg, &sc->sw },
+		{ &switch_pfc_cfg, &sc->pfc },        { &switch_ecn_cfg, &sc->ecn },          { &roce_table, &sc->host },
+		{ &detection_table, &sc->detection }, { &exporter_cfg_table, &sc->exporter },
+	};
+	int ret = balance_bind(&sc->balance, sc->cfg, err);
+
+	ret = ret == 0 ? cfg_bind(sc->cfg, &volumes_cfg, &sc->volumes, err) : ret;
+	ret = ret == 0 ? cfg_bind(sc->cfg, &pingmesh_cfg, &sc->pingmesh, err) : ret;
+	ret = ret == 0 ? cfg_bind(sc->cfg, &management_cfg, &sc->management, err) : ret;
+	ret = ret == 0 ? cfg_bind(sc->cfg, &flowtracer_cfg, &sc->flowtracer, err) : ret;
+	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
+		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
+	if (ret == 0)
+		ret = cfg_bind(sc->cfg, &sel_table, &sc->host.selective, err);
+	ret = ret == 0 ? exporter_check(&sc->exporter, err) : ret;
+	ret = ret == 0 ? scenario_check_tracer(sc, err) : ret;
+	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
+}
+
+/* Agents probe to the end of their time, whatever else there is; what the user limits ends before. */
+static void
+settle_limits(struct scenario *sc)
+{
+	if (sc->pingmesh.enabled && sc->pingmesh.duration_ps > sc->limits.hold_ps)
+		sc->limits.hold_ps = sc->pingmesh.duration_ps;
+	if (sc->limits.virtual_time_ps == 0)
+		sc->limits.virtual_time_ps = sc->limits.hold_ps + LIMITS_DEFAULT_PS;
+}
+
+static int
+bind_lists(struct scenario *sc, struct err *err)
+{
+	int ret = cfg_bind_list(sc->cfg, &host_cfg, NULL, (void **)&sc->host_configs, &sc->nhost_configs, err);
+
+	settle_limits(sc);
+	if (ret == 0)
+		ret = scenario_resolve_hosts(sc, err);
+	if (ret == 0) {
+		sc->workload = workload_create(sc->cfg, sc->topo, (uint64_t)sc->root.seed, err);
+		ret = sc->workload != NULL ? 0 : -errno;
+	}
+	if (ret == 0)
+		ret = cfg_bind_list(sc->cfg, &background_table, NULL, (void **)&sc->backgrounds, &sc->nbackgrounds, err);
+	if (ret == 0) {
+		sc->traffic = traffic_load(sc->cfg, sc->topo, (uint64_t)sc->root.seed, err);
+		ret = sc->traffic != NULL ? 0 : -errno;
+	}
+	if (ret == 0 && sc->workload->nworks + sc->nbackgrounds + sc->traffic->nflows == 0 && sc->limits.hold_ps == 0)
+		ret = err_set(err, -EINVAL,
+			      "%s: nothing to send: give \"collectives\", \"jobs\", \"flows\" or \"generators\"",
+			      cfg_file(sc->cfg));
+	return ret;
+}
+
+/*
+ * Of the way between two hosts, if there is one: the bandwidth-delay product, rate x (2 x delays + one payload a hop) as the
+ * reference has it, and the round trip of a full frame and its ACK.
+ */
+static void
+measure_path(struct scenario *sc, uint32_t a, uint32_t b)
+{
+	struct flow flow = { .src_node = a, .dst_node = b };
+	uint64_t rtt_ps = 0, rate_bps = UINT64_MAX, base_ps = 0, bytes;
+	struct route_path path;
+
+	if (a == b || route_flow_path(&sc->routing, &flow, false, &path) < 0)
+		return;
+	for (uint32_t h = 0; h < path.hops; h++) {
+		const struct topo_port *port = &sc->topo->ports[path.ports[h]];
+
+		rtt_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
+			  units_serialize_ps(sc->roce.mtu_bytes, port->rate_bps, 0);
+		base_ps += 2 * (port->delay_ps + sc->timing.pipeline_ps) +
+			   units_serialize_ps(sc->mtu_frame_bytes, port->rate_bps, sc->timing.quantum_ps) +
+			   units_serialize_ps(sc->roce.ack_bytes, port->rate_bps, sc->timing.quantum_ps);
+		rate_bps = port->rate_bps < rate_bps ? port->rate_bps : rate_bps;
+	}
+	bytes = (uint64_t)((unsigned __int128)rate_bps * rtt_ps / 8 / PS_PER_S);
+	sc->bdp_bytes = bytes > sc->bdp_bytes ? bytes : sc->bdp_bytes;
+	sc->roce.cc.base_rtt_ps = base_ps > sc->roce.cc.base_rtt_ps ? base_ps : sc->roce.cc.base_rtt_ps;
+}
+
+/* Hosts to look at: all, or, of very many, one of those that a switch has by cables of one kind. @return how many */
+static uint32_t
+unlike_hosts(const struct topo *topo, uint32_t *hosts, uint32_t *latest)
+{
+	uint32_t count = 0;
+
+	memset(latest, 0xff, topo->nnodes * sizeof(*latest));
+	for (uint32_t i = 0; i < topo->nhosts; i++) {
+		const struct topo_port *nic = topo_port_of(topo, topo->hosts[i], 0);
+		const struct topo_port *like =
+			latest[nic->peer] != TOPO_NONE ? topo_port_of(topo, latest[nic->peer], 0) : NULL;
+
+		if (topo->nhosts > BDP_ALL_HOSTS && like != NULL && like->rate_bps == nic->rate_bps &&
+		    like->delay_ps == nic->delay_ps)
+			continue;
+		latest[nic->peer] = topo->hosts[i];
+		hosts[count++] = topo->hosts[i];
+	}
+	return count;
+}
+
+/* The largest window that a pair of hosts can fill, and the longest round trip. @return 0 or -ENOMEM */
+static int
+measure_paths(struct scenario *sc)
+{
+	uint32_t *hosts = calloc(sc->topo->nhosts + 1, sizeof(*hosts));
+	uint32_t *latest = calloc(sc->topo->nnodes + 1, sizeof(*latest)), count = 0;
+
+	if (hosts != NULL && latest != NULL)
+		count = unlike_hosts(sc->topo, hosts, latest);
+	for (uint32_t a = 0; a < count; a++)
+		for (uint32_t b = 0; b < count; b++)
+			measure_path(sc, hosts[a], hosts[b]);
+	free(hosts);
+	free(latest);
+	return count != 0 ? 0 : -ENOMEM;
+}
+
+/* The smallest and the largest frame that a host can send: either may be an answer or a polling packet. */
+static void
+size_frames(struct scenario *sc)
+{
+	const uint32_t others[] = { sc->roce.ack_bytes, sc->roce.cnp_bytes, sc->roce.control_bytes };
+
+	sc->mtu_frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, true, true);
+	sc->largest_frame_bytes = sc->mtu_frame_bytes;
+	sc->min_frame_bytes = roce_data_bytes(&sc->roce, 1, false, false);
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		sc->min_frame_bytes = others[i] < sc->min_frame_bytes ? others[i] : sc->min_frame_bytes;
+		sc->largest_frame_bytes = others[i] > sc->largest_frame_bytes ? others[i] : sc->largest_frame_bytes;
+	}
+}
+
+/* A frame that takes no time would let a port send without end. */
+static int
+check_quantum(const struct scenario *sc, struct err *err)
+{
+	uint32_t bytes = sc->min_frame_bytes < PAUSE_WIRE_BYTES ? sc->min_frame_bytes : PAUSE_WIRE_BYTES;
+
+	for (uint32_t i = 0; i < sc->topo->nports; i++) {
+		uint64_t exact_ps = units_serialize_ps(bytes, sc->topo->ports[i].rate_bps, 0);
+		char given[32], most[32], port[64];
+
+		if (sc->timing.quantum_ps <= exact_ps)
+			continue;
+		return cfg_fail(&sc->timing.where, "quantum", err,
+				"%s is more than a frame of %u B takes at %s; at most %s would be right",
+				units_format_time(sc->timing.quantum_ps, given, sizeof(given)), bytes,
+				topo_port_name(sc->topo, i, port), units_format_time(exact_ps, most, sizeof(most)));
+	}
+	return 0;
+}
+
+/* Where no window is written, it is the topology's delays and rates that are. */
+static int
+check_bdp(const struct scenario *sc, struct err *err)
+{
+	struct cfg_where topology = cfg_where_key(sc->cfg, "topology");
+
+	if (!sc->roce.window_is_bdp || (sc->bdp_bytes != 0 && sc->bdp_bytes <= ROCE_MAX_WINDOW_BYTES))
+		return 0;
+	return cfg_fail(&topology, NULL, err,
+			"its largest bandwidth-delay product is %" PRIu64
+			" B, which host.window = \"bdp\" wants as its window "
+			"(1B..2GB): use shorter delays, or give a window in bytes",
+			sc->bdp_bytes);
+}
+
+static int
+make_network(struct scenario *sc, struct err *err)
+{
+	int ret = topo_build(sc->cfg, &sc->topo, err);
+
+	if (ret < 0)
+		return ret;
+	ret = scenario_check_bonds(sc, err);
+	if (ret == 0)
+		ret = scenario_load_faults(sc, err);
+	if (ret == 0)
+		ret = switch_strict_classes(&sc->sw, &sc->strict, err);
+	if (ret < 0)
+		return ret;
+	ret = route_pins_create(sc->cfg, sc->topo, &sc->pins, err);
+	if (ret < 0)
+		return ret;
+	sc->routing = (struct routing){ sc->topo, sc->routes, sc->pins, (uint64_t)sc->root.seed, sc->balance.hashing };
+	ret = roce_params_init(&sc->roce, &sc->host, &sc->cc, sc->timing.quantum_ps, err);
+	if (ret < 0)
+		return ret;
+	size_frames(sc);
+	if (measure_paths(sc) < 0)
+		return err_set(err, -ENOMEM, "out of memory for %u hosts", sc->topo->nhosts);
+	ret = check_bdp(sc, err);
+	return ret < 0 ? ret : check_quantum(sc, err);
+}
+
+static int
+make_plan(struct scenario *sc, struct err *err)
+{
+	struct plan_options options = {
+		.cfg = sc->cfg,
+		.data_prio = sc->roce.data_prio,
+		.control_prio = 0,
+		.measured_prio = sc->roce.measured_prio,
+		.notify = agent_policies[sc->detection.policy]->notified != NULL,
+		.judge = sc->nexternal == 0,
+		.traffic = sc->traffic,
+	};
+	struct plan_network network = {
+		.routing = &sc->routing,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.frames = {
+			.payload_bytes = sc->roce.mtu_bytes,
+			.frame_bytes = roce_data_bytes(&sc->roce, sc->roce.mtu_bytes, false, false),
+			.ack_bytes = sc->roce.ack_bytes,
+			.frames_per_ack = sc->roce.ack_every,
+			.quantum_ps = sc->timing.quantum_ps,
+			.window_bytes = scenario_window_bytes(sc),
+			.spare = sc->roce.cc.ops->spare != NULL ? sc->roce.cc.ops->spare(&sc->roce.cc) : 0,
+		},
+	};
+	struct plan_probe *probes;
+	int ret = scenario_plan_probes(sc, &probes, &options.nprobes, err);
+
+	if (ret < 0)
+		return ret;
+	options.probes = probes;
+	sc->plan = plan_create(sc->topo, &options, sc->workload, sc->backgrounds, sc->nbackgrounds, err);
+	free(probes);
+	if (sc->plan == NULL)
+		return -EINVAL;
+	if (sc->plan->flows.count >= UINT16_MAX)
+		return err_set(err, -EINVAL, "%s: %u flows; a run can have %u", cfg_file(sc->cfg), sc->plan->flows.count,
+			       UINT16_MAX - 1);
+	if (sc->plan->real && sc->roce.mtu_bytes % 4 != 0)
+		return cfg_fail(&sc->host.where, "mtu", err,
+				"%u B cuts elements of 4 B apart: real payload needs a multiple of 4", sc->roce.mtu_bytes);
+	ret = scenario_move_ports(sc, err);
+	if (ret < 0)
+		return ret;
+	for (uint32_t f = 0; sc->topo->nbonds != 0 && f < sc->plan->flows.count; f++)
+		bond_place(&sc->routing, &sc->plan->flows.flows[f]);
+	sc->roce.real_payload = sc->plan->real;
+	ret = scenario_check_faults(sc, err);
+	if (ret == 0)
+		ret = scenario_check_hosts(sc, err);
+	if (ret == 0)
+		ret = route_pins_attach(sc->pins, &sc->plan->flows, traffic_is_quiet, sc->traffic, err);
+	if (ret == 0)
+		ret = scenario_prepare_inband(sc, err);
+	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
+}
+
+/* Epochs that cover the time between two detections of the longest step, the open one included. */
+static uint32_t
+epochs_to_keep(const struct scenario *sc)
+{
+	uint64_t longest_ps = sc->detection.spacing_ps;
+
+	if (sc->telemetry.epochs_kept != 0)
+		return (uint32_t)sc->telemetry.epochs_kept;
+	for (uint32_t c = 0; sc->detection.spacing_ps == 0 && c < sc->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &sc->plan->collectives[c];
+
+		for (uint32_t s = 0; s < coll_all_steps(collective->schedule); s++) {
+			uint64_t spacing_ps = collective->steps[s].expect_ps /
+					      (uint64_t)(sc->detection.detections > 0 ? sc->detection.detections : 1);
+
+			if (collective->steps[s].flow != PLAN_NONE) /* nobody looks at computation */
+				longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
+		}
+	}
+	for (uint32_t i = 0; sc->plan->judged && sc->detection.spacing_ps == 0 && i < sc->plan->nbackgrounds; i++) {
+		uint64_t spacing_ps = sc->plan->backgrounds[i].ideal_ps / (uint64_t)sc->detection.detections;
+
+		longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
+	}
+	for (uint32_t i = 0; sc->plan->judged && sc->detection.spacing_ps == 0 && i < sc->plan->nmessages; i++) {
+		uint64_t spacing_ps = sc->plan->messages[i].ideal_ps / (uint64_t)sc->detection.detections;
+
+		longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
+	}
+	longest_ps = (longest_ps + sc->telemetry.epoch_ps - 1) / sc->telemetry.epoch_ps + 1;
+	return longest_ps < 2 ? 2 : longest_ps > 1024 ? 1024 : (uint32_t)longest_ps;
+}
+
+/* root.name, else the file's name without folder and ".cfg". */
+static void
+set_name(struct scenario *sc)
+{
+	const char *path = cfg_file(sc->cfg), *slash = strrchr(path, '/');
+	const char *base = slash != NULL ? slash + 1 : path;
+	size_t len = strlen(base);
+
+	if (len > 4 && strcmp(base + len - 4, ".cfg") == 0)
+		len -= 4;
+	if (sc->root.name != NULL)
+		snprintf(sc->name, sizeof(sc->name), "%s", sc->root.name);
+	else
+		snprintf(sc->name, sizeof(sc->name), "%.*s", (int)len, base);
+	/* It heads every report, and terminals show it. */
+	snprintf(sc->name, sizeof(sc->name), "%.*s", (int)sizeof(sc->name) - 1, plain_line(sc->name).text);
+}
+
+static int
+build(struct scenario *sc, struct err *err)
+{
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
+	int ret = cfg_check(sc->cfg, known, count, err);
+
+	ret = ret == 0 ? bind_groups(sc, err) : ret;
+	ret = ret == 0 ? scenario_resolve_ip(sc, err) : ret;
+	ret = ret == 0 ? scenario_check_systems(sc, err) : ret;
+	ret = ret == 0 ? make_network(sc, err) : ret;
+	ret = ret == 0 ? bind_lists(sc, err) : ret;
+	ret = ret == 0 ? make_plan(sc, err) : ret;
+	if (ret < 0)
+		return ret;
+	set_name(sc);
+	sc->epochs_kept = epochs_to_keep(sc);
+	return scenario_check_memory(sc, err);
+}
+
+struct scenario *
+scenario_of(struct cfg *cfg, struct err *err)
+{
+	struct scenario *sc = calloc(1, sizeof(*sc));
+	int ret = -ENOMEM;
+
+	if (sc == NULL) {
+		cfg_destroy(cfg);
+		err_set(err, ret, "out of memory");
+	} else {
+		sc->cfg = cfg;
+		ret = build(sc, err);
+	}
+	if (ret == 0)
+		return sc;
+	scenario_destroy(sc);
+	errno = -ret;
+	return NULL;
+}
+
+void
+scenario_destroy(struct scenario *sc)
+{
+	if (sc == NULL)
+		return;
+	plan_destroy(sc->plan);
+	rnic_map_fini(&sc->rnics);
+	traffic_destroy(sc->traffic);
+	route_pins_destroy(sc->pins);
+	route_table_destroy(sc->routes);
+	free(sc->withdrawn);
+	faults_fini(&sc->faults);
+	scenario_forget_hosts(sc);
+	workload_destroy(sc->workload);
+	free(sc->backgrounds);
+	topo_destroy(sc->topo);
+	cfg_destroy(sc->cfg);
+	free(sc->overrides);
+	free(sc);
+}
+
+int
+scenario_path(const struct scenario *sc, uint32_t flow, bool reverse, struct route_path *path)
+{
+	return route_flow_path(&sc->routing, &sc->plan->flows.flows[flow], reverse, path);
+}

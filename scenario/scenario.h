@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A scenario, loaded and checked: every module's part of the configuration, the topology with its routes, and the
+ * plan of what the hosts will send. The composition root's view; no module sees it.
+ */
+#pragma once
+
+#include "common/cfg/cfg.h"
+#include "common/flow.h"
+#include "dpswitch/faults/fault.h"
+#include "dpswitch/pipeline/switch_cfg.h"
+#include "emulation/recorder/exporter.h"
+#include "operator/controller/pinglist.h"
+#include "rxe-hosts/agent/agent.h"
+#include "rxe-hosts/probe/config.h"
+#include "rxe-hosts/roce/params.h"
+#include "scenario/host_kind.h"
+#include "topo/pins.h"
+#include "topo/route.h"
+#include "workload/plan.h"
+#include "workload/traffic/traffic.h"
+
+#define SCENARIO_MAX_SETS 64
+#define SCENARIO_MAX_TABLES 128
+
+struct scenario_root {
+	struct cfg_where where;
+	const char *name;
+	int64_t seed;
+	struct cfg_strings diagnosers; /* of `rocelab run`; scenario/systems.h */
+};
+
+enum clock_kind { CLOCK_AUTO, CLOCK_VIRTUAL, CLOCK_REAL };
+enum idle_kind { IDLE_AUTO, IDLE_SLEEP, IDLE_BUSY };
+
+struct timing_params {
+	struct cfg_where where;
+	int clock;            /* enum clock_kind; CLOCK_AUTO only until the scenario is loaded */
+	int idle;             /* enum idle_kind */
+	uint64_t quantum_ps;  /* 0: exact */
+	uint64_t pipeline_ps; /* added to every cable */
+};
+
+struct routing_params {
+	struct cfg_where where;
+	uint64_t convergence_ps;
+};
+
+/* The sockets by which operators ask switches and hosts, in real time. */
+struct management_params {
+	struct cfg_where where;
+	bool sockets;
+	uint64_t rtt_ps;
+	int64_t greeting_rtts;
+};
+
+/* After what is asked for, where nobody limits a run. */
+#define LIMITS_DEFAULT_PS (60 * PS_PER_S)
+
+struct limits_params {
+	struct cfg_where where;
+	uint64_t virtual_time_ps; /* loaded: not 0 */
+	uint64_t stall_ps;
+	uint64_t connect_ps;
+	uint64_t hold_ps;
+	uint64_t memory_bytes;
+};
+
+/* One group of "hosts". */
+struct host_config {
+	struct cfg_where where;
+	struct cfg_strings names;
+	int kind;              /* enum host_kind */
+	const char *port;      /* HOST_PORT: DPDK device arguments; NULL: a vhost-user socket */
+	uint64_t memory_bytes; /* guests */
+	bool pfc;              /* HOST_PORT: the peer honours 802.1Qbb frames */
+};
+
+/* One part of a fabric that several programs run: the nodes that it has. */
+struct partition_config {
+	struct cfg_where where;
+	struct cfg_strings names;
+};
+
+enum contention { CONTENTION_REPLAY, CONTENTION_EXACT };
+
+struct telemetry_params {
+	struct cfg_where where;
+	bool enabled;
+	uint64_t epoch_ps;
+	int64_t epochs_kept; /* 0: cover the spacing of detections */
+	int64_t quiet_depth; /* packets */
+	int contention;      /* enum contention */
+};
+
+/* FlowTracer: flows are traced hop by hop by an operator's tracer (emulation/flow_tracing.h). */
+struct flowtracer_params {
+	struct cfg_where where;
+	bool enabled;
+	bool all_flows; /* not those of jobs alone */
+	uint64_t start_ps, period_ps, rtt_ps;
+	int connections; /* enum rec_trace_connections */
+	int first_hop;   /* enum rec_trace_first_hop */
+	int64_t processes, threads;
+};
+
+extern const struct cfg_table flowtracer_cfg;
+
+struct scenario {
+	struct cfg *cfg;
+	char *overrides; /* "PATH=VALUE" of the command line, one a line; NULL: none */
+	struct scenario_root root;
+	struct timing_params timing;
+	struct routing_params rerouting;
+	struct limits_params limits;
+	struct management_params management;
+	struct telemetry_params telemetry;
+	struct switch_params sw;
+	struct switch_pfc_params pfc;
+	struct switch_ecn_params ecn;
+	struct volumes_params volumes;
+	struct pingmesh_params pingmesh;
+	struct flowtracer_params flowtracer;
+	struct rnic_map rnics;      /* of pingmesh; zero without */
+	struct pinglists pinglists; /* over them */
+	struct balance_params balance;
+	struct roce_cfg host;
+	struct cc_params cc;
+	struct int_rates int_rates; /* of all links, where packets carry telemetry of their path */
+	struct roce_params roce;
+	struct detection_config detection;
+	struct exporter_config exporter;
+	struct workload *workload;
+	struct background_config *backgrounds;
+	size_t nbackgrounds;
+	struct host_config *host_configs;
+	size_t nhost_configs;
+	const struct host_config **hosts;    /* [topo->nnodes] NULL: a switch, or an embedded host */
+	uint32_t nexternal;                  /* hosts that are not embedded */
+	struct partition_config *partitions; /* NULL: whoever divides it decides */
+	size_t npartitions;
+	struct traffic *traffic; /* what generators send */
+	struct fault_list faults;
+	struct topo *topo;
+	bool *withdrawn;            /* [topo->nlinks] cables that are known to be cut; NULL: none */
+	uint8_t strict;             /* bit p: switches serve class p before those that share */
+	struct route_table *routes; /* without those */
+	struct route_pins *pins;
+	struct routing routing; /* the three above, the seed, and what ecmp hashes */
+	struct plan *plan;
+	char name[64];                /* root.name, or the file's */
+	uint32_t mtu_frame_bytes;     /* a full data frame on the wire */
+	uint32_t largest_frame_bytes; /* of any frame: hosts with their own kernel send others too */
+	uint32_t host_mtu_bytes;      /* of the network devices of such hosts: leads to the path MTU of host.mtu */
+	uint32_t min_frame_bytes;
+	uint32_t epochs_kept;
+	uint64_t bdp_bytes; /* largest bandwidth-delay product of a host pair: the default window */
+};
+
+/* What the command line adds to a file. */
+struct scenario_options {
+	const char *path;
+	const char *sets[SCENARIO_MAX_SETS];
+	size_t nsets;
+	const char *seed; /* NULL: the scenario's */
+};
+
+/* Wire bytes of a PAUSE frame: 64 B with FCS, preamble 8, gap 12 (IEEE 802.1Qbb, 802.3). */
+#define PAUSE_WIRE_BYTES 84
+
+/*
+ * Loads, binds and checks everything.
+ * @return NULL with err set: file:line, the value, what would be right
+ */
+struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
+void scenario_destroy(struct scenario *scenario);
+
+/*
+ * The scenario as its operator knows it before the run, to be simulated: topology, routing and load balancing, jobs with
+ * measured collectives, and faults that are known, which are there all the time. Nothing of other faults, stragglers, flows
+ * and generators; other jobs keep their places and never begin. All hosts are embedded, time is virtual, and nobody polls.
+ * @param iterations  of a job at most
+ * @param seed        of all chance of the run; of what is drawn once, as placements and hashes are, it is the scenario's
+ * @return NULL with err and errno set
+ */
+struct scenario *scenario_operator(const struct scenario *scenario, uint32_t iterations, int64_t seed, struct err *err);
+
+/* By how much a host may be late without being slow: as configured, or what the kinds of hosts ask for. */
+uint64_t scenario_jitter_ps(const struct scenario *scenario);
+/* @return payload that a QP of an embedded host may have under way at most; 0: without bound, or hosts have windows of their own */
+uint64_t scenario_window_bytes(const struct scenario *scenario);
+
+/* @return how long the fabric's windows are */
+uint64_t scenario_window_ps(const struct scenario *scenario);
+
+/* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
+void scenario_embed_hosts(struct scenario *scenario);
+
+/* Between two answers of a switch to traceroutes; 0: it gives none. */
+uint64_t scenario_trace_gap_ps(const struct scenario *scenario);
+
+/* The configured path of a flow. @return 0, -EHOSTUNREACH or -ELOOP */
+int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct route_path *path);
+
+/* Every table of every module, for the reference and for cfg_print(). @return count */
+size_t scenario_tables(struct cfg_known *known, size_t cap);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of what belongs to no module, and the list of everybody's. */
+#include <stddef.h>
+
+#include "common/array.h"
+#include "common/prng.h"
+#include "rxe-hosts/faults/host_faults.h"
+#include "scenario/scenario.h"
+#include "scenario/scenario_load.h"
+#include "topo/build.h"
+#include "workload/plan_file.h"
+
+#define S struct scenario_root
+static const struct cfg_field root_fields[] = {
+	{ "name", CFG_STRING, offsetof(S, name), "", 0, 0, NULL, "Name of the run; default: the file's" },
+	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, PRNG_SEEDS, NULL,
+	  "Seed of every random choice: ECMP, ECN marking, lossy links" },
+	{ "diagnosers", CFG_STRINGS, offsetof(S, diagnosers), "", 0, 0, NULL,
+	  "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, "
+	  "hawkeye-minr, "
+	  "hawkeye-maxr, full-polling, or the path of a program from outside, with a slash; absent or empty: one run, of "
+	  "what the scenario has at work" },
+};
+#undef S
+
+static const struct cfg_choice clocks[] = {
+	{ .name = "auto", .value = CLOCK_AUTO },
+	{ .name = "virtual", .value = CLOCK_VIRTUAL },
+	{ .name = "real", .value = CLOCK_REAL },
+	{ 0 },
+};
+static const struct cfg_choice idles[] = {
+	{ .name = "auto", .value = IDLE_AUTO },
+	{ .name = "sleep", .value = IDLE_SLEEP },
+	{ .name = "busy", .value = IDLE_BUSY },
+	{ 0 },
+};
+
+#define S struct timing_params
+static const struct cfg_field timing_fields[] = {
+	{ "clock", CFG_ENUM, offsetof(S, clock), "auto", 0, 0, clocks,
+	  "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, for hosts that "
+	  "have "
+	  "their own kernel; auto: real where there are such hosts" },
+	{ "idle", CFG_ENUM, offsetof(S, idle), "auto", 0, 0, idles,
+	  "Real time with nothing to do: sleep leaves the CPUs to the guests, busy polls on CPUs of its own; auto: busy "
+	  "where "
+	  "there is a CPU for each lcore and one to spare, and where kernels run here as hosts another one for them" },
+	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
+	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
+	{ "pipeline", CFG_TIME, offsetof(S, pipeline_ps), "600ns", 0, 1e9, NULL,
+	  "Latency of a receiver (switch or NIC) between the last bit and the packet's arrival at a queue" },
+};
+#undef S
+
+#define S struct routing_params
+static const struct cfg_field routing_fields[] = {
+	{ "convergence", CFG_TIME, offsetof(S, convergence_ps), "100ms", 0, 1e16, NULL,
+	  "From a link's failure or repair, if it lasts, to the routes of all switches that know it; its own switches "
+	  "avoid a "
+	  "dead port at once. The default lies between the tens of milliseconds of a tuned BGP fabric and the second that "
+	  "RFC "
+	  "7938, section 7, allows one: a shorter run ends before its fabric has converged, and sets less where it is to "
+	  "see "
+	  "that" },
+};
+#undef S
+
+#define HOST_CHOICE(id, value, name, ...) { name, id, NULL },
+static const struct cfg_choice host_choices[] = { HOST_KINDS(HOST_CHOICE){ 0 } };
+
+#define S struct host_config
+static const struct cfg_field host_fields[] = {
+	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
+	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, host_choices,
+	  "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU machine with kernel "
+	  "rxe; netns: a network namespace with the server's rdma_rxe; port: somebody else's, behind a DPDK port" },
+	{ "port", CFG_STRING, offsetof(S, port), "", 0, 0, NULL,
+	  "kind port: DPDK device arguments such as \"net_af_packet0,iface=eth1\", or vhost:PATH" },
+	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "64MB", 16e6, 64e9, NULL, "Memory of a guest" },
+	{ "pfc", CFG_BOOL, offsetof(S, pfc), "false", 0, 0, NULL,
+	  "kind port: the peer obeys and sends 802.1Qbb PAUSE frames; false: its transmit ring is held instead" },
+};
+#undef S
+
+#define S struct partition_config
+static const struct cfg_field part_fields[] = {
+	{ "names", CFG_STRINGS, offsetof(S, names), NULL, 0, 0, NULL,
+	  "Its switches, every switch in one part; a host is in the part of the switch at its first port, unless it is "
+	  "named "
+	  "too" },
+};
+#undef S
+
+#define S struct management_params
+static const struct cfg_field management_fields[] = {
+	{ "sockets", CFG_BOOL, offsetof(S, sockets), "false", 0, 0, NULL,
+	  "A run in real time serves a management socket of every switch and every host, DIR/management/NAME.manage, which "
+	  "`rocelab trace DIR` asks; beside a run in virtual time `rocelab trace SCENARIO` serves them" },
+	{ "rtt", CFG_TIME, offsetof(S, rtt_ps), "0s", 0, 1e13, NULL,
+	  "Round trip of the management network: so long after a request its reply can be read" },
+	{ "greeting_rtts", CFG_INT, offsetof(S, greeting_rtts), "2", 0, 100, NULL,
+	  "Round trips until a new connection is greeted: TCP's handshake and the way of the greeting are 2; SSH takes "
+	  "more" },
+};
+#undef S
+
+#define S struct limits_params
+static const struct cfg_field limits_fields[] = {
+	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "0s", 0, 1e16, NULL,
+	  "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the work of hosts ask "
+	  "for; 0: 60s after what hold and pingmesh.duration ask for" },
+	{ "hold", CFG_TIME, offsetof(S, hold_ps), "0s", 0, 1e16, NULL,
+	  "The run goes on for so long at least, work or not, within virtual_time: for people who use the hosts (`rocelab "
+	  "shell`)" },
+	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
+	  "Hosts that have their own kernel must be up and connected within this time" },
+	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
+	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall), within hold and "
+	  "pingmesh.duration too" },
+	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "4GB", 1e6, 1e15, NULL,
+	  "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, payload, records and "
+	  "diagnosis together" },
+};
+#undef S
+
+static const struct cfg_choice contentions[] = {
+	{ .name = "replay", .value = CONTENTION_REPLAY },
+	{ .name = "exact", .value = CONTENTION_EXACT },
+	{ 0 },
+};
+
+#define S struct telemetry_params
+static const struct cfg_field telemetry_fields[] = {
+	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
+	  "Keep rows; without them nothing can be diagnosed, it shows what they cost" },
+	{ "epoch", CFG_TIME, offsetof(S, epoch_ps), "1ms", 1e7, 1e12, NULL, "Length of an epoch" },
+	{ "epochs_kept", CFG_INT, offsetof(S, epochs_kept), "0", 0, 1024, NULL,
+	  "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of detections, at least "
+	  "2" },
+	{ "quiet_depth", CFG_INT, offsetof(S, quiet_depth), "8", 0, 1e6, NULL,
+	  "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone, and one that "
+	  "told "
+	  "of many too unless the open epoch has news; the diagnosis takes no queue below 8 for a reason. 0: every port "
+	  "tells of the open epoch as well" },
+	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, contentions,
+	  "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact counts every packet "
+	  "ahead, which no hardware does" },
+};
+#undef S
+
+const struct cfg_table scenario_root_cfg = {
+	.path = "",
+	.doc = "The scenario itself.",
+	.size = sizeof(struct scenario_root),
+	.fields = root_fields,
+	.nfields = ARRAY_LEN(root_fields),
+};
+
+const struct cfg_table timing_cfg = {
+	.path = "timing",
+	.doc = "How time is counted.",
+	.size = sizeof(struct timing_params),
+	.fields = timing_fields,
+	.nfields = ARRAY_LEN(timing_fields),
+};
+
+const struct cfg_table management_cfg = {
+	.path = "management",
+	.doc = "What operators' tools ask of switches and hosts, beside the network.",
+	.size = sizeof(struct management_params),
+	.fields = management_fields,
+	.nfields = ARRAY_LEN(management_fields),
+};
+
+const struct cfg_table routing_cfg = {
+	.path = "routing",
+	.doc = "How switches learn of links that went down or came up (fault link-down). Pinned paths are not rerouted.",
+	.size = sizeof(struct routing_params),
+	.fields = routing_fields,
+	.nfields = ARRAY_LEN(routing_fields),
+};
+
+const struct cfg_table host_cfg = {
+	.path = "hosts",
+	.doc = "Who runs the hosts; those that no group names are embedded.",
+	.list = true,
+	.size = sizeof(struct host_config),
+	.fields = host_fields,
+	.nfields = ARRAY_LEN(host_fields),
+};
+
+const struct cfg_table partition_cfg = {
+	.path = "parts",
+	.doc = "How a fabric is divided that several programs run (`rocelab run --parts`): a group a part. Absent: by "
+	       "METIS.",
+	.list = true,
+	.size = sizeof(struct partition_config),
+	.fields = part_fields,
+	.nfields = ARRAY_LEN(part_fields),
+};
+
+const struct cfg_table limits_cfg = {
+	.path = "limits",
+	.doc = "When a run ends that does not complete.",
+	.size = sizeof(struct limits_params),
+	.fields = limits_fields,
+	.nfields = ARRAY_LEN(limits_fields),
+};
+
+const struct cfg_table telemetry_cfg = {
+	.path = "telemetry",
+	.doc = "What switches and NICs remember (paper III-C3, after Hawkeye).",
+	.size = sizeof(struct telemetry_params),
+	.fields = telemetry_fields,
+	.nfields = ARRAY_LEN(telemetry_fields),
+};
+
+static size_t
+add(struct cfg_known *known, size_t cap, size_t count, const struct cfg_table *table, const char *kind)
+{
+	if (count < cap)
+		known[count] = (struct cfg_known){ table, kind };
+	return count + 1;
+}
+
+size_t
+scenario_tables(struct cfg_known *known, size_t cap)
+{
+	const struct cfg_table *const singles[] = {
+		&timing_cfg,       &routing_cfg,        &balance_table,        &host_cfg,         &limits_cfg,
+		&switch_cfg,       &switch_pfc_cfg,     &switch_ecn_cfg,       &roce_table,       &sel_table,
+		&collective_table, &job_table,          &placement_table,      &dims_table,       &pipeline_table,
+		&jitter_table,     &straggler_table,    &job_collective_table, &background_table, &detection_table,
+		&telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,          &pingmesh_cfg,     &flowtracer_cfg,
+		&source_ports_cfg, &management_cfg,     &partition_cfg,
+	};
+	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
+
+	count += topo_tables(known + count, cap - count);
+	for (size_t i = 0; i < ARRAY_LEN(singles); i++)
+		count = add(known, cap, count, singles[i], NULL);
+	for (int kind = 0; kind < CC_KINDS; kind++)
+		if (cc_algorithms[kind]->table != NULL)
+			count = add(known, cap, count, cc_algorithms[kind]->table, NULL);
+	for (int kind = 0; kind < BALANCE_COUNT; kind++)
+		if (balance_kinds[kind]->table != NULL)
+			count = add(known, cap, count, balance_kinds[kind]->table, NULL);
+	count += plan_file_tables(known + count, cap - count);
+	count += traffic_tables(known + count, cap - count);
+	for (const struct fault_ops *const *fault = switch_faults; *fault != NULL; fault++)
+		count = add(known, cap, count, (*fault)->table, (*fault)->kind);
+	for (const struct fault_ops *const *fault = host_faults; *fault != NULL; fault++)
+		count = add(known, cap, count, (*fault)->table, (*fault)->kind);
+	return count;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who runs the hosts, and what that asks of a scenario. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario/kernel_host.h"
+#include "scenario/scenario_load.h"
+#include "workload/traffic/generator.h"
+
+/*
+ * Room beside the payload in a network device's MTU: headers of RoCEv2 (80 B at most in Linux' rxe, which takes the
+ * largest path MTU that fits), and IP packets of other protocols as long as common ones.
+ */
+#define ROCE_HOST_MTU_ROOM 404
+/* Ethernet header, 802.1Q tag, FCS, preamble and gap. */
+#define ETH_OVERHEAD_BYTES (14 + 4 + 4 + 20)
+
+/* On two busy cores a guest that is due may wait for others that long. */
+#define GUEST_JITTER_PS (50 * PS_PER_MS)
+
+static int
+assign(struct scenario *sc, const struct host_config *config, uint32_t node, struct err *err)
+{
+	const struct topo_node *host = &sc->topo->nodes[node];
+
+	if (sc->hosts[node] != NULL)
+		return cfg_fail(&config->where, "names", err, "host %s has a kind already, from line %d", host->name,
+				sc->hosts[node]->where.line);
+	if (config->kind != HOST_EMBEDDED && sc->topo->nbonds != 0)
+		return cfg_fail(&config->where, "kind", err,
+				"host %s is not embedded, and hosts of this topology have bonds, which only embedded ones "
+				"know: leave "
+				"the bonds out, or make all hosts embedded",
+				host->name);
+	if (config->kind != HOST_EMBEDDED && host->nports != 1)
+		return cfg_fail(&config->where, "kind", err,
+				"host %s has %u NICs; hosts that are not embedded have one: give it one link", host->name,
+				host->nports);
+	sc->hosts[node] = config;
+	return 0;
+}
+
+static int
+assign_named(struct scenario *sc, const struct host_config *config, struct err *err)
+{
+	for (size_t i = 0; i < config->names.count; i++) {
+		uint32_t node = topo_find(sc->topo, config->names.items[i]);
+		int ret;
+
+		if (node == TOPO_NONE || sc->topo->nodes[node].kind != TOPO_HOST)
+			return cfg_fail(&config->where, "names", err, "\"%s\" is no host of this topology",
+					config->names.items[i]);
+		ret = assign(sc, config, node, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int
+check_port(const struct host_config *config, struct err *err)
+{
+	bool given = config->port != NULL && config->port[0] != '\0', remote = host_kinds[config->kind].remote;
+
+	if (remote && !given)
+		return cfg_fail(&config->where, "port", err,
+				"kind = \"port\" needs it, e.g. \"net_af_packet0,iface=eth1\" or \"vhost:/run/h1.sock\"");
+	if (!remote && given)
+		return cfg_fail(&config->where, "port", err, "\"%s\" is for kind = \"port\"", config->port);
+	if (remote && config->names.count != 1)
+		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one", config->names.count);
+	if (!remote && config->pfc)
+		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
+	return 0;
+}
+
+/* Hosts with their own kernel send real frames, and not RoCEv2 alone. */
+static int
+size_frames(struct scenario *sc, struct err *err)
+{
+	uint32_t device_bytes;
+
+	if (sc->host.data_overhead_bytes != 0)
+		return cfg_fail(&sc->host.where, "data_overhead", err,
+				"%u B: frames of hosts with their own kernel have the size they have; leave it out",
+				(uint32_t)sc->host.data_overhead_bytes);
+	sc->host_mtu_bytes = sc->roce.mtu_bytes + ROCE_HOST_MTU_ROOM;
+	device_bytes = sc->host_mtu_bytes + ETH_OVERHEAD_BYTES;
+	if (device_bytes > sc->largest_frame_bytes)
+		sc->largest_frame_bytes = device_bytes;
+	if (PAUSE_WIRE_BYTES < sc->min_frame_bytes)
+		sc->min_frame_bytes = PAUSE_WIRE_BYTES; /* the shortest frame of Ethernet */
+	return 0;
+}
+
+int
+scenario_check_bonds(const struct scenario *sc, struct err *err)
+{
+	const struct topo *topo = sc->topo;
+
+	if (topo->nbonds == 0)
+		return 0;
+	if (sc->pingmesh.enabled)
+		return cfg_fail(
+			&sc->pingmesh.where, NULL, err,
+			"probes are sent from NIC to NIC, and hosts of this topology have bonds, whose ports have one "
+			"address: leave pingmesh out, or the bonds");
+	if (sc->volumes.enabled)
+		return cfg_fail(
+			&sc->volumes.where, NULL, err,
+			"volumes are predicted for one leaf a NIC, and hosts of this topology have bonds, which lead to "
+			"several: leave flowpulse out, or the bonds");
+	return 0;
+}
+
+void
+scenario_forget_hosts(struct scenario *sc)
+{
+	free(sc->host_configs);
+	free(sc->partitions);
+	free(sc->hosts);
+}
+
+int
+scenario_resolve_hosts(struct scenario *sc, struct err *err)
+{
+	const struct host_config *all = NULL;
+	int ret = scenario_load_partitions(sc, err);
+
+	sc->hosts = calloc(sc->topo->nnodes, sizeof(*sc->hosts));
+	if (sc->hosts == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the hosts");
+	for (size_t i = 0; ret == 0 && i < sc->nhost_configs; i++) {
+		const struct host_config *config = &sc->host_configs[i];
+
+		ret = check_port(config, err);
+		if (ret == 0 && config->names.count == 0 && all != NULL)
+			ret = cfg_fail(&config->where, "names", err, "absent: line %d speaks of all hosts already",
+				       all->where.line);
+		if (ret == 0 && config->names.count == 0)
+			all = config;
+		if (ret == 0)
+			ret = assign_named(sc, config, err);
+	}
+	for (uint32_t h = 0; ret == 0 && all != NULL && h < sc->topo->nhosts; h++)
+		if (sc->hosts[sc->topo->hosts[h]] == NULL)
+			ret = assign(sc, all, sc->topo->hosts[h], err);
+	for (uint32_t h = 0; ret == 0 && h < sc->topo->nhosts; h++) {
+		const struct host_config **host = &sc->hosts[sc->topo->hosts[h]];
+
+		if (*host != NULL && (*host)->kind == HOST_EMBEDDED)
+			*host = NULL;
+		sc->nexternal += *host != NULL;
+	}
+	if (ret < 0)
+		return ret;
+	if (sc->timing.clock == CLOCK_AUTO)
+		sc->timing.clock = sc->nexternal != 0 ? CLOCK_REAL : CLOCK_VIRTUAL;
+	if (sc->timing.clock == CLOCK_VIRTUAL && sc->nexternal != 0)
+		return cfg_fail(&sc->timing.where, "clock", err,
+				"hosts with their own kernel live in real time: give \"real\" or leave it out");
+	if (sc->timing.clock == CLOCK_VIRTUAL && sc->management.sockets)
+		return cfg_fail(
+			&sc->management.where, "sockets", err,
+			"a run in virtual time is over before anybody could ask: set timing.clock to \"real\", or serve "
+			"them with `rocelab trace`");
+	if (sc->nexternal != 0 && !sc->roce.transport->kernels)
+		return cfg_fail(&sc->host.where, "transport", err,
+				"\"%s\" is for embedded hosts alone: the RDMA device of a kernel (soft-RoCE) repeats by "
+				"go-back-N, and takes no packets out of order; leave it out, or let all hosts be embedded",
+				sc->roce.transport->name);
+	if (sc->nexternal != 0 && sc->host.ip_version != 4)
+		return cfg_fail(
+			&sc->host.where, "ip_version", err,
+			"6: hosts with their own kernel speak IPv4 here: leave it out, or let all hosts be embedded");
+	if (sc->nexternal != 0)
+		ret = size_frames(sc, err);
+	return ret == 0 ? scenario_fit_window(sc, err) : ret;
+}
+
+/* Between a kernel's memory and an embedded host's goes what both know the place of. */
+static int
+check_mixed(const struct scenario *sc, uint32_t flow, bool real, const struct cfg_where *where, struct err *err)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+	const struct topo_node *nodes = sc->topo->nodes;
+
+	if ((sc->hosts[f->src_node] == NULL) == (sc->hosts[f->dst_node] == NULL) || real)
+		return 0;
+	return cfg_fail(
+		where, NULL, err,
+		"%s->%s: one of them is embedded and the other has its own kernel: they exchange payload = \"real\" of "
+		"collectives alone",
+		nodes[f->src_node].name, nodes[f->dst_node].name);
+}
+
+static bool
+touches_kernel_host(const struct scenario *sc, uint32_t flow)
+{
+	const struct flow *f = &sc->plan->flows.flows[flow];
+
+	return sc->hosts[f->src_node] != NULL || sc->hosts[f->dst_node] != NULL;
+}
+
+int
+scenario_check_hosts(const struct scenario *sc, struct err *err)
+{
+	const struct plan *plan = sc->plan;
+	int ret = scenario_check_measured(sc, err);
+
+	for (uint32_t c = 0; sc->nexternal != 0 && ret == 0 && c < plan->ncollectives; c++) {
+		const struct plan_collective *collective = &plan->collectives[c];
+
+		for (uint32_t f = 0; ret == 0 && f < collective->nflows; f++) {
+			if (collective->qp_per_step && touches_kernel_host(sc, collective->first_flow + f))
+				ret = cfg_fail(&collective->where, "qp", err,
+					       "\"per-step\" is for embedded hosts: an RDMA device keeps its queue pairs");
+			if (ret == 0)
+				ret = check_mixed(sc, collective->first_flow + f, collective->real, &collective->where,
+						  err);
+		}
+	}
+	for (uint32_t b = 0; sc->nexternal != 0 && ret == 0 && b < plan->nbackgrounds; b++)
+		ret = check_mixed(sc, plan->backgrounds[b].flow, false, &plan->backgrounds[b].where, err);
+	for (uint32_t f = 0; sc->nexternal != 0 && ret == 0 && f < plan->flows.count; f++)
+		if (plan->of[f].kind == FLOW_TRAFFIC && touches_kernel_host(sc, f))
+			ret = cfg_fail(
+				&sc->traffic->generators[plan->messages[plan->of[f].owner].generator]->where, NULL, err,
+				"%s->%s: one of them has its own kernel; embedded hosts alone have generated flows: name "
+				"those as hosts",
+				sc->topo->nodes[plan->flows.flows[f].src_node].name,
+				sc->topo->nodes[plan->flows.flows[f].dst_node].name);
+	for (uint32_t i = 0; sc->nexternal != 0 && ret == 0 && i < sc->topo->nnodes; i++)
+		if (sc->hosts[i] != NULL)
+			ret = sc->flowtracer.enabled
+				      ? cfg_fail(&sc->flowtracer.where, "enabled", err,
+						 "%s has its own kernel: `rocelab trace` asks such hosts while they run",
+						 sc->topo->nodes[i].name)
+				      : kernel_host_check(sc, i, err);
+	return ret;
+}
+
+void
+scenario_embed_hosts(struct scenario *sc)
+{
+	for (uint32_t h = 0; h < sc->topo->nhosts; h++)
+		sc->hosts[sc->topo->hosts[h]] = NULL;
+	sc->nexternal = 0;
+}
+
+uint64_t
+scenario_jitter_ps(const struct scenario *sc)
+{
+	if (sc->detection.jitter_ps != 0 || sc->nexternal == 0)
+		return sc->detection.jitter_ps;
+	return GUEST_JITTER_PS;
+}
+
+uint64_t
+scenario_window_bytes(const struct scenario *sc)
+{
+	if (sc->nexternal != 0)
+		return 0;
+	return sc->roce.window_is_bdp ? sc->bdp_bytes : sc->roce.window_bytes;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a run will take, before anything is allocated for it. */
+#include <stdio.h>
+
+#include "common/array.h"
+#include "common/units.h"
+#include "common/wire/switch_manage.h"
+#include "scenario/scenario_load.h"
+
+/* As measured: plan and results, records with the analyzer, and the verdict, of a step and of an iteration beside its steps. */
+#define STEP_BYTES 1000
+#define ITERATION_BYTES 1000
+/* The plan, state and line of a generated flow; a queue pair's two ends and its places at ports. */
+#define MESSAGE_BYTES 200
+/* What is reported of one that is judged, with the analyzer: at load 0.5, where half of them are slow. */
+#define JUDGED_BYTES 24000
+#define CONNECTION_BYTES 8000
+/* A port that does nothing, measured with 82000 of them. */
+#define PORT_BYTES 36000
+/* A port's epoch without rows; a set of the routes; a frame in a cable's lanes and among a switch's arrivals. */
+#define EPOCH_BYTES 96
+#define ROUTE_BYTES 8
+/* Of a direction of a flow, at a switch where its packets are balanced. */
+#define SPRAY_BYTES 10
+#define FRAME_BYTES 256
+
+struct part {
+	const char *what;
+	uint64_t bytes;
+	struct err how; /* where it comes from, and what lowers it */
+};
+
+static uint64_t
+add(uint64_t a, uint64_t b)
+{
+	return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+static uint64_t
+times(uint64_t a, uint64_t b)
+{
+	return b == 0 || a < UINT64_MAX / b ? a * b : UINT64_MAX;
+}
+
+/* "12.3 GB". @param buf  of 32 bytes */
+static char *
+about(uint64_t bytes, char *buf)
+{
+	if (bytes < 1000000000)
+		snprintf(buf, 32, "%.1f MB", (double)bytes / 1e6);
+	else
+		snprintf(buf, 32, "%.1f GB", (double)bytes / 1e9);
+	return buf;
+}
+
+static uint64_t
+steps_of(const struct plan_collective *collective)
+{
+	return times(coll_all_steps(collective->schedule), collective->iterations);
+}
+
+/* Every step of every iteration has a schedule record, and a result. */
+static void
+count_steps(const struct scenario *sc, struct part *part)
+{
+	const struct plan_collective *most = sc->plan->collectives;
+	char records[32];
+
+	part->what = "steps";
+	for (uint32_t c = 0; c < sc->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &sc->plan->collectives[c];
+
+		part->bytes = add(part->bytes, add(times(steps_of(collective), STEP_BYTES),
+						   times(collective->iterations, ITERATION_BYTES)));
+		most = steps_of(collective) > steps_of(most) ? collective : most;
+	}
+	if (sc->plan->ncollectives != 0)
+		err_set(&part->how, 0,
+			"%u iterations x %u ranks x %u steps of collective %u are %llu schedule records, "
+			"%s on disk: lower iterations",
+			most->iterations, most->schedule->ranks, coll_max_steps(most->schedule),
+			(uint32_t)(most - sc->plan->collectives), (unsigned long long)steps_of(most),
+			about(times(steps_of(most), sizeof(struct rec_schedule)), records));
+}
+
+static uint64_t
+payload_of(const struct scenario *sc, const struct plan_collective *collective)
+{
+	uint64_t vectors = 0;
+
+	for (uint32_t r = 0; collective->real && r < collective->schedule->ranks; r++)
+		if (sc->hosts[collective->ranks[r].node] == NULL)
+			vectors += collective->buffers;
+	return times(vectors, collective->vector_bytes);
+}
+
+/* The vectors of embedded hosts; other hosts have memory of their own. */
+static void
+count_payload(const struct scenario *sc, struct part *part)
+{
+	const struct plan_collective *most = sc->plan->collectives;
+	char vector[32];
+
+	part->what = "real payload";
+	for (uint32_t c = 0; c < sc->plan->ncollectives; c++) {
+		const struct plan_collective *collective = &sc->plan->collectives[c];
+
+		part->bytes = add(part->bytes, payload_of(sc, collective));
+		most = payload_of(sc, collective) > payload_of(sc, most) ? collective : most;
+	}
+	if (sc->plan->ncollectives != 0)
+		err_set(&part->how, 0,
+			"%u ranks x %u vectors of %s of collective %u: lower bytes, or let payload be "
+			"synthetic",
+			most->schedule->ranks, most->buffers, about(most->vector_bytes, vector),
+			(uint32_t)(most - sc->plan->collectives));
+}
+
+/* What ports remember by flow, epoch and ingress; what a window of a cable holds. */
+static void
+count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
+{
+	const struct topo *topo = sc->topo;
+	uint64_t window_ps = scenario_window_ps(sc), flows = sc->plan->flows.count;
+
+	epochs->what = "telemetry";
+	cables->what = "cables";
+	for (uint32_t i = 0; i < topo->nports; i++) {
+		const struct topo_port *port = &topo->ports[i];
+		uint64_t frame_ps = units_serialize_ps(sc->mtu_frame_bytes, port->rate_bps, sc->timing.quantum_ps);
+		uint64_t kept = EPOCH_BYTES + 8ULL * topo->nodes[port->node].nports;
+
+		epochs->bytes = add(epochs->bytes, add(times(sc->epochs_kept, kept), times(flows, 4)));
+		cables->bytes = add(cables->bytes,
+				    add(PORT_BYTES, times(window_ps / (frame_ps != 0 ? frame_ps : 1) + 2, FRAME_BYTES)));
+	}
+	err_set(&epochs->how, 0, "%u ports x %u epochs kept and %llu flows: lower telemetry.epochs_kept", topo->nports,
+		sc->epochs_kept, (unsigned long long)flows);
+	err_set(&cables->how, 0,
+		"%u ports that send up to %.1f us of frames of %u B at a time: make the topology smaller, "
+		"rates lower, or one link shorter",
+		topo->nports, (double)window_ps / 1e6, sc->mtu_frame_bytes);
+}
+
+/* Generated flows, and the connections that they share. */
+static void
+count_messages(const struct scenario *sc, struct part *part)
+{
+	uint64_t connections = 0;
+
+	for (uint32_t i = 0; i < sc->plan->flows.count; i++)
+		connections += sc->plan->of[i].kind == FLOW_TRAFFIC;
+	part->what = "generated flows";
+	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES + (sc->plan->judged ? JUDGED_BYTES : 0)),
+			  times(connections, CONNECTION_BYTES));
+	err_set(&part->how, 0, "%u flows on %llu connections: lower the generators' until, load or connections",
+		sc->plan->nmessages, (unsigned long long)connections);
+}
+
+static void
+count_routes(const struct scenario *sc, struct part *part)
+{
+	const struct topo *topo = sc->topo;
+	uint64_t edges = 0, sprayed = 0;
+
+	if (balance_is_on(&sc->balance))
+		sprayed = times(2 * SPRAY_BYTES, times(sc->plan->flows.count, topo->nnodes - topo->nhosts));
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		bool is_edge = false;
+
+		for (uint16_t p = 0; topo->nodes[i].kind == TOPO_SWITCH && p < topo->nodes[i].nports; p++)
+			is_edge |= topo->nodes[topo_port_of(topo, i, p)->peer].kind == TOPO_HOST;
+		edges += is_edge;
+	}
+	part->what = "routes";
+	part->bytes = add(2 * ROUTE_BYTES * edges * topo->nnodes, sprayed); /* with those that faults change */
+	err_set(&part->how, 0, "%u nodes x %llu switches with hosts: make the topology smaller", topo->nnodes,
+		(unsigned long long)edges);
+}
+
+/* What switches keep of packets that they sample. */
+static void
+count_samples(const struct scenario *sc, struct part *part)
+{
+	const struct topo *topo = sc->topo;
+	uint32_t ports = 0;
+
+	for (uint32_t i = 0; sc->sw.sampling != 0 && i < topo->nports; i++)
+		ports += topo->nodes[topo->ports[i].node].kind == TOPO_HOST;
+	part->what = "samples";
+	part->bytes = times(ports, SWM_MAX_SAMPLES * sizeof(struct swm_sample));
+	err_set(&part->how, 0, "%u ports to hosts: set switch.sampling to 0", ports);
+}
+
+int
+scenario_check_memory(const struct scenario *sc, struct err *err)
+{
+	struct part partitions[7] = { 0 };
+	const struct part *largest = partitions;
+	char sum_text[32], limit[32], part[32];
+	uint64_t sum = 0;
+
+	count_steps(sc, &partitions[0]);
+	count_payload(sc, &partitions[1]);
+	count_ports(sc, &partitions[2], &partitions[3]);
+	count_routes(sc, &partitions[4]);
+	count_messages(sc, &partitions[5]);
+	count_samples(sc, &partitions[6]);
+	for (size_t i = 0; i < ARRAY_LEN(partitions); i++) {
+		sum = add(sum, partitions[i].bytes);
+		largest = partitions[i].bytes > largest->bytes ? &partitions[i] : largest;
+	}
+	if (sum <= sc->limits.memory_bytes)
+		return 0;
+	return cfg_fail(&sc->limits.where, sc->limits.where.node != NULL ? "memory" : "limits.memory", err,
+			"%s, but the run takes about %s, %s of it for %s: %s, or raise the limit",
+			about(sc->limits.memory_bytes, limit), about(sum, sum_text), about(largest->bytes, part),
+			largest->what, largest->how.text);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "workload/config.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "collectives/data.h"
+#include "collectives/schedule.h"
+#include "common/array.h"
+#include "common/units.h"
+#include "common/wire/notify.h"
+#include "common/wire/poll.h"
+#include "workload/plan_file.h"
+
+#define AT(field) offsetof(struct collective_config, field)
+
+#define CHOICE(id, value_, name_, ...) { .name = name_, .value = id },
+static const struct cfg_choice ops[] = { COLL_OPS(CHOICE){ 0 } };
+static const struct cfg_choice algorithms[] = { COLL_ALGORITHMS(CHOICE){ 0 } };
+static const struct cfg_choice types[] = {
+	{ .name = "int32", .value = COLL_INT32 },
+	{ .name = "float32", .value = COLL_FLOAT32 },
+	{ 0 },
+};
+static const struct cfg_choice payloads[] = {
+	{ .name = "synthetic", .value = PAYLOAD_SYNTHETIC },
+	{ .name = "real", .value = PAYLOAD_REAL },
+	{ 0 },
+};
+static const struct cfg_choice qps[] = {
+	{ .name = "persistent", .value = QP_PERSISTENT },
+	{ .name = "per-step", .value = QP_PER_STEP },
+	{ 0 },
+};
+
+static const struct cfg_choice phases[] = {
+	{ "none", PHASE_NONE, "once in an iteration, after those of other phases" },
+	{ "forward", PHASE_FORWARD, "for every micro-batch in every stage" },
+	{ "backward", PHASE_BACKWARD, "the same, on the way back" },
+	{ 0 },
+};
+
+/* What every collective has. */
+#define KEY(...)                                                                                                           \
+	{                                                                                                                  \
+		__VA_ARGS__                                                                                                \
+	}
+#define OPERATION_KEYS                                                                                                     \
+	KEY("name", CFG_STRING, AT(name), "", 0, 0, NULL,                                                                  \
+	    "What reports call it: letters, digits, '_', '.' and '-', at most 31; default: operation and number."),        \
+		KEY("op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation."),                                         \
+		KEY("algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm."),                         \
+		KEY("bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,                                                        \
+		    "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes."),                 \
+		KEY("step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends."),     \
+		KEY("root", CFG_INT, AT(root), "0", 0, 1023, NULL,                                                         \
+		    "Rank of its group that a broadcast comes from, or a reduce ends at."),                                \
+		KEY("channels", CFG_INT, AT(channels), "1", 1, 64, NULL,                                                   \
+		    "Parts of the vector, each with queue pairs of its own, at the same time."),                           \
+		KEY("chunks", CFG_INT, AT(chunks), "0", 0, 4096, NULL,                                                     \
+		    "Pieces that go through a pipeline or tree one after another; 0: the algorithm's number."),            \
+		KEY("skew", CFG_FLOAT, AT(skew), "1.0", 1, 1e6, NULL,                                                      \
+		    "alltoallv: how many times as much the rank in greatest demand gets as the one in least, the others "  \
+		    "in even steps between; which is which is drawn for the job."),                                        \
+		KEY("back", CFG_BOOL, AT(back), "false", 0, 0, NULL,                                                       \
+		    "alltoallv: the way back of one that is alike but for this."),                                         \
+		KEY("pairs", CFG_STRINGS, AT(pairs), "", 0, 0, NULL,                                                       \
+		    "sendrecv, algorithm linear: who sends to whom in each group, as [ \"0 1\", \"1 2\" ]."),              \
+		KEY("stride", CFG_INT, AT(stride), "1", 1, 1023, NULL,                                                     \
+		    "Place i of a group is its rank i * stride, modulo its ranks, with which it has no divisor in "        \
+		    "common: "                                                                                             \
+		    "another order of a ring."),                                                                           \
+		KEY("measured", CFG_BOOL, AT(measured), "false", 0, 0, NULL,                                               \
+		    "Its data has tags: switches know iterations by them. A job's iterations count for all its "           \
+		    "collectives, and no leaf may receive those of two jobs."),                                            \
+		KEY("measured_pairs", CFG_STRINGS, AT(measured_pairs), "", 0, 0, NULL,                                     \
+		    "measured: only what these ranks of the job send each other, as [ \"0 1\", \"1 2\" ]; absent: all."),  \
+		KEY("type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type."),                                    \
+		KEY("payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, payloads,                                         \
+		    "Whether messages carry data or only their sizes; the same for all collectives of a run."),            \
+		KEY("verify", CFG_BOOL, AT(verify), "true", 0, 0, NULL,                                                    \
+		    "Compare every element of the result with the expected one (real payload only)."),                     \
+		KEY("sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,                                                      \
+		    "UDP source port of its flows by channel 0; by channel n it is n more. 0: "                            \
+		    "the first from 49152 that no collective before it has."),                                             \
+		KEY("dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL,                                                   \
+		    "UDP destination port of its flows (RoCEv2: 4791)."),                                                  \
+		KEY("qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,                                                       \
+		    "Whether a queue pair keeps its congestion state over the steps or starts each at line rate.")
+
+static const struct cfg_field collective_fields[] = {
+	OPERATION_KEYS,
+	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
+	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; "
+	  "absent: every host of the topology at its first NIC." },
+	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times the operation runs." },
+	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
+	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
+	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
+	  "false: it keeps its number, ports and hosts, but never begins; the rest runs as without it." },
+};
+
+const struct cfg_table collective_table = {
+	.path = "collectives",
+	.doc = "Collective operations that the hosts run, each a job of its own.",
+	.list = true,
+	.size = sizeof(struct collective_config),
+	.fields = collective_fields,
+	.nfields = ARRAY_LEN(collective_fields),
+};
+
+static const struct cfg_field job_collective_fields[] = {
+	OPERATION_KEYS,
+	{ "group", CFG_STRING, AT(group), "", 0, 0, NULL,
+	  "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it for itself, all at "
+	  "the "
+	  "same time; absent: all ranks, and in a phase those of a stage." },
+	{ "after", CFG_STRINGS, AT(after), "", 0, 0, NULL,
+	  "Names of collectives before it in the list: a rank begins it when its part in these is over; absent: the one "
+	  "before "
+	  "it; []: at once." },
+	{ "compute", CFG_TIME, AT(compute_ps), "0ns", 0, 0, NULL,
+	  "How long every rank that has part computes before it; varied by jitter and delays." },
+	{ "phase", CFG_ENUM, AT(phase), "none", 0, 0, phases, "Its part in the job's pipeline." },
+};
+
+const struct cfg_table job_collective_table = {
+	.path = "jobs.collectives",
+	.doc = "What a job runs in an iteration.",
+	.list = true,
+	.size = sizeof(struct collective_config),
+	.fields = job_collective_fields,
+	.nfields = ARRAY_LEN(job_collective_fields),
+};
+
+#undef AT
+#define AT(field) offsetof(struct background_config, field)
+
+static const struct cfg_choice modes[] = {
+	{ .name = "once", .value = BACKGROUND_ONCE },
+	{ .name = "repeat", .value = BACKGROUND_REPEAT },
+	{ 0 },
+};
+
+static const struct cfg_field background_fields[] = {
+	{ "src", CFG_STRING, AT(src), NULL, 0, 0, NULL, "Sending host, or host:nic." },
+	{ "dst", CFG_STRING, AT(dst), NULL, 0, 0, NULL, "Receiving host, or host:nic." },
+	{ "sport", CFG_INT, AT(sport), NULL, 1, 65535, NULL, "UDP source port." },
+	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port (RoCEv2: 4791)." },
+	{ "bytes", CFG_BYTES, AT(bytes), NULL, 1, 2147483648.0, NULL, "Bytes of a message." },
+	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first message is posted." },
+	{ "prio", CFG_INT, AT(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },
+	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, modes, "One message, or one after another." },
+	{ "until", CFG_TIME, AT(until_ps), "0ns", 0, 0, NULL, "mode repeat: no message starts at or after this time." },
+	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL, "false: it keeps its number, but sends nothing." },
+};
+
+const struct cfg_table background_table = {
+	.path = "flows",
+	.doc = "Background flows: traffic that the diagnosis knows nothing of beforehand. Where there are no collectives, "
+	       "what is diagnosed.",
+	.list = true,
+	.size = sizeof(struct background_config),
+	.fields = background_fields,
+	.nfields = ARRAY_LEN(background_fields),
+};
+
+/* Switches and hosts know polling and notification packets by their port. */
+static int
+check_port(const struct cfg_where *where, const char *key, int64_t port, struct err *err)
+{
+	if (port != POLL_UDP_PORT && port != NOTIFY_UDP_PORT)
+		return 0;
+	return cfg_fail(where, key, err, "%lld is the UDP port of %s packets: give data flows another one", (long long)port,
+			port == POLL_UDP_PORT ? "polling" : "notification");
+}
+
+static int
+check_ports(const struct cfg_where *where, int64_t sport, int64_t dport, struct err *err)
+{
+	int rc = check_port(where, "sport", sport, err);
+
+	return rc == 0 ? check_port(where, "dport", dport, err) : rc;
+}
+
+/* @return -EINVAL, with the algorithms that step_bytes fits */
+static int
+refuse_step_bytes(const struct collective_config *config, struct err *err)
+{
+	char fitting[128] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < ENUM_COUNT(COLL_ALGORITHMS) && used < sizeof(fitting); i++)
+		if (coll_block_steps(i, (enum coll_op)config->op))
+			used += (size_t)snprintf(fitting + used, sizeof(fitting) - used, "%s\"%s\"", used != 0 ? ", " : "",
+						 coll_algorithm_name(i));
+	return cfg_fail(&config->where, "step_bytes", err, "fits algorithm %s only, whose steps are equal; give bytes",
+			fitting);
+}
+
+int
+collective_config_check(const struct collective_config *config, struct err *err)
+{
+	unsigned long long elem = coll_elem_bytes((enum coll_type)config->type);
+	unsigned long long bytes = config->bytes != 0 ? config->bytes : config->step_bytes;
+
+	if (plan_has_file(config)) {
+		int rc = plan_file_check(config, err);
+
+		if (rc != 0)
+			return rc;
+	} else if ((config->bytes == 0) == (config->step_bytes == 0)) {
+		return cfg_fail(&config->where, NULL, err,
+				"found %s; exactly one of bytes and step_bytes, above 0, would be right",
+				config->bytes != 0 ? "both" : "neither");
+	}
+	if ((config->skew != 1 || config->back) && config->op != COLL_ALLTOALLV)
+		return cfg_fail(&config->where, config->skew != 1 ? "skew" : "back", err,
+				"is of \"alltoallv\"; the operation is \"%s\"", coll_op_name((enum coll_op)config->op));
+	if (config->step_bytes != 0 && !coll_block_steps((enum coll_algorithm)config->algorithm, (enum coll_op)config->op))
+		return refuse_step_bytes(config, err);
+	if (bytes % elem != 0)
+		return cfg_fail(&config->where, config->bytes != 0 ? "bytes" : "step_bytes", err,
+				"%llu B is not a whole number of elements of %llu B; %llu B would be", bytes, elem,
+				(bytes / elem + 1) * elem);
+	return check_ports(&config->where, config->sport, config->dport, err);
+}
+
+int
+background_config_check(const struct background_config *config, struct err *err)
+{
+	if (config->mode == BACKGROUND_REPEAT && config->until_ps <= config->start_ps)
+		return cfg_fail(&config->where, "until", err, "%llu ns is not after its start at %llu ns",
+				(unsigned long long)(config->until_ps / PS_PER_NS),
+				(unsigned long long)(config->start_ps / PS_PER_NS));
+	if (config->mode == BACKGROUND_ONCE && config->until_ps != 0)
+		return cfg_fail(&config->where, "until", err, "needs mode = \"repeat\"");
+	return check_ports(&config->where, config->sport, config->dport, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The undisturbed run of a schedule as a fluid: a message is a flow that takes its share of the NIC that sends it and of
+ * the one that receives it, max-min fair among all that are in flight at those. Of the fabric between NICs only the rates
+ * of each path's links count; it is not expected to be shared. From event to event, in virtual time; a pure function.
+ */
+#pragma once
+
+#include "collectives/chains.h"
+
+#define FLUID_LOCAL UINT32_MAX
+
+/* One step, in the order of schedule->steps. */
+struct fluid_step {
+	uint64_t bytes;   /* of its message */
+	uint64_t wire_ps; /* how long they are on the wire when nobody shares its NICs; local step: how long it takes */
+	uint64_t tx_ps, rx_ps; /* for how much of that they occupy either NIC */
+	uint64_t arrive_ps;    /* from then until the message has arrived */
+	uint64_t ack_ps;       /* until its last ACK is in */
+	uint32_t tx, rx; /* ports of the network: the sender's NIC, and the one that sends to the receiver's; FLUID_LOCAL */
+	uint64_t takes_ps; /* result: from its start until its last ACK is in */
+};
+
+/*
+ * Every step starts when all that it waits for is met, at 0 where that is nothing.
+ * Where no NIC is shared, times are exact sums of wire_ps and ack_ps; where more than a thousand messages are in flight
+ * they may be 1/256 above the exact ones.
+ * @param steps  [coll_all_steps()]; takes_ps is set
+ * @param nports  above every tx and rx
+ * @param length_ps  out: when the last step is complete: the length of the schedule's critical path
+ * @return 0; -ENOMEM; -EINVAL: some steps wait for each other
+ */
+int fluid_run(const struct chains *chains, struct fluid_step *steps, uint32_t nports, uint64_t *length_ps);

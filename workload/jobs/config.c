@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "workload/jobs/config.h"
+
+#include <stddef.h>
+
+#include "common/array.h"
+
+#define AT(field) offsetof(struct work_job_config, field)
+static const struct cfg_field job_fields[] = {
+	{ "name", CFG_STRING, AT(name), NULL, 0, 0, NULL,
+	  "What reports call it: letters, digits, '_', '.' and '-', at most 31." },
+	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
+	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: where placement puts them, and "
+	  "without one every host of the topology at its first NIC. Hosts named so may be those of other jobs." },
+	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times it runs all its collectives." },
+	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
+	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
+	{ "compute", CFG_TIME, AT(compute_ps), "0ns", 0, 0, NULL,
+	  "How long every rank computes at the beginning of an iteration, before its collectives." },
+	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
+	  "false: it keeps its number, hosts and ports, but never begins; the rest runs as without it." },
+	{ "measured", CFG_BOOL, AT(measured), "false", 0, 0, NULL,
+	  "As of all its collectives, and of what its pipeline sends." },
+};
+#undef AT
+
+const struct cfg_table job_table = {
+	.path = "jobs",
+	.doc = "Jobs: ranks on hosts that run several collectives, in order or at once, iteration by iteration. A rank's "
+	       "next "
+	       "iteration begins when its part of all collectives of the last is over.",
+	.list = true,
+	.size = sizeof(struct work_job_config),
+	.fields = job_fields,
+	.nfields = ARRAY_LEN(job_fields),
+};
+
+static const struct cfg_choice schedules[] = {
+	{ "1f1b", PIPELINE_1F1B,
+	  "as few micro-batches under way as there are stages to come, then one backward a forward "
+	  "(PipeDream-flush; Narayanan et al., SC 2021, section 2.2)" },
+	{ "gpipe", PIPELINE_GPIPE, "all forward, then all backward (Huang et al., NeurIPS 2019)" },
+	{ 0 },
+};
+
+#define AT(field) offsetof(struct pipeline_config, field)
+static const struct cfg_field pipeline_fields[] = {
+	{ "dim", CFG_STRING, AT(dim), "pipeline", 0, 0, NULL, "Which of the job's dims has the stages as its places." },
+	{ "micro_batches", CFG_INT, AT(micro_batches), NULL, 1, 1024, NULL, "Micro-batches of an iteration." },
+	{ "order", CFG_ENUM, AT(order), "1f1b", 0, 0, schedules, "In which order a stage works." },
+	{ "bytes", CFG_BYTES, AT(bytes), NULL, 4, 2147483648.0, NULL,
+	  "Of the activations that a rank sends to the next stage, and of the gradients to the last, for a micro-batch." },
+};
+#undef AT
+
+const struct cfg_table pipeline_table = {
+	.path = "jobs.pipeline",
+	.doc = "Pipeline parallelism. Every stage runs the job's collectives of phase forward, then sends activations to "
+	       "the "
+	       "next stage; those of phase backward, then sends gradients to the stage before; so for every micro-batch, "
+	       "and "
+	       "those without a phase afterwards.",
+	.size = sizeof(struct pipeline_config),
+	.fields = pipeline_fields,
+	.nfields = ARRAY_LEN(pipeline_fields),
+};

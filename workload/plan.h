@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Everything that all hosts know before a run: collectives decomposed into steps (paper III-B) with the flows that
+ * carry them, who waits for whom, and how long things should take. Immutable once built, shared by all hosts.
+ */
+#pragma once
+
+#include "collectives/chains.h"
+#include "collectives/data.h"
+#include "collectives/schedule.h"
+#include "common/flow.h"
+#include "common/wire/record_steps.h"
+#include "topo/route.h"
+#include "topo/topo.h"
+#include "workload/config.h"
+#include "workload/expect.h"
+#include "workload/traffic/traffic.h"
+#include "workload/workload.h"
+
+#define PLAN_NONE UINT32_MAX
+#define PLAN_MAX_SERIAL ((1u << 24) - 1) /* steps over all iterations: a notification packet carries 24 bits */
+#define PLAN_MAX_FLOWS (UINT16_MAX - 1u) /* a port numbers those that it sees: common/port_flows.h */
+#define PLAN_FIRST_SPORT 49152           /* of collective 0, channel 0, when a scenario gives none */
+#define PLAN_FIRST_NOTIFY_SPORT 32768    /* of collective 0 */
+#define PLAN_MAX_COLLECTIVES (PLAN_FIRST_SPORT - PLAN_FIRST_NOTIFY_SPORT)
+#define PLAN_FIRST_TRAFFIC_SPORT 20000 /* of each pair's first connection */
+
+/* What is known of one step beyond the schedule. */
+struct plan_step {
+	uint32_t flow;                /* that carries it; PLAN_NONE: a local step */
+	uint32_t notify_flow;         /* to the receiver, if some step there waits for it; PLAN_NONE */
+	uint64_t ideal_ps, expect_ps; /* expect includes the reverse ACK traffic, ideal does not */
+};
+
+struct plan_rank {
+	uint32_t node;
+	uint16_t nic;
+	uint32_t slot;          /* index among all ranks of its host */
+	uint32_t receives;      /* messages that come to it in one iteration */
+	uint32_t nout, nin;     /* data flows from it, and to it */
+	uint64_t region_offset; /* of its first vector in its host's region */
+};
+
+struct plan_collective {
+	struct coll_schedule *schedule; /* owned */
+	struct plan_rank *ranks;        /* [schedule->ranks] */
+	struct plan_step *steps;        /* [coll_all_steps()], as schedule->steps */
+	struct chains *chains;          /* owned */
+	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
+	/*
+	 * [nafter] owned: collectives of its job. In each iteration a rank begins this one when its own part of all those is
+	 * complete: sent and received. The next iteration of what is after nothing begins at a rank when its part of
+	 * this one is complete in all collectives of the job, gap_ps later.
+	 */
+	uint32_t *after;
+	uint32_t nafter;
+	struct compute compute;
+	/* How long a local step really takes in an iteration. NULL: as planned. */
+	uint64_t (*actual_ps)(const void *ctx, uint32_t rank, uint32_t iteration, uint64_t planned_ps);
+	const void *actual_ctx;
+	enum coll_type type;
+	bool enabled; /* its ranks take part; else it is only planned */
+	bool real, verify, qp_per_step;
+	bool measured; /* data flows of it are */
+	uint32_t iterations;
+	uint32_t buffers;      /* vectors a rank: 2 when there is a next iteration, see rank.h */
+	uint64_t vector_bytes; /* distance between a rank's vectors */
+	uint64_t start_ps, gap_ps;
+	uint64_t ideal_ps, expect_ps;       /* of one iteration, the critical path of the undisturbed run */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of its data flows */
+	uint32_t first_flow, nflows;        /* its data flows */
+	struct cfg_where where;
+};
+
+/* A flow that may be judged, as a step of what stands for a collective. */
+struct plan_judged {
+	uint32_t collective; /* generators in their order, then the list of background flows */
+	uint32_t step;       /* from 1, among those of it and of one host; 0: it is not judged */
+	uint32_t flow;
+	uint64_t bytes, ideal_ps;
+};
+
+struct plan_background {
+	uint32_t flow;
+	uint32_t slot; /* index among the background flows of its source host */
+	uint64_t bytes;
+	uint64_t start_ps; /* TIME_NEVER: it is not enabled */
+	bool repeat;
+	uint64_t until_ps;
+	uint64_t ideal_ps; /* of one message */
+	uint32_t step;     /* among those of its host that are judged, from 1; 0: it is not */
+	struct cfg_where where;
+};
+
+/* What a generator sends at one time: a flow of the workload, on a connection that others use before and after it. */
+struct plan_message {
+	uint64_t start_ps; /* when it comes; it begins later where its connection is busy */
+	uint64_t bytes;
+	uint64_t ideal_ps; /* from when it begins to its last ACK, on an idle fabric */
+	uint32_t flow;     /* its connection */
+	uint32_t generator;
+	uint32_t step; /* from 1, among those of its generator and host */
+	uint32_t next; /* on its connection, behind it; PLAN_NONE */
+};
+
+/* Whose a flow is: struct flow says kind and endpoints. */
+struct plan_flow {
+	uint32_t kind;       /* enum flow_kind */
+	uint32_t owner;      /* collective, background flow, or first message of a connection */
+	uint32_t rank, peer; /* of a collective: sender and receiver */
+	uint32_t slot;       /* sender's: of its rank, the background flow or the connection, on its host */
+	uint32_t peer_slot;  /* receiver's; a collective's flow */
+	uint32_t out, in;    /* data flow of a collective: which of the sender's, and of the receiver's, it is */
+	uint32_t first_step; /* the first of the sender's that it carries; the others follow by chains.before */
+	uint64_t base_rtt_ps;
+	bool measured; /* its packets have tags */
+};
+
+struct plan {
+	const struct workload *workload; /* jobs: names, groups */
+	struct flow_table flows;
+	struct plan_flow *of; /* [flows.count] */
+	struct plan_collective *collectives;
+	struct plan_background *backgrounds;
+	struct plan_message *messages; /* [nmessages] by sending host, in order of time */
+	uint32_t *first_message;       /* [nnodes + 1] of each sending host */
+	uint32_t *rank_of;             /* [nnodes] of a host: ranks of generators are the topology's hosts */
+	uint32_t nmessages;
+	bool judged; /* messages, and background flows of mode once, are steps of a job, "flows", that hosts watch and report */
+	uint32_t background_id;             /* of what stands for a collective then: the list of background flows */
+	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of judged flows */
+	uint32_t ncollectives, nbackgrounds;
+	bool real; /* messages carry data */
+};
+
+/* A 5-tuple to probe by, to RoCEv2's port. */
+struct plan_probe {
+	uint32_t src_node, dst_node;
+	uint16_t src_nic, dst_nic;
+	uint16_t sport;
+};
+
+struct plan_options {
+	const struct cfg *cfg; /* that collectives are of; read where a schedule is in a file */
+	uint8_t data_prio, control_prio, measured_prio;
+	bool notify;                     /* make flows for notification packets */
+	bool judge;                      /* flows, where no collective is */
+	const struct traffic *traffic;   /* what generators send; NULL: there are none */
+	const struct plan_probe *probes; /* [nprobes] one may be there several times */
+	uint32_t nprobes;
+};
+
+/*
+ * Builds schedules, flows and messages.
+ * @param workload  lives as long as the plan
+ * @return NULL with err set (file:line, the value, what would be right): too few or too many ranks, sizes, two flows with
+ *         one 5-tuple, memory
+ */
+struct plan *plan_create(const struct topo *topo, const struct plan_options *options, const struct workload *workload,
+			 const struct background_config *backgrounds, size_t nbackgrounds, struct err *err);
+void plan_destroy(struct plan *plan);
+
+/* What the expected times depend on. */
+struct plan_network {
+	const struct routing *routing;
+	uint64_t pipeline_ps;
+	struct expect_frames frames;
+};
+
+/*
+ * Fills in base RTTs, ideal and expected times from the flows' configured paths.
+ * @return 0; -EHOSTUNREACH, -ELOOP or -ENOMEM with err set
+ */
+int plan_estimate(struct plan *plan, const struct plan_network *network, struct err *err);
+
+/* Does a rank of a collective run at this node? */
+static inline bool
+plan_takes_part(const struct plan *plan, uint32_t collective, uint32_t rank, uint32_t node)
+{
+	const struct plan_collective *c = &plan->collectives[collective];
+
+	return c->enabled && c->ranks[rank].node == node;
+}
+
+static inline size_t
+plan_at(const struct plan_collective *collective, uint32_t rank, uint32_t step)
+{
+	return coll_step_index(collective->schedule, rank, step);
+}
+
+static inline uint64_t
+plan_step_bytes(const struct plan_collective *collective, uint32_t rank, uint32_t step)
+{
+	return coll_step_at(collective->schedule, rank, step)->count_elems * coll_elem_bytes(collective->type);
+}
+
+/* @return the first step of the receiver that waits for a step's message, 0: none */
+static inline uint32_t
+plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
+{
+	size_t at = plan_at(c, rank, step);
+
+	for (uint32_t i = c->chains->first_waiter[at]; i < c->chains->first_waiter[at + 1]; i++)
+		if (c->chains->waiters[i].rank != rank)
+			return c->chains->waiters[i].step;
+	return 0;
+}
+
+/*
+ * The header records of judged messages, a generator a collective: its ranks are the topology's hosts, a message is a step of
+ * its sender, which depends on nothing. Of steps hdr.node is the sender.
+ */
+void plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
+			   struct rec_collective *rec);
+/* The same of background flows of mode once. @return whether there are some */
+bool plan_backgrounds_record(const struct plan *plan, const struct topo *topo, struct rec_collective *rec);
+void plan_judged_record(const struct plan *plan, const struct plan_judged *flow, struct rec_schedule *rec);
+
+struct plan_judged plan_judged_message(const struct plan *plan, uint32_t message);
+struct plan_judged plan_judged_background(const struct plan *plan, const struct plan_background *background);
+
+/* A flow's 5-tuple as records show it. */
+struct rec_tuple plan_tuple(const struct plan *plan, uint32_t flow);
+
+/* The header records of the plan, but for hdr: rec_schedule's node is the sending rank's. */
+void plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec);
+void plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank, uint32_t step,
+			  struct rec_schedule *rec);
+/* One of a step's further dependencies. @param of  its record  @param index  below of->depends */
+void plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec);
+
+/*
+ * Tells whether two programs understood a scenario alike: flows with their endpoints and ports, steps with their sizes
+ * and times, background flows.
+ */
+uint64_t plan_digest(const struct plan *plan);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* While a plan is being built: what its files share. */
+#pragma once
+
+#include "collectives/params.h"
+#include "workload/plan.h"
+
+struct plan_builder {
+	struct plan *plan;
+	const struct topo *topo;
+	const struct plan_options *options;
+	const struct workload *workload;
+	uint32_t cap;           /* flows allocated */
+	uint32_t next_sport;    /* first source port that no collective before has */
+	uint32_t *slots;        /* [nnodes] ranks placed on each host */
+	uint32_t *flow_slots;   /* [nnodes] background flows placed on each host */
+	uint64_t *region_bytes; /* [nnodes] */
+	struct err *err;
+};
+
+/*
+ * The schedule of a collective, over all ranks of its job.
+ * @return 0; -ENOMEM; -EINVAL with err set: what its algorithm cannot serve, too many steps
+ */
+int plan_make_schedule(struct plan_builder *b, uint32_t index);
+
+/*
+ * The flows of a collective whose ranks and chains are known: a data flow from each rank to each of its peers by each
+ * channel, and with notifications a control flow from each rank to each peer that waits for some message of it.
+ * @return 0; -ENOMEM; -EINVAL with err set: too long or empty messages, ports
+ */
+int plan_make_flows(struct plan_builder *b, uint32_t index, const struct collective_config *config);
+
+/* @return the new flow's index, or PLAN_NONE without memory */
+uint32_t plan_add_flow(struct plan_builder *b, const struct flow *flow, const struct plan_flow *of);
+
+/*
+ * Gives the messages of generators their connections. As many as the generator says, fewer where fewer messages are:
+ * they take turns on a pair's connections, and pass over one that is likely to be busy still.
+ * @return 0, -ENOMEM, or -EINVAL with err set: more flows than a run can have
+ */
+int plan_add_traffic(struct plan_builder *b);
+
+/*
+ * Gives each 5-tuple to probe by a flow, where none has it already: a probe may take that of a connection.
+ * @return 0, -ENOMEM, or -EINVAL with err set: more flows than a run can have
+ */
+int plan_add_probes(struct plan_builder *b);
+
+/*
+ * Marks the data flows of a collective that are measured, and gives them their class.
+ * @return 0 or -EINVAL with err set: pairs that are no ranks, or send each other nothing
+ */
+int plan_measure(struct plan_builder *b, uint32_t index, const struct collective_config *config);
+/* Tags tell iterations apart, not jobs. @return 0; -ENOMEM; -EINVAL with err set: a leaf receives those of two */
+int plan_check_measured(const struct plan_builder *b);
+/* Reads "0 1". @return whether it is two numbers */
+bool plan_parse_pair(const char *text, struct coll_pair *pair);
+
+/* Records and switches know flows by their 5-tuples only. @return 0; -ENOMEM; -EINVAL with err set: two have the same */
+int plan_check_tuples(const struct plan_builder *b);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all generators have in common, and what a kind of them is: a file, and a row here. */
+#pragma once
+
+#include <stddef.h>
+
+#include "common/prng.h"
+#include "workload/jobs/endpoint.h"
+#include "workload/traffic/size_cdf.h"
+#include "workload/traffic/sizes.h"
+#include "workload/traffic/traffic.h"
+
+/* KIND: generator_KIND in KIND.c. */
+#define TRAFFIC_GENERATORS(X) X(poisson) X(incast) X(permutation)
+
+/* Hosts, by their NICs, that send or receive. */
+struct endpoints {
+	struct endpoint *ends; /* [count] */
+	uint32_t count;
+};
+
+/* The first members of every generator's struct. */
+struct generator {
+	struct cfg_where where;
+	bool enabled;
+	const char *name;
+	struct cfg_strings hosts, src, dst;
+	int sizes; /* of traffic_sizes */
+	const char *sizes_file;
+	uint64_t bytes;
+	uint64_t start_ps, until_ps;
+	int64_t seed, prio, dport, connections;
+	/* made of them: */
+	struct endpoints from, to;
+	struct size_cdf cdf;
+	struct cdf_point fixed[2];
+};
+
+#define G(field) offsetof(struct generator, field)
+#define GENERATOR_FIELDS                                                                                                       \
+	{ "name",  CFG_STRING,                                                                                                 \
+	  G(name), "",                                                                                                         \
+	  0,       0,                                                                                                          \
+	  NULL,    "What it is called in files, and what its random numbers depend on; absent: its kind." },                   \
+		{ "hosts",                                                                                                     \
+		  CFG_STRINGS,                                                                                                 \
+		  G(hosts),                                                                                                    \
+		  "",                                                                                                          \
+		  0,                                                                                                           \
+		  0,                                                                                                           \
+		  NULL,                                                                                                        \
+		  "Hosts, or host:nic, that send and receive; absent: every host of the topology at its first NIC." },         \
+		{ "sizes", CFG_ENUM, G(sizes),      "",                                                                        \
+		  0,       0,        traffic_sizes, "Published distribution of flow sizes. Give this, sizes_file or bytes." }, \
+		{ "sizes_file",                                                                                                \
+		  CFG_PATH,                                                                                                    \
+		  G(sizes_file),                                                                                               \
+		  "",                                                                                                          \
+		  0,                                                                                                           \
+		  0,                                                                                                           \
+		  NULL,                                                                                                        \
+		  "Distribution of flow sizes, relative to the scenario: lines \"BYTES PERCENT\", from 0 to 100 %, "           \
+		  "linear between them (the format of HPCC's traffic generator)." },                                           \
+		{ "bytes", CFG_BYTES, G(bytes), "0", 0, 2147483648.0, NULL, "Size of every flow." },                           \
+		{ "start", CFG_TIME, G(start_ps), "0ns", 0, 0, NULL, "No flow comes before." },                                \
+		{ "until", CFG_TIME, G(until_ps), "0ns", 0, 0, NULL, "No flow comes at or after this time." },                 \
+		{ "seed", CFG_INT, G(seed), "0", 0, 9e18, NULL, "Other random numbers, with the run's seed as it is." },       \
+		{ "prio", CFG_INT, G(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },               \
+		{ "dport", CFG_INT, G(dport), "4791", 1, 65535, NULL, "UDP destination port (RoCEv2: 4791)." },                \
+		{ "enabled", CFG_BOOL, G(enabled), "true",                                                                     \
+		  0,         0,        NULL,       "false: it sends nothing; what others send stays as it is." },              \
+	{                                                                                                                      \
+		"connections", CFG_INT, G(connections), "16", 1, 4096, NULL,                                                   \
+			"Queue pairs from one host to another, each with a source port and so a path of its own; flows "       \
+			"take turns on them, one at a time."                                                                   \
+	}
+
+/* For kinds whose senders and receivers may differ. */
+#define GENERATOR_SETS                                                                                                     \
+	{ "src", CFG_STRINGS, G(src), "", 0, 0, NULL, "Senders, instead of hosts." },                                      \
+	{                                                                                                                  \
+		"dst", CFG_STRINGS, G(dst), "", 0, 0, NULL, "Receivers, instead of hosts."                                 \
+	}
+
+struct generator_ops {
+	const char *kind;
+	const struct cfg_table *table;
+	/*
+	 * Adds its flows.
+	 * @return 0, -EINVAL or -ENOMEM with err: what no run can have, or a value of its own that cannot be
+	 */
+	int (*generate)(const struct generator *generator, struct traffic *traffic, struct err *err);
+};
+
+#define GENERATOR_EXTERN(kind) extern const struct generator_ops generator_##kind;
+TRAFFIC_GENERATORS(GENERATOR_EXTERN)
+
+/* generator.c */
+/* Checks and completes what was bound. @return 0, -EINVAL or -ENOMEM with err set */
+int generator_init(struct generator *generator, const char *kind, const struct cfg *cfg, const struct topo *topo,
+		   struct err *err);
+void generator_fini(struct generator *generator);
+/* The random numbers of a generator at one host; NULL: of the generator itself. */
+void generator_chance(const struct generator *generator, const struct traffic *traffic, const struct endpoint *end,
+		      struct prng *prng);
+
+static inline bool
+endpoint_same(const struct endpoint *a, const struct endpoint *b)
+{
+	return a->node == b->node && a->nic == b->nic;
+}
+
+/* traffic.c: a flow of the generator that is generating. @return 0, or -EINVAL past TRAFFIC_MAX_FLOWS, or -ENOMEM */
+int traffic_add(struct traffic *traffic, const struct generator *generator, const struct endpoint *src,
+		const struct endpoint *dst, uint64_t start_ps, uint64_t bytes, struct err *err);
+
+/* arrivals.c */
+/* How much a sender offers, of kinds that are given by that. */
+struct arrivals_cfg {
+	double load;
+	uint64_t rate_bps;
+};
+
+#define ARRIVALS_FIELDS(T, member)                                                                                         \
+	{ "load",                                                                                                          \
+	  CFG_FLOAT,                                                                                                       \
+	  offsetof(T, member.load),                                                                                        \
+	  "0",                                                                                                             \
+	  0,                                                                                                               \
+	  1,                                                                                                               \
+	  NULL,                                                                                                            \
+	  "What a sender offers, as a share of its NIC's rate, in payload. Give this or rate." },                          \
+	{                                                                                                                  \
+		"rate", CFG_RATE, offsetof(T, member.rate_bps), "0bps", 0, 0, NULL, "The same as a rate."                  \
+	}
+
+/* @return 0 or -EINVAL: none or both of load and rate, no end, a rate above that of a sender */
+int arrivals_check(const struct arrivals_cfg *arrivals, const struct generator *generator, const struct traffic *traffic,
+		   struct err *err);
+/*
+ * Poisson arrivals at one sender, each to one of the receivers, itself excepted.
+ * @param to  at least one is not the sender
+ */
+int arrivals_make(const struct arrivals_cfg *arrivals, const struct generator *generator, struct traffic *traffic,
+		  const struct endpoint *src, const struct endpoints *to, struct err *err);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* kind = "incast": several senders start a flow to one receiver at one instant. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/array.h"
+#include "workload/traffic/generator.h"
+
+struct incast {
+	struct generator common;
+	int64_t degree;
+	uint64_t period_ps;
+};
+
+static const struct cfg_field fields[] = {
+	GENERATOR_FIELDS,
+	GENERATOR_SETS,
+	{ "degree", CFG_INT, offsetof(struct incast, degree), NULL, 1, 16384, NULL,
+	  "Senders that start a flow to a receiver together; which, is picked anew every time." },
+	{ "period", CFG_TIME, offsetof(struct incast, period_ps), "0ns", 0, 0, NULL,
+	  "Again every period, until the end; 0: once." },
+};
+
+static const struct cfg_table table = {
+	.path = "generators",
+	.doc = "At start, and again every period, degree senders picked at random start a flow each to every receiver.",
+	.list = true,
+	.size = sizeof(struct incast),
+	.fields = fields,
+	.nfields = ARRAY_LEN(fields),
+};
+
+/* The senders of one receiver: all others. @return how many */
+static uint32_t
+senders_of(const struct generator *g, const struct endpoint *dst, struct endpoint *senders)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < g->from.count; i++)
+		if (!endpoint_same(&g->from.ends[i], dst))
+			senders[count++] = g->from.ends[i];
+	return count;
+}
+
+static int
+check(const struct incast *incast, struct err *err)
+{
+	const struct generator *g = &incast->common;
+
+	if (incast->period_ps != 0 && g->until_ps == 0)
+		return cfg_fail(&g->where, NULL, err,
+				"until is missing: it comes again every period without end otherwise");
+	if (incast->period_ps == 0 && g->until_ps != 0)
+		return cfg_fail(&g->where, "until", err, "needs a period");
+	return 0;
+}
+
+/* All that goes to one receiver. @param senders  scratch, for all of them */
+static int
+aim_at(const struct incast *incast, struct traffic *traffic, const struct endpoint *dst, struct endpoint *senders,
+       struct err *err)
+{
+	const struct generator *g = &incast->common;
+	uint32_t count = senders_of(g, dst, senders), degree = (uint32_t)incast->degree;
+	uint64_t now_ps = g->start_ps;
+	struct prng prng;
+	int ret = 0;
+
+	if (degree > count)
+		return cfg_fail(&g->where, "degree", err, "%u, but %s has %u senders; at most that would be right", degree,
+				traffic->topo->nodes[dst->node].name, count);
+	generator_chance(g, traffic, dst, &prng);
+	do {
+		for (uint32_t i = 0; i < degree && ret == 0; i++) { /* Fisher-Yates, as far as needed */
+			uint32_t at = i + (uint32_t)prng_below(&prng, count - i);
+			struct endpoint src = senders[at];
+
+			senders[at] = senders[i];
+			senders[i] = src;
+			ret = traffic_add(traffic, g, &src, dst, now_ps, size_cdf_draw(&g->cdf, &prng), err);
+		}
+		now_ps += incast->period_ps;
+	} while (ret == 0 && incast->period_ps != 0 && now_ps < g->until_ps);
+	return ret;
+}
+
+static int
+generate(const struct generator *g, struct traffic *traffic, struct err *err)
+{
+	const struct incast *incast = (const struct incast *)g;
+	struct endpoint *senders = calloc(g->from.count + 1u, sizeof(*senders));
+	int ret = senders != NULL ? check(incast, err) : err_set(err, -ENOMEM, "out of memory for %u hosts", g->from.count);
+
+	for (uint32_t i = 0; i < g->to.count && ret == 0; i++)
+		ret = aim_at(incast, traffic, &g->to.ends[i], senders, err);
+	free(senders);
+	return ret;
+}
+
+const struct generator_ops generator_incast = {
+	.kind = "incast",
+	.table = &table,
+	.generate = generate,
+};
