@@ -23,10 +23,17 @@ def family_names():
     return [re.search(rf'struct family {name} = \{{\s*\.name = "([a-z-]+)"', texts)[1] for name in listed]
 
 
+def study_names():
+    """Of the studies that eval/program/main.c lists, in its order, each in its own file."""
+    listed = re.search(r"studies\[\] = \{(.*?)\};", (SOURCE / "eval/program/main.c").read_text(), re.S)[1]
+    return [re.search(r'\.name = "([a-z-]+)"', (SOURCE / f"eval/program/{name}.c").read_text())[1]
+            for name in re.findall(r"&study_(\w+)", listed)]
+
+
 def kinds_in_help():
     text = command(ROCELAB, "--help").stdout
     listed = {kind: re.findall(r"^  (\S+)", block, re.M) for kind, block in re.findall(r"^Kinds of rocelab (\w+):\n((?:  .*\n)+)", text, re.M)}
-    evals, benches = family_names() + rows("cli/eval.c", "studies"), rows("cli/bench.c", "benchmarks")
+    evals, benches = family_names() + study_names(), rows("bench/main.c", "benchmarks")
     check(len(evals) >= 16 and len(benches) >= 7, "the tables have rows", (evals, benches))
     check(listed == {"eval": evals, "bench": benches}, "rocelab --help lists every kind of eval and bench", listed)
     text = command(ROCELAB, "eval", "--help").stdout
