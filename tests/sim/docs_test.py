@@ -1,27 +1,91 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documentation that a command prints is the one in the tree, and what the README names is there."""
+"""The documentation that a command prints is the one in the tree; links, commands and figures of other pages hold."""
+import functools
 import re
 
 from harness import ROCELAB, SOURCE, check, command
 
-reference = (SOURCE / "docs/scenario-reference.md").read_text()
-printed = command(ROCELAB, "reference").stdout
-check(reference.endswith(printed), "docs/scenario-reference.md is what `rocelab reference` prints",
+PAGES = [SOURCE / "README.md", SOURCE / "CONTRIBUTING.md", *sorted((SOURCE / "docs").glob("*.md"))]
+README_LINES = 100  # one screen and a half
+INDEX = SOURCE / "docs/README.md"
+
+
+@functools.lru_cache
+def text_of(page):
+    return page.read_text(encoding="utf-8")
+
+
+@functools.lru_cache
+def anchors(page):
+    """What GitHub makes of the page's headings."""
+    prose = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.M | re.S)
+    headings = re.findall(r"^#+ +(.*)$", prose, re.M)
+    return [re.sub(r"[^\w -]", "", re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", h).lower()).replace(" ", "-") for h in headings]
+
+
+def links():
+    for page in PAGES:
+        for path, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", text_of(page)):
+            target = (page.parent / path).resolve() if path else page
+            name = f"{page.relative_to(SOURCE)}: {path}{'#' + anchor if anchor else ''}"
+            check(target.exists(), name, "no such file")
+            if anchor and target.suffix == ".md":
+                check(anchor in anchors(target), name, f"no such heading; there are {anchors(target)}")
+
+
+def index():
+    """A page that the index does not name is found by nobody."""
+    named = {(INDEX.parent / path).resolve() for path in re.findall(r"\]\(([^)#:]+)", text_of(INDEX))}
+    for page in sorted((SOURCE / "docs").glob("*.md")):
+        check(page in named or page == INDEX, f"docs/README.md names {page.name}")
+    check(f"({INDEX.relative_to(SOURCE)})" in text_of(SOURCE / "README.md"), "README.md names the index")
+
+
+@functools.lru_cache
+def help_of(*words):
+    return command(ROCELAB, *words, "--help").stdout
+
+
+def kinds(section):
+    """{name: text} of a section of rocelab --help."""
+    return dict(re.findall(r"^  ([a-z-]+) +(.*)$", help_of().split(f"{section}\n")[1].split("\n\n")[0], re.M))
+
+
+def commands():
+    """docs/running.md has every command, and each that it has is there, with its options."""
+    block = text_of(SOURCE / "docs/running.md").split("<!-- commands -->\n")[1].split("<!-- /commands -->")[0]
+    lines = [line.split("#")[0].split() for line in block.splitlines()]
+    there = set(kinds("Usage: rocelab COMMAND [ARGS]\n"))
+    check({words[1] for words in lines} == there, "docs/running.md has the commands of rocelab --help", there)
+    for words in lines:
+        for option in (word for word in words[2:] if word.startswith("--")):
+            check(re.search(rf"{option}\b", help_of(words[1])), f"rocelab {words[1]} has {option}", help_of(words[1]))
+    for name in ("eval", "bench"):
+        of = {kind for kind, text in kinds(f"Kinds of rocelab {name}:").items() if not text.startswith("family")}
+        shown = {words[2] for words in lines if words[1] == name} - {"all"}
+        check(shown == of, f"docs/running.md has the kinds of rocelab {name}", (shown, of))
+
+
+def figures_of_readme():
+    """How often verdicts are right stands in two places, with the same figures."""
+    readme = " ".join(text_of(SOURCE / "README.md").split())
+    claim = re.search(r"Of (\d+) random odd cases (\d+) are right, (\d+) partly right, (\d+) wrong and (\d+) unknown", readme)
+    check(claim is not None, "README.md says how often verdicts are right")
+    short = text_of(SOURCE / "docs/evaluation.md").split("## What falls short\n", 1)[1].split("\n## ")[0]
+    for figure in claim.groups():
+        check(re.search(rf"\b{figure}\b", short), f"README.md's {figure} stands in docs/evaluation.md, What falls short", short)
+    check(sum(map(int, claim.groups()[1:])) == int(claim[1]), "and the outcomes add up", claim.groups())
+
+
+reference = text_of(SOURCE / "docs/scenario-reference.md")
+check(reference.endswith(command(ROCELAB, "reference").stdout), "docs/scenario-reference.md is what `rocelab reference` prints",
       "renew it: build/cli/rocelab reference")
-for page in ["README.md", *(p.relative_to(SOURCE) for p in sorted((SOURCE / "docs").glob("*.md")))]:
-    folder = (SOURCE / page).parent
-    for target in re.findall(r"\]\(([^)#]+)\)", (SOURCE / page).read_text()):
-        check((folder / target).exists(), f"{page}: {target}", "no such file")
-
-
-def plain(text):
-    """Without links and line breaks."""
-    return " ".join(re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text).split())
-
-
-short = (SOURCE / "docs/evaluation.md").read_text().split("## What falls short\n", 1)[1].strip().split("\n\n")[0]
-check(plain(short) in plain((SOURCE / "README.md").read_text()), "README.md says what falls short as docs/evaluation.md does", short)
-scenarios = set(re.findall(r"topo/scenarios/[\w-]+\.cfg", (SOURCE / "README.md").read_text()))
+links()
+index()
+commands()
+figures_of_readme()
+check(len(text_of(SOURCE / "README.md").splitlines()) <= README_LINES, "README.md is one screen and a half")
+scenarios = {name for page in PAGES for name in re.findall(r"topo/scenarios/[\w-]+\.cfg", text_of(page))}
 for scenario in sorted(scenarios):
-    check((SOURCE / scenario).exists(), f"README.md: {scenario}", "no such file")
+    check((SOURCE / scenario).exists(), scenario, "no such file")
