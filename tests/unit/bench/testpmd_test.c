@@ -15,6 +15,7 @@
 
 #include "bench/testpmd.h"
 #include "common/clock.h"
+#include "tests/unit/unit.h"
 
 #define LONGEST_NS 20000000000ULL
 
@@ -101,8 +102,7 @@ what_it_takes_between_two_lengths_is_a_packets(void **state)
 			    false, &err) > 0);
 }
 
-int
-main(void)
+UNIT_TEST(testpmd)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_ends_at_once_is_an_error),

@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "tests/unit/collectives/schedule_rig.h"
+#include "tests/unit/unit.h"
 
 static const struct coll_chunk one = { .count_elems = 1 };
 
@@ -146,8 +147,7 @@ no_builder_is_no_memory(void **state)
 	assert_non_null(strstr(err.text, "no memory"));
 }
 
-int
-main(void)
+UNIT_TEST(builder)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_are_sorted_by_rank), cmocka_unit_test(dependencies_are_sorted_by_step),

@@ -10,6 +10,7 @@
 
 #include "collectives/builder.h"
 #include "collectives/chains.h"
+#include "tests/unit/unit.h"
 
 static struct coll_builder *builder;
 static struct coll_schedule *schedule;
@@ -233,8 +234,7 @@ waiting_for_each_other_has_no_depth(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
-int
-main(void)
+UNIT_TEST(chains)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(ring_is_one_chain),

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "tests/unit/collectives/schedule_rig.h"
+#include "tests/unit/unit.h"
 
 static const struct coll_chunk word = { .count_elems = 1 };
 
@@ -127,8 +128,7 @@ cycles_are_refused(void **state)
 	assert_true(err.text[0] != '\0');
 }
 
-int
-main(void)
+UNIT_TEST(closing)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_holds_stays_as_it_is), cmocka_unit_test(linear_alltoall_holds),

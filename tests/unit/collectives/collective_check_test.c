@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "tests/unit/collectives/schedule_rig.h"
+#include "tests/unit/unit.h"
 
 /* Kinds of damage; each gets a sound schedule and breaks it. */
 static void
@@ -203,8 +204,7 @@ two_overwrites_race(void **state)
 	coll_schedule_destroy(schedule);
 }
 
-int
-main(void)
+UNIT_TEST(collective_check)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(damage_is_found),

@@ -10,6 +10,7 @@
 
 #include "collectives/bandwidth.h"
 #include "tests/unit/collectives/schedule_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 wrong_elements_are_counted(void **state)
@@ -95,8 +96,7 @@ busbw_factors(void **state)
 	assert_true(fabs(coll_busbw_factor(COLL_REDUCESCATTER, 8) - 0.875) < 1e-12);
 }
 
-int
-main(void)
+UNIT_TEST(collective_data)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_elements_are_counted),

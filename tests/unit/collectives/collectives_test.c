@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/unit/collectives/execute_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 every_collective_is_complete(void **state)
@@ -161,8 +162,7 @@ ring_waits_as_in_figure_4(void **state)
 	coll_schedule_destroy(schedule);
 }
 
-int
-main(void)
+UNIT_TEST(collectives)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_collective_is_complete), cmocka_unit_test(steps_of_a_block_send_one_block),

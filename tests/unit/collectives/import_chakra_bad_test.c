@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chakra's execution traces: what is refused, by file, node and byte. */
 #include "tests/unit/collectives/chakra_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 pair(uint64_t size)
@@ -119,8 +120,7 @@ what_collectives_cannot_be_is_refused(void **state)
 	refused("waits for itself, through");
 }
 
-int
-main(void)
+UNIT_TEST(import_chakra_bad)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_messages_cannot_be_is_refused),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chakra's execution traces: what they mean. */
 #include "tests/unit/collectives/chakra_rig.h"
+#include "tests/unit/unit.h"
 
 /* A send, its receive, a computation, and a message back; sizes in every type that the schema has. */
 static void
@@ -286,8 +287,7 @@ others_have_no_size(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(import_chakra)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_wait_for_nodes),

@@ -4,6 +4,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "tests/unit/unit.h"
 
 static struct coll_schedule *
 goal(const char *text)
@@ -188,8 +189,7 @@ what_cannot_be_is_refused(void **state)
 		refuse(cases[i].text, cases[i].line, cases[i].why);
 }
 
-int
-main(void)
+UNIT_TEST(import_goal)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_send_waits_for_what_it_requires), cmocka_unit_test(a_receive_alone_holds_nobody_up),

@@ -4,6 +4,7 @@
 
 #include "collectives/import/hpcc.h"
 #include "common/array.h"
+#include "tests/unit/unit.h"
 
 static const char topology[] = "4 1 3\n0\n0 1 100Gbps 0.001ms 0\n0 2 100Gbps 0.001ms 0\n0 3 25Gbps 0.001ms 0\n";
 static const char flow[] = "3\n1 2 3 100 5000 2\n3 2 4 100 7000 2.000001\n1 2 3 101 9000 2.5\n9 9 9 of another\n";
@@ -149,8 +150,7 @@ what_cannot_be_is_refused(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(import_hpcc)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_scenario_has_what_the_files_have),

@@ -4,6 +4,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "tests/unit/unit.h"
 
 /* A text that grows. */
 struct text {
@@ -371,8 +372,7 @@ what_does_not_do_its_work_is_refused(void **state)
 	must_refuse(IMPORT_MSCCL, t.bytes, 40, 16, "gpu 1 tb 0 step 1"); /* where it is noticed */
 }
 
-int
-main(void)
+UNIT_TEST(import_msccl)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_is_the_ring),

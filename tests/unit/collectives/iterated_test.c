@@ -10,6 +10,7 @@
 
 #include "tests/unit/collectives/import_rig.h"
 #include "tests/unit/collectives/schedule_rig.h"
+#include "tests/unit/unit.h"
 
 #define ITERATIONS 3 /* the third uses the memory of the first */
 #define FILLING 9999 /* a channel that no schedule has */
@@ -202,8 +203,7 @@ files_get_a_barrier_where_they_need_one(void **state)
 				 files[i].barrier);
 }
 
-int
-main(void)
+UNIT_TEST(iterated)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(algorithms_get_a_barrier_where_they_need_one),

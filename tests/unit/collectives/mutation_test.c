@@ -8,6 +8,7 @@
 
 #include "tests/unit/collectives/chance_rig.h"
 #include "tests/unit/collectives/naive_rig.h"
+#include "tests/unit/unit.h"
 
 static struct coll_step *
 any_step(struct coll_schedule *s, struct prng *prng)
@@ -286,8 +287,7 @@ whatever_is_built_is_judged(void **state)
 	assert_true(refused > 1000 && of[PROOF_SOUND] > 1000 && of[PROOF_CYCLE] > 1000 && of[PROOF_RACE] > 1000);
 }
 
-int
-main(void)
+UNIT_TEST(mutation)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(damage_to_algorithms_is_found),

@@ -12,6 +12,7 @@
 #include "collectives/contents.h"
 #include "collectives/data.h"
 #include "collectives/spread.h"
+#include "tests/unit/unit.h"
 
 #define RANKS 7
 #define COMPUTE_PS 5000
@@ -161,8 +162,7 @@ each_group_has_a_result_of_its_own(void **state)
 	coll_schedule_destroy(one);
 }
 
-int
-main(void)
+UNIT_TEST(spread)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_are_copies_with_the_jobs_ranks),

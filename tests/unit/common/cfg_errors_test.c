@@ -10,6 +10,7 @@
 
 #include "common/cfg/cfg.h"
 #include "tests/unit/common/cfg_rig.h"
+#include "tests/unit/unit.h"
 
 /* Loads, checks and binds everything, and expects this message. */
 static void
@@ -130,8 +131,7 @@ test_syntax(void **state)
 	expect_error("\n@include \"/etc/passwd\"\n", "t.cfg:2: @include works in files only");
 }
 
-int
-main(void)
+UNIT_TEST(cfg_errors)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wrong_values),

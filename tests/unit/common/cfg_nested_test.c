@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "common/cfg/cfg.h"
+#include "tests/unit/unit.h"
 
 struct part {
 	struct cfg_where where;
@@ -175,8 +176,7 @@ a_list_that_is_absent_stays_so(void **state)
 	cfg_destroy(cfg);
 }
 
-int
-main(void)
+UNIT_TEST(cfg_nested)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(elements_have_groups_and_lists_of_their_own),

@@ -10,6 +10,7 @@
 
 #include "common/cfg/cfg.h"
 #include "tests/unit/common/cfg_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 override(struct cfg *cfg, const char *assignment)
@@ -147,8 +148,7 @@ test_override_errors(void **state)
 			      "--set switch.pfc.alpha:1: switch.pfc.alpha: found \"1; seed = 4\"; a number would be right");
 }
 
-int
-main(void)
+UNIT_TEST(cfg_override)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_override),

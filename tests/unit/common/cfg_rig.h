@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A configuration of every kind of value, group and list. For one test program each. */
+/* A configuration of every kind of value, group and list. */
 #pragma once
 
 #include <setjmp.h>
@@ -11,15 +11,6 @@
 
 #include "common/array.h"
 #include "common/cfg/cfg.h"
-
-/* libconfig 1.5 leaks the token at hand when a text does not parse; everything else must be freed. */
-const char *__lsan_default_suppressions(void);
-
-const char *
-__lsan_default_suppressions(void)
-{
-	return "leak:libconfig.so";
-}
 
 struct pfc {
 	struct cfg_where where;

@@ -16,6 +16,16 @@
 #include "common/cfg/cfg.h"
 #include "common/prng.h"
 #include "tests/unit/common/cfg_rig.h"
+#include "tests/unit/unit.h"
+
+/* libconfig 1.5 leaks the token at hand when a text does not parse; everything else must be freed. */
+const char *__lsan_default_suppressions(void);
+
+const char *
+__lsan_default_suppressions(void)
+{
+	return "leak:libconfig.so";
+}
 
 static void
 test_bind(void **state)
@@ -268,8 +278,7 @@ test_random_texts(void **state)
 	assert_true(loaded > 0);
 }
 
-int
-main(void)
+UNIT_TEST(cfg)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bind),  cmocka_unit_test(test_defaults),

@@ -11,6 +11,7 @@
 
 #include "common/child.h"
 #include "common/clock.h"
+#include "tests/unit/unit.h"
 
 #define STARTS 200 /* a signal that comes too early is lost in most of them */
 
@@ -124,8 +125,7 @@ a_stall_timer_counts_running_time(void **state)
 	assert_int_equal(stall_timer_look(&stall_timer, 900 * STALL_TIMER_SLICE_NS + 3), 3);
 }
 
-int
-main(void)
+UNIT_TEST(child)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(early_signal_is_not_lost),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "tests/unit/unit.h"
 
 static void
 now_never_goes_back(void **state)
@@ -72,8 +73,7 @@ peak_rss_grows_with_memory(void **state)
 	free(block);
 }
 
-int
-main(void)
+UNIT_TEST(clock)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(now_never_goes_back),           cmocka_unit_test(sleep_reaches_its_time),

@@ -7,6 +7,7 @@
 
 #include "common/array.h"
 #include "common/control.h"
+#include "tests/unit/unit.h"
 
 static const struct {
 	uint8_t type;
@@ -56,8 +57,7 @@ data_is_no_control_packet(void **state)
 	assert_null(control_of_port(4791));
 }
 
-int
-main(void)
+UNIT_TEST(control)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_is_found_written_and_read),

@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/fim.h"
 #include "common/prng.h"
+#include "tests/unit/unit.h"
 
 #define RATE 100000000000ULL
 
@@ -161,8 +162,7 @@ expectation_is_the_mean_of_chance(void **state)
 	assert_float_equal(sum / RUNS, expected(FLOWS, LINKS), 0.15);
 }
 
-int
-main(void)
+UNIT_TEST(fim)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(even_links_have_none),

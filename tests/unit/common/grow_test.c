@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/grow.h"
+#include "tests/unit/unit.h"
 
 static void
 there_is_room_for_elements_of_any_size(void **state)
@@ -29,8 +30,7 @@ there_is_room_for_elements_of_any_size(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(grow)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(there_is_room_for_elements_of_any_size),

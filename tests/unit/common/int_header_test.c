@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/int_header.h"
+#include "tests/unit/unit.h"
 
 static void
 test_a_hop_is_laid_out_as_in_the_paper(void **state)
@@ -53,8 +54,7 @@ test_five_hops_have_room_and_all_change_the_path(void **state)
 	assert_int_equal(header.path, 100 ^ 101 ^ 102 ^ 103 ^ 104 ^ 105 ^ 4);
 }
 
-int
-main(void)
+UNIT_TEST(int_header)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_hop_is_laid_out_as_in_the_paper),

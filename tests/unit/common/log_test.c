@@ -15,6 +15,7 @@
 
 #include "common/array.h"
 #include "common/log.h"
+#include "tests/unit/unit.h"
 
 static char logged[2 * LOG_BYTES];
 
@@ -88,11 +89,11 @@ test_levels(void **state)
 	static const struct {
 		const char *level, *text;
 	} cases[] = {
-		{ "error", "log_test: e\n" },
-		{ "warning", "log_test: e\nlog_test: 2\n" },
-		{ "info", "log_test: e\nlog_test: 2\nlog_test: i\n" },
-		{ "debug", "log_test: e\nlog_test: 2\nlog_test: i\nlog_test: d\n" },
-		{ "", "log_test: e\nlog_test: 2\nlog_test: i\n" },
+		{ "error", "test-common: e\n" },
+		{ "warning", "test-common: e\ntest-common: 2\n" },
+		{ "info", "test-common: e\ntest-common: 2\ntest-common: i\n" },
+		{ "debug", "test-common: e\ntest-common: 2\ntest-common: i\ntest-common: d\n" },
+		{ "", "test-common: e\ntest-common: 2\ntest-common: i\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -112,17 +113,17 @@ test_no_such_level(void **state)
 	assert_int_equal(is_logged(open_it), 0);
 	unsetenv("ROCELAB_LOG");
 	assert_string_equal(logged,
-			    "log_test: ROCELAB_LOG=loud: error, warning, info or debug would be right\nlog_test: i\n");
+			    "test-common: ROCELAB_LOG=loud: error, warning, info or debug would be right\ntest-common: i\n");
 }
 
 static void
 test_plain_and_bounded(void **state)
 {
-	const char *first = "log_test: a?[2Jb?c\n";
+	const char *first = "test-common: a?[2Jb?c\n";
 
 	assert_int_equal(is_logged(log_hostile), 0);
 	assert_memory_equal(logged, first, strlen(first));
-	assert_int_equal(strlen(logged), strlen(first) + strlen("log_test: ") + LOG_BYTES - 1 + 1);
+	assert_int_equal(strlen(logged), strlen(first) + strlen("test-common: ") + LOG_BYTES - 1 + 1);
 }
 
 static void
@@ -132,11 +133,10 @@ test_fatal(void **state)
 
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGABRT);
-	assert_string_equal(logged, "log_test: out of memory for 8 B\n");
+	assert_string_equal(logged, "test-common: out of memory for 8 B\n");
 }
 
-int
-main(void)
+UNIT_TEST(log)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_levels),

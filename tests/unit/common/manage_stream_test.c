@@ -15,6 +15,7 @@
 #include "common/manage_stream.h"
 #include "common/wire/record.h"
 #include "common/wire/record_hdr.h"
+#include "tests/unit/unit.h"
 
 #define QUEUE_BYTES (2 * (sizeof(struct manage_hdr) + MANAGE_MAX_BODY))
 
@@ -202,8 +203,7 @@ what_was_sent_before_the_close_is_taken(void **state)
 	assert_int_equal(manage_stream_send(&ends->b, MANAGE_CONNECT, NULL, 0), -EPIPE);
 }
 
-int
-main(void)
+UNIT_TEST(manage_stream)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(messages_cross_in_order, setup, teardown),

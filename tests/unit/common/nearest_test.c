@@ -9,6 +9,7 @@
 
 #include "common/array.h"
 #include "common/nearest.h"
+#include "tests/unit/unit.h"
 
 static const char *const known[] = { "contention", "pfc-storm", "pfc-backpressure", "slow-host", "halving-doubling" };
 
@@ -63,8 +64,7 @@ test_a_part_of_a_path_is_offered(void **state)
 	assert_true(nearest_is_near(&nearest));
 }
 
-int
-main(void)
+UNIT_TEST(nearest)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_typing_errors_and_other_spellings),

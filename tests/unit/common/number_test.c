@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/minmax.h"
 #include "common/number.h"
+#include "tests/unit/unit.h"
 
 static void
 test_whole_numbers_in_range(void **state)
@@ -53,8 +54,7 @@ test_smaller_and_larger(void **state)
 	assert_true(min_u64(2, 2) == 2 && max_u64(2, 2) == 2);
 }
 
-int
-main(void)
+UNIT_TEST(number)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_numbers_in_range),

@@ -19,6 +19,7 @@
 #include "common/array.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
+#include "tests/unit/unit.h"
 
 static char dir[] = "/tmp/outfile-test-XXXXXX";
 
@@ -211,8 +212,7 @@ an_earlier_run_goes_and_nothing_else(void **state)
 	assert_int_equal(run_files_remove(dir, &err), 0); /* an empty folder is fine */
 }
 
-int
-main(void)
+UNIT_TEST(outfile)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_old_one_stays_until_the_new_one_is_whole, make_dir, remove_dir),

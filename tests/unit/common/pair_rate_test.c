@@ -8,6 +8,7 @@
 #include "common/array.h"
 #include "common/pair_rate.h"
 #include "common/units.h"
+#include "tests/unit/unit.h"
 
 /*
  * From 1 to 2: flow 7 has 1,000 B in 0 to 100 ns and 2,000 B in 50 to 150 and 250 to 300 ns (3,000 B in 200 ns: 120 Gbps); flow 9
@@ -35,8 +36,7 @@ flows_of_a_pair_add(void **state)
 	assert_int_equal(pair_rates(messages, 0, pairs), 0);
 }
 
-int
-main(void)
+UNIT_TEST(pair_rate)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_of_a_pair_add),

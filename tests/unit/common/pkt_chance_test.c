@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/pkt_chance.h"
+#include "tests/unit/unit.h"
 
 #define DRAWS 100000
 
@@ -78,8 +79,7 @@ a_flow_is_known_by_its_names(void **state)
 	assert_true(draw(PKT_CHANCE_LOSS, 1, &again) != first);
 }
 
-int
-main(void)
+UNIT_TEST(pkt_chance)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(draws_are_uniform_and_unlike),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/printable.h"
+#include "tests/unit/unit.h"
 
 static void
 plain_texts(void **state)
@@ -80,8 +81,7 @@ unprintable(void **state)
 	assert_string_equal(name, "byte 0xe9");
 }
 
-int
-main(void)
+UNIT_TEST(printable)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plain_texts),

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/private_dir.h"
+#include "tests/unit/unit.h"
 
 #define PROGRAMS 6
 #define ROUNDS 100
@@ -182,8 +183,7 @@ many_at_once_keep_theirs(void **state)
 		assert_int_equal(wait_for(pids[i]), 0);
 }
 
-int
-main(void)
+UNIT_TEST(private_dir)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_of_a_program_that_was_killed_goes),

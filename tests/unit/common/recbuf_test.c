@@ -10,6 +10,7 @@
 
 #include "common/record/buffer.h"
 #include "common/wire/record.h"
+#include "tests/unit/unit.h"
 
 static struct recbuf buf;
 
@@ -96,8 +97,7 @@ the_newest_are_dropped_and_counted(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(recbuf)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(records_are_stamped_in_order),

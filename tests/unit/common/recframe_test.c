@@ -13,6 +13,7 @@
 #include "common/record/buffer.h"
 #include "common/record/frame.h"
 #include "common/record/kinds.h"
+#include "tests/unit/unit.h"
 
 #define RECORDS 400
 #define SENT_PS (1ULL << 50)
@@ -236,8 +237,7 @@ what_is_no_row_is_refused(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(recframe)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_packed_is_unpacked),

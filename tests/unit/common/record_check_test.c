@@ -13,6 +13,7 @@
 #include "common/record/check.h"
 #include "common/record/kinds.h"
 #include "common/wire/record.h"
+#include "tests/unit/unit.h"
 
 static struct record_check *check;
 static struct err err;
@@ -382,8 +383,7 @@ traces_are_of_their_ports(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(record_check)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_byte_has_a_rule),

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "common/run_delay.h"
+#include "tests/unit/unit.h"
 
 #define MS_NS 1000000ULL
 #define MOST_NS (5000 * MS_NS) /* a wait this test gives up after */
@@ -116,8 +117,7 @@ test_nobody(void **state)
 	assert_int_equal(run_delay_thread(&delay, gone), -ESRCH);
 }
 
-int
-main(void)
+UNIT_TEST(run_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_two_on_one_processor_wait),

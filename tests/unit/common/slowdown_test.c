@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "common/slowdown.h"
+#include "tests/unit/unit.h"
 
 #define FLOWS 200
 
@@ -42,8 +43,7 @@ nothing_is_nothing(void **state)
 	assert_true(buckets[SLOWDOWN_BUCKETS - 1].p99 == 0);
 }
 
-int
-main(void)
+UNIT_TEST(slowdown)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(buckets_hold_their_sizes),

@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "common/spool.h"
+#include "tests/unit/unit.h"
 
 #define CAP_BYTES 10000
 #define UNIT_BYTES 24
@@ -142,8 +143,7 @@ a_full_disk_keeps_wholes(void **state)
 	close(fd);
 }
 
-int
-main(void)
+UNIT_TEST(spool)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_of_it_arrives_in_order),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/tag.h"
+#include "tests/unit/unit.h"
 
 static void
 a_tag_is_a_dscp_of_pool_2(void **state)
@@ -39,8 +40,7 @@ a_dscp_is_a_tag_by_its_sentinel_alone(void **state)
 	assert_int_equal(tags, TAG_ITERATIONS);
 }
 
-int
-main(void)
+UNIT_TEST(tag)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_tag_is_a_dscp_of_pool_2),

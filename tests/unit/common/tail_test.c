@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "common/tail.h"
+#include "tests/unit/unit.h"
 
 static void
 assert_share(double value, double expected, double part)
@@ -95,8 +96,7 @@ binomial_tails_of_many(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(tail)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(normal_tails),           cmocka_unit_test(normal_quantiles_end_somewhere),

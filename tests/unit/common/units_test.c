@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/crc32c.h"
 #include "common/units.h"
+#include "tests/unit/unit.h"
 
 static uint64_t
 time_of(const char *text)
@@ -131,8 +132,7 @@ test_crc32c(void **state)
 	assert_int_equal(crc32c(zeros, sizeof(zeros)), 0x8a9136aa);
 }
 
-int
-main(void)
+UNIT_TEST(units)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parse),      cmocka_unit_test(test_refuse),    cmocka_unit_test(test_format),

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/unix_socket.h"
+#include "tests/unit/unit.h"
 
 static void
 a_listener_is_reached_until_it_is_gone(void **state)
@@ -146,8 +147,7 @@ a_path_that_does_not_fit_is_refused(void **state)
 	assert_non_null(strstr(err.text, "at most 103 characters"));
 }
 
-int
-main(void)
+UNIT_TEST(unix_socket)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_listener_is_reached_until_it_is_gone),

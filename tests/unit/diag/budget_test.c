@@ -8,6 +8,7 @@
 
 #include "common/array.h"
 #include "diag/vedrfolnir/rating/budget.h"
+#include "tests/unit/unit.h"
 
 #define A 1
 #define B 2
@@ -108,8 +109,7 @@ test_bounds(void **state)
 	assert_float_equal((float)sum_ps, 50.0f, 1e-3f);
 }
 
-int
-main(void)
+UNIT_TEST(budget)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_claims_fit),    cmocka_unit_test(test_weighed_by_waits),

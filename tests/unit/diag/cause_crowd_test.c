@@ -9,6 +9,7 @@
 
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define LAST 39 /* epoch */
 
@@ -68,8 +69,7 @@ test_no_crowd(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(cause_crowd)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_crowd),

@@ -10,6 +10,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/diag/cause_pfc_rig.h"
+#include "tests/unit/unit.h"
 
 /*
  * 2:3, 6:2, 3:3 and 6:1 wait for each other in a circle that 17->18 stands in, or comes to from its NIC. Where 18 pauses
@@ -122,8 +123,7 @@ test_standing_circle(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(cause_deadlock)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_deadlock_begins),

@@ -13,6 +13,7 @@
 #include "common/array.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define LAST 79 /* epoch */
 #define PACKETS 250000
@@ -288,8 +289,7 @@ test_the_last_ack_distinguishes_directions(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(cause_delay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_delay),

@@ -10,6 +10,7 @@
 
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define LAST 79 /* epoch */
 
@@ -378,8 +379,7 @@ test_retries_spent(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(cause_merge)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),

@@ -13,6 +13,7 @@
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define FLOW "17->18/10000>10000"
 
@@ -461,8 +462,7 @@ test_silent_blackhole_on_the_acks_path(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(cause_passage)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_link_that_loses_has_sent_more_than_arrived),

@@ -13,6 +13,7 @@
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /* Leaves L with hosts a, b and R with c, d, spines S and T above: ports 2 and 3 of a leaf lead to them. */
 enum { L, R, S, T, A, B, C, D };
@@ -468,8 +469,7 @@ test_turned_back_at_a_cut_link(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(cause_paths)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_imbalance),

@@ -11,6 +11,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/diag/cause_pfc_rig.h"
+#include "tests/unit/unit.h"
 
 #define OTHER records_tuple(H18, H19, 90)
 
@@ -275,8 +276,7 @@ test_little_fed_to_root(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(cause_pfc)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_root_paused_in_part),

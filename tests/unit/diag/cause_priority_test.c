@@ -9,6 +9,7 @@
 
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /*
  * 17->18 took 60 ms instead of 30.75; its packets stood in a queue of their own at 6:2, 100 Gbps.
@@ -150,8 +151,7 @@ test_a_little_is_no_reason(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(cause_priority)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_sends_in_class_0_is_named),

@@ -13,6 +13,7 @@
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/diag/cause_pfc_rig.h"
+#include "tests/unit/unit.h"
 
 /* 6:1 was seen pausing 2:3 while it held nothing; the closed epoch that came later does not say so any more. */
 static void
@@ -311,8 +312,7 @@ test_pauses_of_another_class(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(cause_storm)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_storm_seen_in_passing),         cmocka_unit_test(test_storm_before_paused_port),

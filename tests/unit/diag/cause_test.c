@@ -12,6 +12,7 @@
 #include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 static void
 check_storm(const struct records *r, const char *root, const char *paused)
@@ -293,8 +294,7 @@ test_loss_nobody_counts(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(cause)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_storm),

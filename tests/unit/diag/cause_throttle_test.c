@@ -10,6 +10,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /*
  * 17->18 took 60 ms instead of 30.75. At 6:2, 100 Gbps, 9273 frames of 1348 B fill a millisecond; no queue grew.
@@ -136,8 +137,7 @@ test_pacing_is_no_wait_for_the_nic(void **state)
 	assert_float_equal((float)nic_ms(0, 12 * PS_PER_US), 2.59f, 0.03f);
 }
 
-int
-main(void)
+UNIT_TEST(cause_throttle)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_shares_a_full_link_is_named),

@@ -10,6 +10,7 @@
 #include "common/wire/drop.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define LAST 79 /* epoch */
 #define DEPTH 60
@@ -173,8 +174,7 @@ test_reported_part_of_a_step_with_loss(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(cause_together)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gone_before),

@@ -9,6 +9,7 @@
 
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /* Nothing explains the time: the network is not called innocent, whether telemetry covers half of it or not. */
 static void
@@ -78,8 +79,7 @@ test_starved(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(claim)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unwatched),

@@ -11,6 +11,7 @@
 #include "diag/report/facts.h"
 #include "diag/vedrfolnir/cause/confidence.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define CLOSE 1e-9
 
@@ -130,8 +131,7 @@ test_innocent(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(confidence)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rules),    cmocka_unit_test(test_measured),

@@ -12,6 +12,7 @@
 #include "common/wire/ending.h"
 #include "diag/detection.h"
 #include "tests/unit/diag/collect_rig.h"
+#include "tests/unit/unit.h"
 
 #define MS PS_PER_MS
 
@@ -238,8 +239,7 @@ who_reports_a_time_is_believed(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(detection)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_when_it_crossed),

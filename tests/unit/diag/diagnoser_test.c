@@ -16,6 +16,7 @@
 #include "diag/report/text.h"
 #include "diag/vedrfolnir/vedrfolnir.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /* ---- a diagnoser: it counts the bytes that ports carried, and blames the busiest ---- */
 
@@ -250,8 +251,7 @@ port_share(void **state)
 	assert_string_equal(err.text, "use receivers or senders");
 }
 
-int
-main(void)
+UNIT_TEST(diagnoser)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_diagnosers), cmocka_unit_test(without_the_other), cmocka_unit_test(nothing_to_read),

@@ -10,6 +10,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/diag/collect_rig.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/unit.h"
 
 /* A host's flows are told apart by its NICs where it has several. */
 static void
@@ -161,8 +162,7 @@ test_join(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(evidence)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flow_names), cmocka_unit_test(test_latest_row_wins),

@@ -16,6 +16,7 @@
 #include "diag/report/json.h"
 #include "diag/vedrfolnir/vedrfolnir.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /* ---- a signature: the NIC of a slow step's host is said to be cold ---- */
 
@@ -144,8 +145,7 @@ rows_are_whole(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(finding)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(added),

@@ -3,6 +3,7 @@
 #include "common/array.h"
 #include "diag/flowpulse/judged.h"
 #include "tests/unit/diag/flowpulse_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 each_precondition_holds_back_alone(void **state)
@@ -94,8 +95,7 @@ hosts_bear_out_what_is_missing(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_judged)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(each_precondition_holds_back_alone),
 					    cmocka_unit_test(hosts_bear_out_what_is_missing) };

@@ -12,6 +12,7 @@
 #include "diag/flowpulse/section.h"
 #include "diag/registry.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/unit.h"
 
 /*
  * Two pods of two edges and two aggregations each. An edge has its host at port 0 and its pod's aggregations at 1 and 2; an
@@ -222,8 +223,7 @@ what_senders_have_in_common_is_the_edges_own_link(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_paths)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregations_without_alarm_clear_the_core),

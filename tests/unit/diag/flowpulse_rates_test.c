@@ -12,6 +12,7 @@
 #include "diag/flowpulse/rates.h"
 #include "diag/flowpulse/resent.h"
 #include "diag/run/run.h"
+#include "tests/unit/unit.h"
 
 #define ALARMS 4
 #define PACKETS 10000 /* expected by each alarm, of 1000 B */
@@ -102,8 +103,7 @@ two_iterations_count_both(void **state)
 		1e-9);
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_rates)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_iterations_are_samples_of_one_rate),

@@ -2,6 +2,7 @@
 /* Alarms of less than chance makes. */
 #include "diag/report/text.h"
 #include "tests/unit/diag/flowpulse_rig.h"
+#include "tests/unit/unit.h"
 
 /* The same 2 %, of 400 packets whose number chance alone makes differ by 5 %. */
 static void
@@ -109,8 +110,7 @@ what_is_scattered_is_no_finding(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_significance)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(what_chance_makes_is_no_finding),
 					    cmocka_unit_test(what_is_scattered_is_no_finding) };

@@ -7,6 +7,7 @@
 #include "diag/report/json.h"
 #include "diag/report/text.h"
 #include "tests/unit/diag/flowpulse_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 put_known(struct records *r, const char *kind, uint32_t node, uint16_t port, double rate)
@@ -252,8 +253,7 @@ reports_show_every_port(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(alarms_of_a_link_are_one_finding),

@@ -18,6 +18,7 @@
 #include "diag/report/json.h"
 #include "diag/report/text.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/unit.h"
 
 /* Leaves 0 and 1, spines 2 and 3, hosts 4 and 5 at ports 0 and 1 of leaf 0, 6 and 7 of leaf 1; ports 2 and 3 of a leaf: spines. */
 #define HOST(i) (4u + (i))
@@ -356,8 +357,7 @@ reports_hold_it(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(flowtracer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_that_contend_cost_what_sharing_takes),

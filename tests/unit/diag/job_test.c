@@ -16,6 +16,7 @@
 #include "diag/report/jobs.h"
 #include "diag/report/json.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 #define FORWARD 1
 #define GRADS 2
@@ -353,8 +354,7 @@ names_in_the_verdict_join(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(job)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dependencies_are_joined),

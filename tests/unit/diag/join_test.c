@@ -10,6 +10,7 @@
 
 #include "common/units.h"
 #include "diag/join.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define RTT (10 * US)
@@ -221,8 +222,7 @@ test_crowd(void **state)
 	drop(all, 1);
 }
 
-int
-main(void)
+UNIT_TEST(join)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_iterations_and_jobs),

@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 static void
 fabric(struct records *r)
@@ -268,8 +269,7 @@ test_what_never_began(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(late)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_iteration),   cmocka_unit_test(test_unknown),

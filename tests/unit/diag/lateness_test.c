@@ -12,6 +12,7 @@
 #include "diag/report/facts.h"
 #include "diag/run/lateness.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 static const struct finding_type slow_host = { .key = "slow-host" };
 
@@ -250,8 +251,7 @@ test_what_a_slow_step_lost(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(lateness)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_slow_host_is_as_sure_as_its_waits_let_it),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 
@@ -176,8 +177,7 @@ kernels_that_are_a_little_late_hide_no_rnic(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_cpu)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_agent_in_time_is_not_starved),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 
@@ -314,8 +315,7 @@ unknown_paths_are_not_innocent(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_impact)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_congested_links_make_no_slow_switch),

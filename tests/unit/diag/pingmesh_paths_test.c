@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "diag/pingmesh/net.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 
@@ -78,8 +79,7 @@ torn_traceroutes_show_spraying(void **state)
 	assert_false(net_is_sprayed(&sprayed));
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_paths)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(torn_traceroutes_show_spraying),

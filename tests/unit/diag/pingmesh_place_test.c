@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 
@@ -323,8 +324,7 @@ responders_report_which_direction_lost_it(void **state)
 				    links_of_one_tuple(forth, false, restarted));
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_place)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(links_above_tors_are_placed_by_direction),

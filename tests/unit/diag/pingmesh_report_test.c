@@ -14,6 +14,7 @@
 #include "diag/report/json.h"
 #include "diag/report/text.h"
 #include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 
@@ -194,8 +195,7 @@ the_word_is_not_its_own(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_report)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_text_has_problems_by_priority),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 #define MS PS_PER_MS
@@ -350,8 +351,7 @@ untraced_paths_are_no_place(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_network_has_no_problem),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/diag/pingmesh_rig.h"
+#include "tests/unit/unit.h"
 
 #define S PS_PER_S
 
@@ -187,8 +188,7 @@ a_known_place_is_no_other(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_wait)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_begins_before_a_period_ends_is_placed_with_the_next),

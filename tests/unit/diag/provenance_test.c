@@ -15,6 +15,7 @@
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/unit.h"
 
 #define S1 0
 #define S2 1
@@ -302,8 +303,7 @@ test_nothing_reported(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(provenance)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_flow_weights),     cmocka_unit_test(test_exact_matrix),

@@ -10,6 +10,7 @@
 #include "common/array.h"
 #include "common/prng.h"
 #include "diag/collect/radix.h"
+#include "tests/unit/unit.h"
 
 #define COUNT 5000
 
@@ -63,8 +64,7 @@ test_none(void **state)
 	assert_ptr_equal(radix_sort(items, room, 0), items);
 }
 
-int
-main(void)
+UNIT_TEST(radix)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_orders), cmocka_unit_test(test_none) };
 

@@ -11,6 +11,7 @@
 #include "common/prng.h"
 #include "common/wire/record.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/unit.h"
 
 #define ROWS 400
 #define LAST_MS 100
@@ -135,8 +136,7 @@ test_none_left_out(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(ranges)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_none_left_out) };
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "diag/vedrfolnir/rating/rating.h"
+#include "tests/unit/unit.h"
 
 #define CF 0
 #define FLOW 1
@@ -158,8 +159,7 @@ test_collective(void **state)
 	assert_near(rating_step_weight(10, 10, 0), 0); /* nothing was slow */
 }
 
-int
-main(void)
+UNIT_TEST(rating)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chain),      cmocka_unit_test(test_contention_at_reached_port),

@@ -9,6 +9,7 @@
 
 #include "common/array.h"
 #include "diag/vedrfolnir/rating/replay.h"
+#include "tests/unit/unit.h"
 
 #define MAX_STEPS 64
 
@@ -211,8 +212,7 @@ test_circle(void **state)
 	assert_true(claims[0].share_ps == 0 && claims[1].share_ps == 10);
 }
 
-int
-main(void)
+UNIT_TEST(replay)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_chain),  cmocka_unit_test(test_side_by_side), cmocka_unit_test(test_hidden),

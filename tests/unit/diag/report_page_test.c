@@ -14,6 +14,7 @@
 #include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/report_files.h"
 #include "tests/unit/diag/report_fixture.h"
+#include "tests/unit/unit.h"
 
 /* The page's data, which stands between what the test's template begins and ends with. */
 static json_t *
@@ -208,8 +209,7 @@ hostile_names_do_no_harm(void **state)
 	report_files_remove(&files);
 }
 
-int
-main(void)
+UNIT_TEST(report_page)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_names_what_drawings_need), cmocka_unit_test(innocent_and_unfinished_runs_have_pages),

@@ -14,6 +14,7 @@
 #include "diag/report/escape.h"
 #include "diag/report/facts.h"
 #include "tests/unit/diag/report_fixture.h"
+#include "tests/unit/unit.h"
 
 static void
 numbers(void **state)
@@ -180,8 +181,7 @@ worst_collective_is_first(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(report_parts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),

@@ -18,6 +18,7 @@
 #include "diag/report/text.h"
 #include "tests/unit/diag/report_files.h"
 #include "tests/unit/diag/report_fixture.h"
+#include "tests/unit/unit.h"
 
 static json_t *
 read_json(const struct files *files)
@@ -310,8 +311,7 @@ reports_what_it_cannot_write(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(report)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(json_reports_the_case), cmocka_unit_test(json_has_all_keys),

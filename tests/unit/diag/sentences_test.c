@@ -12,6 +12,7 @@
 #include "common/wire/ending.h"
 #include "diag/report/facts.h"
 #include "tests/unit/diag/report_fixture.h"
+#include "tests/unit/unit.h"
 
 static void
 claims(void **state)
@@ -167,8 +168,7 @@ evidence_of_findings(void **state)
 	verdict_destroy(v);
 }
 
-int
-main(void)
+UNIT_TEST(sentences)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(claims),

@@ -13,6 +13,7 @@
 #include "common/array.h"
 #include "diag/vedrfolnir/graphs.h"
 #include "diag/vedrfolnir/waiting/slow_flows.h"
+#include "tests/unit/unit.h"
 
 static void
 those_that_lost_most_are_first(void **state)
@@ -80,8 +81,7 @@ graphs_are_built_of_what_lost_most(void **state)
 	assert_memory_equal(order, expected, sizeof(expected));
 }
 
-int
-main(void)
+UNIT_TEST(slow_flows)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(those_that_lost_most_are_first),

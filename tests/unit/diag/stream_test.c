@@ -15,6 +15,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/diag/collect_rig.h"
 #include "tests/unit/diag/records.h"
+#include "tests/unit/unit.h"
 
 static void
 refuse(const struct records *r, int code, const char *words)
@@ -311,8 +312,7 @@ test_truncated(void **state)
 	records_fini(&r);
 }
 
-int
-main(void)
+UNIT_TEST(stream)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_any_portions), cmocka_unit_test(test_stream_header),

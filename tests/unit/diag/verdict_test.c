@@ -11,6 +11,7 @@
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 #include "tests/unit/diag/case.h"
+#include "tests/unit/unit.h"
 
 /* Eq. 2 and 3 of the case study. */
 static void
@@ -275,8 +276,7 @@ test_order(void **state)
 	records_fini(&shuffled);
 }
 
-int
-main(void)
+UNIT_TEST(verdict)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_case_study), cmocka_unit_test(test_end_that_reports_less),

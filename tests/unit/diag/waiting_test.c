@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "diag/vedrfolnir/waiting/wgraph.h"
+#include "tests/unit/unit.h"
 
 #define RANKS 4
 #define STEPS 3
@@ -212,8 +213,7 @@ test_circle(void **state)
 	fini(&w);
 }
 
-int
-main(void)
+UNIT_TEST(waiting)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_edges),      cmocka_unit_test(test_pruning),    cmocka_unit_test(test_critical_path),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define SEEDS 60
 #define SENDERS 4
@@ -297,8 +298,7 @@ sums_and_replay_agree_with_a_model(void **state)
 	assert_true(votes.fast < votes.windows * 9 / 10);
 }
 
-int
-main(void)
+UNIT_TEST(account)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sums_and_replay_agree_with_a_model),

@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "common/prng.h"
 #include "dpswitch/balance/balance.h"
+#include "tests/unit/unit.h"
 
 #define PRIO 3
 #define BYTE_PS 80
@@ -159,8 +160,7 @@ chooses_by_its_formula(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(adaptive)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(draws_among_the_least),

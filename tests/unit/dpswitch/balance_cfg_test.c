@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/balance/balance.h"
+#include "tests/unit/unit.h"
 
 static int
 bind(const char *group, struct balance_params *params, struct err *err)
@@ -101,8 +102,7 @@ errors_name_what_would_be_right(void **state)
 		       "t.cfg:2: load_balancing.adaptive.memory: found \"2TB\"; 0B to 1GB would be right");
 }
 
-int
-main(void)
+UNIT_TEST(balance_cfg)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_kind_has_its_word),

@@ -15,6 +15,7 @@
 #include "dpswitch/edge/capture/capture.h"
 #include "dpswitch/edge/frame/pcapng.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 
 #define PIPELINE_PS (600 * PS_PER_NS)
 #define MAX_BYTES 8192
@@ -333,8 +334,7 @@ a_packet_of_unknown_bytes_is_there_all_the_same(void **state)
 	expect_end(2, 0, 0);
 }
 
-int
-main(void)
+UNIT_TEST(capture_link)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(both_directions_in_order_of_time, stop),

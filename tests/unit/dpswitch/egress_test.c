@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/pipeline/switch.h"
+#include "tests/unit/unit.h"
 
 static struct pkt
 packet(uint64_t time_ps, uint8_t prio, uint16_t bytes)
@@ -169,8 +170,7 @@ accounting_is_handed_runs(void **state)
 	assert_int_equal(keys[1], account_key(200, true, 2, 3, 1000));
 }
 
-int
-main(void)
+UNIT_TEST(egress)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arrivals_merge_by_time_then_ingress),

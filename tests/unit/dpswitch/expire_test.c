@@ -10,6 +10,7 @@
 #include "dpswitch/edge/frame/checksum.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "tests/unit/dpswitch/switch_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/topo.h"
 
 #define GAP_PS (100 * PS_PER_US)
@@ -165,8 +166,7 @@ captures_show_the_least_of_packets_of_kernel_hosts(void **state)
 	assert_memory_equal(is + 42 + 12, ((uint8_t[]){ 10, 0, 0, 1, 10, 0, 0, 2, 0xc3, 0x50, 0x12, 0xb7 }), 12);
 }
 
-int
-main(void)
+UNIT_TEST(expire)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(answers_are_limited, teardown),

@@ -9,6 +9,7 @@
 #include "common/units.h"
 #include "dpswitch/fabric/fabric.h"
 #include "tests/unit/dpswitch/pair_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 ends_by_status(enum node_status status, enum rec_end_reason reason, uint32_t at_node)
@@ -167,8 +168,7 @@ housekeeping_collects_and_hears_interrupts(void **state)
 	pair_stop(&pair);
 }
 
-int
-main(void)
+UNIT_TEST(fabric_end)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_run_ends_as_its_nodes_require),

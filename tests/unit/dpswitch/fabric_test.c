@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "dpswitch/fabric/fabric.h"
 #include "tests/unit/dpswitch/pair_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 windows_follow_each_other_and_are_cut(void **state)
@@ -304,8 +305,7 @@ who_waits_for_long_sleeps_and_is_woken(void **state)
 	assert_int_equal(atomic_load(&contention.barrier.sleepers), 0);
 }
 
-int
-main(void)
+UNIT_TEST(fabric)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_follow_each_other_and_are_cut),

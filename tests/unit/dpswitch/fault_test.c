@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define PAUSE_PS 6720 /* 84 B at 100 Gbps */
@@ -358,8 +359,7 @@ a_storm_suppresses_its_ports_own_resumes(void **state)
 	frig_stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(fault)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cannot_be_is_refused),

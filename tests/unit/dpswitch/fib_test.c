@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define SOURCES 8
@@ -212,8 +213,7 @@ what_cannot_be_is_refused(void **state)
 	refused("switch = \"A\"; share = 1.5;", "1.5");
 }
 
-int
-main(void)
+UNIT_TEST(fib)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_pair_vanishes),

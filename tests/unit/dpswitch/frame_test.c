@@ -14,6 +14,7 @@
 #include "common/wire/poll.h"
 #include "dpswitch/edge/kernel_host/classify.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
+#include "tests/unit/unit.h"
 
 /* Bytes on the link, by hand: 8 + 14 + 20 + 8 + 12 + headers + payload + pad + 4 + 4 + 12 */
 static void
@@ -367,8 +368,7 @@ what_cannot_be_encoded_is_not_built(void **state)
 	assert_int_equal(frame_build(&f, buf, sizeof(buf)), FRAME_MAX_BYTES);
 }
 
-int
-main(void)
+UNIT_TEST(frame)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_on_the_link),

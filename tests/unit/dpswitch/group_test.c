@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define HOSTS 3
 #define MEMBERS 4
@@ -370,8 +371,7 @@ packets_take_turns_in_order_of_arrival(void **state)
 		compare("load_balancing = { kind = \"round-robin\"; };", 0, 0, PS_PER_US, seed, choose_in_turn);
 }
 
-int
-main(void)
+UNIT_TEST(group)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_choice_sees_the_queues_at_its_instant),

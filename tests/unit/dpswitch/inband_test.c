@@ -2,6 +2,7 @@
 /* What a switch writes into packets that carry telemetry, and into which. */
 #include "common/int_header.h"
 #include "tests/unit/dpswitch/switch_rig.h"
+#include "tests/unit/unit.h"
 
 static const struct int_rates rates = { .bps = { 100000000000ULL, 10000000000ULL }, .count = 2 };
 
@@ -161,8 +162,7 @@ acks_pass_as_they_are(void **state)
 	frig_stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(inband)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_hears_time_rate_bytes_sent_and_queue),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/queue/ingress.h"
+#include "tests/unit/unit.h"
 
 /* pool = 1,024,000 - 4 x 75,000 - 4 x 4,096 = 707,616 B; threshold of an empty switch = 88,452 B */
 static const struct pfc_params reference = {
@@ -183,8 +184,7 @@ accounting_returns_to_zero(void **state)
 	assert_int_equal(pool.shared_bytes, 0);
 }
 
-int
-main(void)
+UNIT_TEST(ingress)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threshold_is_an_eighth_of_the_free_pool),

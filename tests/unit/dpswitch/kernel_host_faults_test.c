@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/unit/unit.h"
 
 /* The cable of a is cut for 2 ms: what crosses meanwhile is lost and counted, what comes after arrives. */
 static void
@@ -19,8 +20,8 @@ a_cut_cable_loses_and_counts(void **state)
 	struct xrig x = { 0 };
 
 	(void)state;
-	pair_start(&x, fault, 2);
-	pair_send(&x, PAIR_A, 6000, 900);
+	kernel_pair_start(&x, fault, 2);
+	kernel_pair_send(&x, PAIR_A, 6000, 900);
 	xrig_run(&x, 20 * PS_PER_MS);
 	fabric_sum(x.f.fabric, &totals);
 	assert_in_range(totals.lost_packets, 2000, 3500); /* 2 ms of 0.78 us each */
@@ -39,15 +40,15 @@ a_corrupt_frame_leaves_with_a_wrong_icrc(void **state)
 	struct frame f;
 
 	(void)state;
-	pair_start(&x, fault, 2);
-	pair_send(&x, PAIR_A, 400, 0);
+	kernel_pair_start(&x, fault, 2);
+	kernel_pair_send(&x, PAIR_A, 400, 0);
 	xrig_run(&x, 10 * PS_PER_MS);
 	assert_int_equal(x.ports[PAIR_B]->nout, 400);
 	for (uint32_t i = 0; i < 400; i++) {
 		assert_int_equal(frame_parse(x.ports[PAIR_B]->out[i].data, x.ports[PAIR_B]->out[i].size, &f), FRAME_OK);
 		corrupt += f.corrupt;
 		if (!f.corrupt)
-			pair_expect_frame(&x, PAIR_A, i);
+			kernel_pair_expect_frame(&x, PAIR_A, i);
 	}
 	assert_in_range(corrupt, 150, 250);
 	assert_int_equal(corrupt, frig_link(&x.f, "S2:2")->corrupted_packets);
@@ -62,8 +63,8 @@ a_corrupt_frame_goes_no_further(void **state)
 	struct xrig x = { 0 };
 
 	(void)state;
-	pair_start(&x, fault, 2);
-	pair_send(&x, PAIR_A, 400, 0);
+	kernel_pair_start(&x, fault, 2);
+	kernel_pair_send(&x, PAIR_A, 400, 0);
 	xrig_run(&x, 10 * PS_PER_MS);
 	assert_in_range(x.ports[PAIR_B]->nout, 150, 250);
 	assert_int_equal(x.ports[PAIR_B]->nout + frig_link(&x.f, "S1:1")->corrupted_packets, 400);
@@ -78,12 +79,12 @@ frames_for_a_host_that_is_gone_are_dropped(void **state)
 	struct xrig x = { 0 };
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	x.ports[PAIR_B]->gone = true;
-	pair_send(&x, PAIR_A, 500, 0);
+	kernel_pair_send(&x, PAIR_A, 500, 0);
 	xrig_run(&x, 10 * PS_PER_MS);
 	assert_int_equal(x.nodes[PAIR_B]->count.dropped_packets, 500);
-	assert_int_equal(pair_counters(&x, PAIR_B).pauses_sent, 0);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_B).pauses_sent, 0);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
@@ -125,8 +126,8 @@ random_traffic(struct xrig *x)
 		for (uint32_t k = 0; k < 60; k++) {
 			size_t size;
 
-			pair_send(x, i, 40, 0);
-			size = pair_ipv4(x, i, !i, 17, (uint16_t)prng_below(&x->prng, 8), 9, 200, bytes);
+			kernel_pair_send(x, i, 40, 0);
+			size = kernel_pair_ipv4(x, i, !i, 17, (uint16_t)prng_below(&x->prng, 8), 9, 200, bytes);
 			port_rig_send(x->ports[i], bytes, (uint32_t)size);
 		}
 	}
@@ -170,7 +171,7 @@ leak_nothing(uint32_t lcores, uint64_t seeds)
 
 		prng_init(&prng, seed, 0);
 		random_faults(&prng, faults, sizeof(faults));
-		pair_start(&x, faults, 4);
+		kernel_pair_start(&x, faults, 4);
 		x.prng = prng;
 		random_traffic(&x);
 		xrig_run(&x, over ? 40 * PS_PER_MS : 2 * PS_PER_MS + prng_below(&x.prng, PS_PER_MS));
@@ -204,27 +205,26 @@ flows_begun_on_two_lcores_get_slots_or_are_refused(void **state)
 	struct edge_counters sum;
 
 	(void)state;
-	pair_start(&x, "", 20);
+	kernel_pair_start(&x, "", 20);
 	for (uint16_t i = 0; i < 40; i++) {
 		port_rig_send(x.ports[PAIR_A], bytes,
-			      (uint32_t)pair_ipv4(&x, PAIR_A, PAIR_B, 17, (uint16_t)(1000 + i), 2000, 100, bytes));
+			      (uint32_t)kernel_pair_ipv4(&x, PAIR_A, PAIR_B, 17, (uint16_t)(1000 + i), 2000, 100, bytes));
 		port_rig_send(x.ports[PAIR_B], bytes,
-			      (uint32_t)pair_ipv4(&x, PAIR_B, PAIR_A, 17, (uint16_t)(1000 + i), 2000, 100, bytes));
+			      (uint32_t)kernel_pair_ipv4(&x, PAIR_B, PAIR_A, 17, (uint16_t)(1000 + i), 2000, 100, bytes));
 	}
 	xrig_run(&x, 10 * PS_PER_MS);
 	edge_sum(x.edge, &sum);
 	assert_int_equal(sum.unplanned_flows, 20);
 	assert_int_equal(x.ports[PAIR_A]->nout + x.ports[PAIR_B]->nout, 20);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT] +
-				 pair_counters(&x, PAIR_B).dropped[EDGE_DROP_NO_SLOT],
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT] +
+				 kernel_pair_counters(&x, PAIR_B).dropped[EDGE_DROP_NO_SLOT],
 			 60);
 	assert_int_equal(xrig_in_use(&x), 0);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
 
-int
-main(void)
+UNIT_TEST(kernel_host_faults)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cut_cable_loses_and_counts),

@@ -9,6 +9,7 @@
 
 #include "dpswitch/edge/kernel_host/state.h"
 #include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/unit/unit.h"
 
 #define SPORT_AT 34 /* of UDP, in a frame without a tag */
 #define NS_PER_MS 1000000ULL
@@ -17,7 +18,7 @@ static void
 send_udp(struct xrig *x, uint16_t sport)
 {
 	uint8_t bytes[XRIG_FRAME_BYTES];
-	size_t size = pair_ipv4(x, PAIR_A, PAIR_B, 17, sport, 2000, 100, bytes);
+	size_t size = kernel_pair_ipv4(x, PAIR_A, PAIR_B, 17, sport, 2000, 100, bytes);
 
 	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
 }
@@ -39,7 +40,7 @@ frames_that_wait_hold_their_slots(void **state)
 	struct xrig x = { .lcores = 2, .idle_ps = 2 * PS_PER_MS };
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	send_udp(&x, 1);
 	port_rig_hold(x.ports[PAIR_A], NS_PER_MS / 2);
 	send_udp(&x, 2);
@@ -48,7 +49,7 @@ frames_that_wait_hold_their_slots(void **state)
 	send_udp(&x, 2);
 	send_udp(&x, 4);
 	xrig_run(&x, 20 * PS_PER_MS);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT], 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT], 1);
 	assert_int_equal(x.ports[PAIR_B]->nout, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		assert_int_equal(sport_of(&x.ports[PAIR_B]->out[i]), delivered[i]);
@@ -61,8 +62,8 @@ static void
 send_roce(struct xrig *x, enum pair_host from, enum pkt_type type, uint32_t psn)
 {
 	const struct flow flow = {
-		.src_ip = pair_ip(x, from == PAIR_A ? "a" : "b"),
-		.dst_ip = pair_ip(x, from == PAIR_A ? "b" : "a"),
+		.src_ip = kernel_pair_ip(x, from == PAIR_A ? "a" : "b"),
+		.dst_ip = kernel_pair_ip(x, from == PAIR_A ? "b" : "a"),
 		.sport = 777,
 		.dst_qpn = 0x123,
 	};
@@ -90,7 +91,7 @@ an_answer_belongs_to_the_flow_that_has_begun_since(void **state)
 	struct xrig x = { .idle_ps = PS_PER_S };
 
 	(void)state;
-	pair_start(&x, "", 4);
+	kernel_pair_start(&x, "", 4);
 	send_roce(&x, PAIR_A, PKT_ACK, 1);
 	port_rig_hold(x.ports[PAIR_B], NS_PER_MS);
 	send_roce(&x, PAIR_B, PKT_DATA, 1);
@@ -106,8 +107,7 @@ an_answer_belongs_to_the_flow_that_has_begun_since(void **state)
 	xrig_stop(&x);
 }
 
-int
-main(void)
+UNIT_TEST(kernel_host_flows)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_that_wait_hold_their_slots),

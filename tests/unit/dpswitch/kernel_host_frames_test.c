@@ -12,6 +12,7 @@
 #include "common/wire/poll.h"
 #include "common/wire/record.h"
 #include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/unit/unit.h"
 
 static void
 frames_leave_with_their_exact_bytes(void **state)
@@ -20,10 +21,10 @@ frames_leave_with_their_exact_bytes(void **state)
 	struct xrig x = { 0 };
 
 	(void)state;
-	pair_start(&x, "", 8);
-	pair_send(&x, PAIR_A, 2000, 0);
+	kernel_pair_start(&x, "", 8);
+	kernel_pair_send(&x, PAIR_A, 2000, 0);
 	xrig_run(&x, 20 * PS_PER_MS);
-	pair_expect_all(&x, PAIR_A, 2000);
+	kernel_pair_expect_all(&x, PAIR_A, 2000);
 	for (uint32_t i = 0; i < 2000; i++) {
 		const struct port_rig_frame *out = &x.ports[PAIR_B]->out[i];
 
@@ -31,9 +32,9 @@ frames_leave_with_their_exact_bytes(void **state)
 		assert_false(f.corrupt);
 		assert_int_equal(f.psn, i);
 	}
-	assert_int_equal(pair_counters(&x, PAIR_A).in_packets, 2000);
-	assert_int_equal(pair_counters(&x, PAIR_B).out_packets, 2000);
-	assert_int_equal(pair_counters(&x, PAIR_A).in_bytes, pair_counters(&x, PAIR_B).out_bytes);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).in_packets, 2000);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_B).out_packets, 2000);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).in_bytes, kernel_pair_counters(&x, PAIR_B).out_bytes);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
@@ -46,15 +47,19 @@ other_traffic_crosses_in_a_lossy_class_of_its_own_flow(void **state)
 	struct xrig x = { 0 };
 
 	(void)state;
-	pair_start(&x, "", 8);
+	kernel_pair_start(&x, "", 8);
 	for (uint16_t i = 0; i < 5; i++) {
-		size_t size = pair_ipv4(&x, PAIR_A, PAIR_B, i == 0 ? 1 : i == 1 ? 6 : 17, 1000 + i, 2000, 100, bytes);
+		size_t size = kernel_pair_ipv4(&x, PAIR_A, PAIR_B,
+					       i == 0   ? 1
+					       : i == 1 ? 6
+							: 17,
+					       1000 + i, 2000, 100, bytes);
 
 		port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
 		port_rig_send(x.ports[PAIR_A], bytes, (uint32_t)size);
 	}
 	xrig_run(&x, 5 * PS_PER_MS);
-	pair_expect_all(&x, PAIR_A, 10);
+	kernel_pair_expect_all(&x, PAIR_A, 10);
 	edge_sum(x.edge, &sum);
 	assert_int_equal(sum.unplanned_flows, 5);
 	assert_int_equal(xrig_in_use(&x), 0);
@@ -73,23 +78,23 @@ spare_slots_are_given_away_when_idle(void **state)
 	struct xrig x = { .idle_ps = PS_PER_MS };
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	for (uint16_t i = 0; i < 6; i++)
 		port_rig_send(x.ports[PAIR_A], bytes,
-			      (uint32_t)pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1000 + i, 2000, 100, bytes));
+			      (uint32_t)kernel_pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1000 + i, 2000, 100, bytes));
 	xrig_run(&x, 2 * PS_PER_MS);
 	edge_sum(x.edge, &sum);
 	assert_int_equal(x.ports[PAIR_B]->nout, 2);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT], 4);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_NO_SLOT], 4);
 	assert_int_equal(sum.unplanned_recycled, 0);
 	xrig_stop(&x);
 
 	x = (struct xrig){ .idle_ps = 1 };
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	/* Back to back frames of one flow keep its slot; of six, each takes one that has nothing under way. */
 	for (uint16_t i = 0; i < 6; i++) {
 		port_rig_send(x.ports[PAIR_A], bytes,
-			      (uint32_t)pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1000 + i, 2000, 100, bytes));
+			      (uint32_t)kernel_pair_ipv4(&x, PAIR_A, PAIR_B, 17, 1000 + i, 2000, 100, bytes));
 		port_rig_hold(x.ports[PAIR_A], (i + 1u) * 1000 * 1000);
 	}
 	xrig_run(&x, 20 * PS_PER_MS);
@@ -113,11 +118,11 @@ answers_belong_to_the_reverse_flow(void **state)
 	struct frame f;
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	frame_from_pkt(&f, &p, &x.f.flows[PAIR_A], &message, false);
 	port_rig_send(x.ports[PAIR_B], bytes, (uint32_t)frame_build(&f, bytes, sizeof(bytes)));
 	xrig_run(&x, 2 * PS_PER_MS);
-	pair_expect_all(&x, PAIR_B, 1);
+	kernel_pair_expect_all(&x, PAIR_B, 1);
 	edge_sum(x.edge, &sum);
 	assert_int_equal(sum.unplanned_flows, 0);
 	xrig_stop(&x);
@@ -135,7 +140,7 @@ send_arp(struct xrig *x, uint32_t target_ip)
 		.hardware_bytes = ETH_ADDR_BYTES,
 		.protocol_bytes = 4,
 		.operation = htobe16(ARP_REQUEST),
-		.sender_ip = htobe32(pair_ip(x, "a")),
+		.sender_ip = htobe32(kernel_pair_ip(x, "a")),
 		.target_ip = htobe32(target_ip),
 	};
 
@@ -151,18 +156,18 @@ static void
 send_noise(struct xrig *x)
 {
 	uint8_t bytes[XRIG_FRAME_BYTES];
-	size_t size = pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
+	size_t size = kernel_pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
 
 	bytes[0] = 0x33; /* IPv6 multicast's MAC */
 	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
-	size = pair_ipv4(x, PAIR_B, PAIR_A, 17, 1, 2, 100, bytes);
+	size = kernel_pair_ipv4(x, PAIR_B, PAIR_A, 17, 1, 2, 100, bytes);
 	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size); /* b's address */
-	size = pair_ipv4(x, PAIR_A, PAIR_A, 17, 1, 2, 100, bytes);
+	size = kernel_pair_ipv4(x, PAIR_A, PAIR_A, 17, 1, 2, 100, bytes);
 	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
-	size = pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
+	size = kernel_pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, 2, 100, bytes);
 	bytes[sizeof(struct wire_eth) + 9] ^= 1; /* checksum */
 	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
-	size = pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, POLL_UDP_PORT, 100, bytes);
+	size = kernel_pair_ipv4(x, PAIR_A, PAIR_B, 17, 1, POLL_UDP_PORT, 100, bytes);
 	port_rig_send(x->ports[PAIR_A], bytes, (uint32_t)size);
 	memset(bytes, 0, sizeof(bytes));
 	port_rig_send(x->ports[PAIR_A], bytes, XRIG_FRAME_BYTES);
@@ -178,10 +183,10 @@ arp_is_answered_and_noise_is_dropped_by_name(void **state)
 	uint8_t mac[6];
 
 	(void)state;
-	pair_start(&x, "", 2);
-	send_arp(&x, pair_ip(&x, "c"));
-	send_arp(&x, 0x0a000063);       /* nobody */
-	send_arp(&x, pair_ip(&x, "a")); /* itself */
+	kernel_pair_start(&x, "", 2);
+	send_arp(&x, kernel_pair_ip(&x, "c"));
+	send_arp(&x, 0x0a000063);              /* nobody */
+	send_arp(&x, kernel_pair_ip(&x, "a")); /* itself */
 	send_noise(&x);
 	xrig_run(&x, 2 * PS_PER_MS);
 	assert_int_equal(x.ports[PAIR_A]->nout, 1);
@@ -191,19 +196,19 @@ arp_is_answered_and_noise_is_dropped_by_name(void **state)
 	topo_nic_mac(topo_find(x.f.topo, "c"), 0, mac);
 	assert_memory_equal(arp.sender_mac, mac, 6);
 	assert_memory_equal(eth.src, mac, 6);
-	assert_int_equal(be32toh(arp.sender_ip), pair_ip(&x, "c"));
+	assert_int_equal(be32toh(arp.sender_ip), kernel_pair_ip(&x, "c"));
 	assert_int_equal(be16toh(arp.operation), ARP_REPLY);
 	topo_nic_mac(topo_find(x.f.topo, "a"), 0, mac);
 	assert_memory_equal(eth.dst, mac, 6);
-	assert_int_equal(pair_counters(&x, PAIR_A).replies, 1);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_ARP], 2);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_MULTICAST], 1);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_SOURCE], 1);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_DESTINATION], 1);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_MALFORMED], 2);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_CONTROL], 1);
-	assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_TOO_LONG], 1);
-	assert_int_equal(pair_counters(&x, PAIR_A).in_packets, 0);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).replies, 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_ARP], 2);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_MULTICAST], 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_SOURCE], 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_DESTINATION], 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_MALFORMED], 2);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_CONTROL], 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_TOO_LONG], 1);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).in_packets, 0);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
@@ -233,8 +238,8 @@ polls_are_answered_and_notifications_delivered(void **state)
 	struct frame f;
 
 	(void)state;
-	pair_start(&x, "", 2);
-	pair_send(&x, PAIR_A, 20, 900);
+	kernel_pair_start(&x, "", 2);
+	kernel_pair_send(&x, PAIR_A, 20, 900);
 	send_control(&x, PAIR_A, PKT_POLL, 77, POLL_VICTIM);
 	send_control(&x, PAIR_CONTROL, PKT_NOTIFY, 5, 3);
 	xrig_run(&x, 5 * PS_PER_MS);
@@ -288,10 +293,10 @@ polls_are_sent_back_on_arrival(void **state)
 
 	(void)state;
 	sent_back = 0;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	x.f.fabric->hooks.sent = look_at_times;
 	send_control(&x, PAIR_A, PKT_POLL, 77, POLL_VICTIM | POLL_ACKS);
-	pair_send(&x, PAIR_A, 20, 900);
+	kernel_pair_send(&x, PAIR_A, 20, 900);
 	send_control(&x, PAIR_A, PKT_POLL, 78, POLL_VICTIM | POLL_ACKS);
 	xrig_run(&x, 5 * PS_PER_MS);
 	assert_int_equal(sent_back, 2);
@@ -309,13 +314,13 @@ a_full_nic_stays_so_when_polls_turn(void **state)
 
 	(void)state;
 	sent_back = 0;
-	pair_start(&x, storm, 2);
+	kernel_pair_start(&x, storm, 2);
 	x.f.fabric->hooks.sent = look_at_times;
 	for (uint32_t i = 0; i < 200; i++) {
 		port_rig_hold(x.ports[PAIR_A], (1500 + 13 * i) * UINT64_C(1000));
 		send_control(&x, PAIR_A, PKT_POLL, 100 + i, POLL_VICTIM | POLL_ACKS);
 	}
-	pair_send(&x, PAIR_B, 6000, 900);
+	kernel_pair_send(&x, PAIR_B, 6000, 900);
 	xrig_run(&x, 20 * PS_PER_MS);
 	assert_in_range(sent_back, 100, 200);
 	for (uint32_t i = 0; i < 6000; i++) {
@@ -329,8 +334,7 @@ a_full_nic_stays_so_when_polls_turn(void **state)
 	xrig_stop(&x);
 }
 
-int
-main(void)
+UNIT_TEST(kernel_host_frames)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_leave_with_their_exact_bytes),

@@ -22,7 +22,7 @@ static const char chain[] =
 static const char *const hosts[] = { "a", "b" };
 
 void
-pair_start(struct xrig *x, const char *faults, uint32_t spares)
+kernel_pair_start(struct xrig *x, const char *faults, uint32_t spares)
 {
 	char scenario[sizeof(chain) + 2048];
 
@@ -37,7 +37,7 @@ pair_start(struct xrig *x, const char *faults, uint32_t spares)
 }
 
 struct kernel_host_counters
-pair_counters(const struct xrig *x, enum pair_host host)
+kernel_pair_counters(const struct xrig *x, enum pair_host host)
 {
 	struct kernel_host_counters sum;
 
@@ -46,7 +46,7 @@ pair_counters(const struct xrig *x, enum pair_host host)
 }
 
 uint32_t
-pair_ip(const struct xrig *x, const char *host)
+kernel_pair_ip(const struct xrig *x, const char *host)
 {
 	return topo_nic_ip(topo_find(x->f.topo, host), 0);
 }
@@ -75,7 +75,7 @@ data_frame(struct xrig *x, enum pair_host from, uint32_t psn, uint32_t payload_b
 }
 
 void
-pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint32_t payload_bytes)
+kernel_pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint32_t payload_bytes)
 {
 	uint8_t bytes[XRIG_FRAME_BYTES];
 
@@ -87,8 +87,8 @@ pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint32_t payload
 }
 
 size_t
-pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t protocol, uint16_t sport, uint16_t dport,
-	  uint32_t bytes, uint8_t frame[XRIG_FRAME_BYTES])
+kernel_pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t protocol, uint16_t sport,
+		 uint16_t dport, uint32_t bytes, uint8_t frame[XRIG_FRAME_BYTES])
 {
 	struct wire_eth eth = { .type = htobe16(ETH_TYPE_IPV4) };
 	struct wire_ipv4 ip = {
@@ -96,8 +96,8 @@ pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t 
 		.total_bytes = htobe16((uint16_t)(sizeof(ip) + bytes)),
 		.ttl = 64,
 		.protocol = protocol,
-		.src = htobe32(pair_ip(x, hosts[src])),
-		.dst = htobe32(pair_ip(x, hosts[dst])),
+		.src = htobe32(kernel_pair_ip(x, hosts[src])),
+		.dst = htobe32(kernel_pair_ip(x, hosts[dst])),
 	};
 	uint16_t ports[2] = { htobe16(sport), htobe16(dport) };
 
@@ -112,7 +112,7 @@ pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t 
 }
 
 void
-pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i)
+kernel_pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i)
 {
 	const struct port_rig_frame *in = &x->ports[from]->in[i], *out = &x->ports[!from]->out[i];
 	uint8_t *copy = malloc(in->size), *ip = copy + sizeof(struct wire_eth);
@@ -131,10 +131,10 @@ pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i)
 }
 
 void
-pair_expect_all(const struct xrig *x, enum pair_host from, uint32_t frames)
+kernel_pair_expect_all(const struct xrig *x, enum pair_host from, uint32_t frames)
 {
 	assert_int_equal(x->ports[from]->nin, frames);
 	assert_int_equal(x->ports[!from]->nout, frames);
 	for (uint32_t i = 0; i < frames; i++)
-		pair_expect_frame(x, from, i);
+		kernel_pair_expect_frame(x, from, i);
 }

@@ -15,19 +15,19 @@ enum pair_host { PAIR_A, PAIR_B };
  * @param faults  a scenario's "faults", or ""
  * @param spares  spare flow slots
  */
-void pair_start(struct xrig *x, const char *faults, uint32_t spares);
+void kernel_pair_start(struct xrig *x, const char *faults, uint32_t spares);
 
-struct kernel_host_counters pair_counters(const struct xrig *x, enum pair_host host);
-uint32_t pair_ip(const struct xrig *x, const char *host);
+struct kernel_host_counters kernel_pair_counters(const struct xrig *x, enum pair_host host);
+uint32_t kernel_pair_ip(const struct xrig *x, const char *host);
 
 /* A host sends data frames of its flow. @param payload_bytes  of each; 0: 1 to 1000 at random */
-void pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint32_t payload_bytes);
+void kernel_pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint32_t payload_bytes);
 
 /* An IPv4 packet of any protocol. @param bytes  after its header, the first four are the ports @return its size */
-size_t pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t protocol, uint16_t sport,
-		 uint16_t dport, uint32_t bytes, uint8_t frame[XRIG_FRAME_BYTES]);
+size_t kernel_pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t protocol, uint16_t sport,
+			uint16_t dport, uint32_t bytes, uint8_t frame[XRIG_FRAME_BYTES]);
 
 /* Fails unless the other host's i-th frame is the i-th that this one sent, as two switches leave it: TTL and IP checksum. */
-void pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i);
+void kernel_pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i);
 /* The same of all frames that it sent, which are so many. */
-void pair_expect_all(const struct xrig *x, enum pair_host from, uint32_t frames);
+void kernel_pair_expect_all(const struct xrig *x, enum pair_host from, uint32_t frames);

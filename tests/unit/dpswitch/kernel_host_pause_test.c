@@ -8,6 +8,7 @@
 
 #include "dpswitch/edge/frame/pfc_frame.h"
 #include "tests/unit/dpswitch/kernel_host_pair.h"
+#include "tests/unit/unit.h"
 
 static const char storm_at_a[] =
 	"faults = ( { kind = \"pfc-storm\"; port = \"S1:2\"; start = \"1ms\"; duration = \"4ms\"; } );";
@@ -20,18 +21,18 @@ a_deaf_host_holds_the_fabric_and_loses_nothing(void **state)
 	struct xrig x = { .hold_bytes = 20000 };
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	x.ports[PAIR_B]->deaf_from_ns = 1000 * 1000;
 	x.ports[PAIR_B]->deaf_until_ns = 5000 * 1000;
 	x.ports[PAIR_B]->takes = 3;
-	pair_send(&x, PAIR_A, 6000, 900);
+	kernel_pair_send(&x, PAIR_A, 6000, 900);
 	xrig_run(&x, 80 * PS_PER_MS);
-	sum = pair_counters(&x, PAIR_B);
+	sum = kernel_pair_counters(&x, PAIR_B);
 	assert_true(sum.pauses_sent >= 1);
 	assert_true(sum.held_max_bytes > 20000);
 	assert_int_equal(sum.held_bytes, 0);
 	assert_int_equal(x.nodes[PAIR_B]->status, NODE_RUNNING);
-	pair_expect_all(&x, PAIR_A, 6000);
+	kernel_pair_expect_all(&x, PAIR_A, 6000);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
@@ -45,9 +46,9 @@ a_marked_frame_is_right_in_every_byte(void **state)
 	struct frame f;
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	x.ports[PAIR_B]->deaf_until_ns = 5000 * 1000;
-	pair_send(&x, PAIR_A, 4000, 900);
+	kernel_pair_send(&x, PAIR_A, 4000, 900);
 	xrig_run(&x, 20 * PS_PER_MS);
 	assert_int_equal(x.ports[PAIR_B]->nout, 4000);
 	for (uint32_t i = 0; i < 4000; i++) {
@@ -66,9 +67,9 @@ without_mbufs_frames_wait_at_the_peer(void **state)
 	struct xrig x = { .mbufs = 63 };
 
 	(void)state;
-	pair_start(&x, "", 2);
+	kernel_pair_start(&x, "", 2);
 	x.ports[PAIR_B]->deaf_until_ns = 2000 * 1000;
-	pair_send(&x, PAIR_A, 1000, 500);
+	kernel_pair_send(&x, PAIR_A, 1000, 500);
 	xrig_run(&x, 30 * PS_PER_MS);
 	assert_int_equal(x.ports[PAIR_B]->nout, 1000);
 	assert_true(x.ports[PAIR_A]->port.count.rx_starved != 0);
@@ -84,8 +85,8 @@ a_pause_holds_the_hosts_own_ring(void **state)
 	uint32_t early = 0;
 
 	(void)state;
-	pair_start(&x, storm_at_a, 2);
-	pair_send(&x, PAIR_A, 6000, 900);
+	kernel_pair_start(&x, storm_at_a, 2);
+	kernel_pair_send(&x, PAIR_A, 6000, 900);
 	xrig_run(&x, 20 * PS_PER_MS);
 	for (uint32_t i = 0; i < 6000; i++) {
 		uint64_t at_ns = x.ports[PAIR_A]->received_ns[i];
@@ -96,8 +97,8 @@ a_pause_holds_the_hosts_own_ring(void **state)
 	}
 	assert_true(early > 1000 && early < 2000 && asked_last_ns > 5000 * 1000);
 	assert_int_equal(x.ports[PAIR_B]->nout, 6000);
-	assert_true(pair_counters(&x, PAIR_A).pauses_received > 30);
-	assert_in_range(pair_counters(&x, PAIR_A).paused_ps, 3990 * PS_PER_US, 4050 * PS_PER_US);
+	assert_true(kernel_pair_counters(&x, PAIR_A).pauses_received > 30);
+	assert_in_range(kernel_pair_counters(&x, PAIR_A).paused_ps, 3990 * PS_PER_US, 4050 * PS_PER_US);
 	assert_true(frig_conserves(&x.f));
 	xrig_stop(&x);
 }
@@ -111,7 +112,7 @@ a_peer_that_speaks_pfc_gets_frames(void **state)
 	struct pfc_fields fields;
 
 	(void)state;
-	pair_start(&x, storm_at_a, 2);
+	kernel_pair_start(&x, storm_at_a, 2);
 	xrig_run(&x, 20 * PS_PER_MS);
 	/* 4 ms of storm: one frame, two repetitions at half of 3.36 ms, one to go on. */
 	assert_int_equal(x.ports[PAIR_A]->nout, 2 + 4000 / (quanta_us / 2));
@@ -122,7 +123,7 @@ a_peer_that_speaks_pfc_gets_frames(void **state)
 		assert_int_equal(fields.class_enable, 1 << 3);
 		assert_int_equal(fields.quanta[3], i + 1 < x.ports[PAIR_A]->nout ? PFC_QUANTA_MAX : 0);
 	}
-	assert_int_equal(pair_counters(&x, PAIR_A).pfc_sent, x.ports[PAIR_A]->nout);
+	assert_int_equal(kernel_pair_counters(&x, PAIR_A).pfc_sent, x.ports[PAIR_A]->nout);
 	xrig_stop(&x);
 }
 
@@ -138,13 +139,13 @@ pfc_from_a_peer_pauses_the_switch(void **state)
 	for (int speaks = 0; speaks < 2; speaks++) {
 		struct xrig x = { .pfc = speaks != 0 };
 
-		pair_start(&x, "", 2);
+		kernel_pair_start(&x, "", 2);
 		port_rig_send(x.ports[PAIR_A], bytes, sizeof(bytes));
-		pair_send(&x, PAIR_B, 1000, 900);
+		kernel_pair_send(&x, PAIR_B, 1000, 900);
 		xrig_run(&x, 20 * PS_PER_MS);
 		assert_int_equal(x.ports[PAIR_A]->nout, 1000);
-		assert_int_equal(pair_counters(&x, PAIR_A).pfc_received, speaks);
-		assert_int_equal(pair_counters(&x, PAIR_A).dropped[EDGE_DROP_PFC], !speaks);
+		assert_int_equal(kernel_pair_counters(&x, PAIR_A).pfc_received, speaks);
+		assert_int_equal(kernel_pair_counters(&x, PAIR_A).dropped[EDGE_DROP_PFC], !speaks);
 		if (speaks)
 			assert_in_range(x.ports[PAIR_A]->first_taken_ns, 1024 * 1000, 1200 * 1000);
 		else
@@ -162,8 +163,8 @@ a_storm_at_a_kernel_host_pauses_the_switch(void **state)
 	struct xrig x = { 0 };
 
 	(void)state;
-	pair_start(&x, fault, 2);
-	pair_send(&x, PAIR_B, 1000, 900);
+	kernel_pair_start(&x, fault, 2);
+	kernel_pair_send(&x, PAIR_B, 1000, 900);
 	xrig_run(&x, 20 * PS_PER_MS);
 	assert_int_equal(x.ports[PAIR_A]->nout, 1000);
 	assert_in_range(x.ports[PAIR_A]->first_taken_ns, 2000 * 1000, 2200 * 1000);
@@ -172,8 +173,7 @@ a_storm_at_a_kernel_host_pauses_the_switch(void **state)
 	xrig_stop(&x);
 }
 
-int
-main(void)
+UNIT_TEST(kernel_host_pause)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_deaf_host_holds_the_fabric_and_loses_nothing),

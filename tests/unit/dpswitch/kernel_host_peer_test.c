@@ -12,6 +12,7 @@
 
 #include "tests/unit/dpswitch/kernel_host_rig.h"
 #include "tests/unit/dpswitch/peer_rig.h"
+#include "tests/unit/unit.h"
 
 /* 600 B in three segments; the second is lost, asked for and sent again with what follows. Then a SEND. */
 static void
@@ -171,8 +172,7 @@ what_is_not_for_the_host_is_dropped(void **state)
 	finish(&t);
 }
 
-int
-main(void)
+UNIT_TEST(kernel_host_peer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_from_a_kernel_host_arrive_whole),

@@ -8,6 +8,7 @@
 
 #include "common/units.h"
 #include "dpswitch/fabric/link.h"
+#include "tests/unit/unit.h"
 
 static void
 start(struct link *link)
@@ -73,8 +74,7 @@ both_ends_count(void **state)
 	link_fini(&link);
 }
 
-int
-main(void)
+UNIT_TEST(link_counts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_count),

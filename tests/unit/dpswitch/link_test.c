@@ -8,6 +8,7 @@
 
 #include "common/units.h"
 #include "dpswitch/fabric/link.h"
+#include "tests/unit/unit.h"
 
 /* 1000 B at 100 Gbps are 80 ns, 84 B are 6.72 ns; 250 ns hold three frames and the one under way. */
 static const struct link_config config = {
@@ -355,8 +356,7 @@ a_slow_cable_keeps_order(void **state)
 	link_fini(&link);
 }
 
-int
-main(void)
+UNIT_TEST(link)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_cable_keeps_order),

@@ -9,6 +9,7 @@
 
 #include "dpswitch/pipeline/lookup.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define ROUNDS 60
@@ -227,8 +228,7 @@ strangers_are_routed_by_their_address(void **state)
 	end(&net);
 }
 
-int
-main(void)
+UNIT_TEST(lookup)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_configured_is_done),

@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "tests/unit/dpswitch/manage_rig.h"
+#include "tests/unit/unit.h"
 
 /* The state in which a message is due, and what it says. */
 struct wrong {
@@ -124,8 +125,7 @@ test_the_most_that_fields_may_hold_is_taken(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(manage_field)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wrong_fields_are_named),

@@ -15,6 +15,7 @@
 #include "common/wire/record_steps.h"
 #include "dpswitch/control/manage.h"
 #include "tests/unit/dpswitch/manage_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 test_a_host_with_another_scenario_is_refused(void **state)
@@ -194,8 +195,7 @@ test_words_of_a_host_are_plain(void **state)
 	assert_string_equal(manage_failure(manage, &node, &lost), "host 1: no ?]0;device? ? ?");
 }
 
-int
-main(void)
+UNIT_TEST(manage_refused)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_host_with_another_scenario_is_refused),

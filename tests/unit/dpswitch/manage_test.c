@@ -15,6 +15,7 @@
 #include "common/wire/record_steps.h"
 #include "dpswitch/control/manage.h"
 #include "tests/unit/dpswitch/manage_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 test_a_run_from_hello_to_result(void **state)
@@ -230,8 +231,7 @@ test_who_is_missing_is_named(void **state)
 	assert_int_equal(manage_first_missing(manage, MANAGE_UP), REC_NONE);
 }
 
-int
-main(void)
+UNIT_TEST(manage)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_a_run_from_hello_to_result),

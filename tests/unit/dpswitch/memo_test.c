@@ -10,6 +10,7 @@
 #include "dpswitch/edge/kernel_host/classify.h"
 #include "dpswitch/edge/kernel_host/memo.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
+#include "tests/unit/unit.h"
 
 #define ROUNDS 200000
 
@@ -139,8 +140,7 @@ a_stream_is_known(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(memo)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_known_is_judged_alike),

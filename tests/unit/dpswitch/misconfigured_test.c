@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define FLOWS 16
@@ -212,8 +213,7 @@ what_cannot_be_is_refused(void **state)
 	refused("kind = \"pfc-headroom\"; port = \"b:1\";", "name the switch's end");
 }
 
-int
-main(void)
+UNIT_TEST(misconfigured)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_missing_route_drops_by_name),

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/truth/overtakings.h"
+#include "tests/unit/unit.h"
 
 #define FLOWS 1000u
 
@@ -58,8 +59,7 @@ none_is_left_out(void **state)
 	overtakings_fini(&all);
 }
 
-int
-main(void)
+UNIT_TEST(overtakings)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(directions_are_distinguished),

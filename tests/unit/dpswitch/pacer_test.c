@@ -7,6 +7,7 @@
 
 #include "common/units.h"
 #include "dpswitch/fabric/pacer.h"
+#include "tests/unit/unit.h"
 
 #define ZERO_NS 1000000ULL
 #define WINDOW_PS (50 * PS_PER_US)
@@ -166,8 +167,7 @@ test_a_busy_pacer_never_sleeps(void **state)
 	assert_int_equal(pacer.slept_ns, 0);
 }
 
-int
-main(void)
+UNIT_TEST(pacer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_window_opens_at_its_start),

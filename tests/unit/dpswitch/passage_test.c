@@ -10,6 +10,7 @@
 #include "dpswitch/fabric/link.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/dpswitch/poll_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 send(struct link *link, uint32_t parity, uint64_t done_ps)
@@ -219,8 +220,7 @@ damage_is_reported_where_it_entered(void **state)
 	frig_stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(passage)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_know_what_the_cable_lost),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "dpswitch/edge/frame/pcapng.h"
+#include "tests/unit/unit.h"
 
 static struct pcapng *
 open_scratch(char *path)
@@ -97,8 +98,7 @@ trouble_is_reported(void **state)
 	remove(path);
 }
 
-int
-main(void)
+UNIT_TEST(pcapng)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blocks_are_the_drafts),

@@ -10,6 +10,7 @@
 
 #include "common/array.h"
 #include "dpswitch/edge/frame/pfc_frame.h"
+#include "tests/unit/unit.h"
 
 static const struct pfc_fields fields = {
 	.src_mac = { 2, 0, 10, 0, 0, 1 },
@@ -81,8 +82,7 @@ others_are_refused(void **state)
 	assert_int_equal(pfc_frame_parse(bytes, 61, &back), -EBADMSG);
 }
 
-int
-main(void)
+UNIT_TEST(pfc_frame)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_the_standards),

@@ -10,6 +10,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/dpswitch/poll_rig.h"
+#include "tests/unit/unit.h"
 
 /*
  * d halts S2:2. c's flow to d fills S2, S2 halts S1:1, and a's flow to b stands behind it: the poll of a's flow follows the
@@ -232,8 +233,7 @@ pauses_of_another_class_are_not_followed(void **state)
 	frig_stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(poll_pause)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_pause_is_followed_to_its_root),

@@ -10,6 +10,7 @@
 #include "common/wire/record.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/dpswitch/poll_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 the_victims_path_answers_hop_by_hop(void **state)
@@ -346,8 +347,7 @@ a_cut_port_of_equal_cost_answers(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(poll)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_victims_path_answers_hop_by_hop),

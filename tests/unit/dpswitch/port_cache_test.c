@@ -15,6 +15,7 @@
 
 #include "common/array.h"
 #include "tests/unit/dpswitch/port_rig.h"
+#include "tests/unit/unit.h"
 
 #define LCORES 16
 #define MBUFS 2047
@@ -74,8 +75,7 @@ most_frames_are_free_for_who_receives(void **state)
 	port_rig_destroy(rig);
 }
 
-int
-main(void)
+UNIT_TEST(port_cache)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(most_frames_are_free_for_who_receives),

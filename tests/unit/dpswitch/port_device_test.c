@@ -21,6 +21,7 @@
 #include "tests/unit/dpswitch/port_frames.h"
 #include "tests/unit/dpswitch/port_guest.h"
 #include "tests/unit/dpswitch/port_rig.h"
+#include "tests/unit/unit.h"
 
 static bool own_namespace; /* of the network, where nothing but the test sends */
 
@@ -217,8 +218,7 @@ prepare_devices(void **state)
 	return port_rig_eal();
 }
 
-int
-main(void)
+UNIT_TEST(port_device)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_is_opened_by_its_arguments),

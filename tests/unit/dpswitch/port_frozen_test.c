@@ -22,6 +22,7 @@
 
 #include "common/clock.h"
 #include "tests/unit/dpswitch/port_rig.h"
+#include "tests/unit/unit.h"
 
 #define RING_SIZE 64
 #define BUFFER_BYTES 2048
@@ -269,8 +270,7 @@ prepare(void **state)
 	return port_rig_eal();
 }
 
-int
-main(void)
+UNIT_TEST(port_frozen)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_guest_that_does_not_look_is_called_in_vain),

@@ -21,6 +21,7 @@
 #include "dpswitch/edge/frame/pfc_frame.h"
 #include "dpswitch/edge/kernel_host/state.h"
 #include "tests/unit/dpswitch/kernel_host_rig.h"
+#include "tests/unit/unit.h"
 
 enum { A, B, C, D, HOSTS };
 #define FLOWS 3      /* a to c, b to c, d to a */
@@ -373,8 +374,7 @@ veth_pairs_under_load(void **state)
 		port_close(load.peers[i].far);
 }
 
-int
-main(void)
+UNIT_TEST(port_load)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_under_load),

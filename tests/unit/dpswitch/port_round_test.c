@@ -19,6 +19,7 @@
 #include "dpswitch/edge/port/port_round.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 #include "tests/unit/dpswitch/port_rig.h"
+#include "tests/unit/unit.h"
 
 #define WAIT_NS 20000000000ULL
 #define ROUNDS 5000 /* each of some hundred frames several times */
@@ -116,8 +117,7 @@ vhost_goes_round(void **state)
 	goes_round(PORT_ROUND_VHOST);
 }
 
-int
-main(void)
+UNIT_TEST(port_round)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_switches_change_is_put_back),

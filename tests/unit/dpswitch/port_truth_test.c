@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "dpswitch/truth/port_truth.h"
+#include "tests/unit/unit.h"
 
 static struct flow flows[3];
 static const struct flow_table table = { flows, 3, 0 };
@@ -186,8 +187,7 @@ contentions_of_collective_flows_are_always_kept(void **state)
 	end(&truth);
 }
 
-int
-main(void)
+UNIT_TEST(port_truth)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(flows_are_numbered_as_they_are_first_seen),

@@ -19,6 +19,7 @@
 #include "tests/unit/dpswitch/port_frames.h"
 #include "tests/unit/dpswitch/port_guest.h"
 #include "tests/unit/dpswitch/port_rig.h"
+#include "tests/unit/unit.h"
 
 #define FRAMES 3000
 #define TINY 40 /* frames of the second guest */
@@ -210,8 +211,7 @@ clean(void **state)
 	return rmdir(dir);
 }
 
-int
-main(void)
+UNIT_TEST(port_vhost)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_vhost_user_guest_loses_nothing),

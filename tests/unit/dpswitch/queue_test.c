@@ -10,6 +10,7 @@
 #include "dpswitch/queue/dwrr.h"
 #include "dpswitch/queue/ecn.h"
 #include "dpswitch/queue/fifo.h"
+#include "tests/unit/unit.h"
 
 static void
 ecn_marks_linearly_between_kmin_and_kmax(void **state)
@@ -122,8 +123,7 @@ fifo_keeps_order_while_it_grows(void **state)
 	fifo_fini(&fifo);
 }
 
-int
-main(void)
+UNIT_TEST(queue)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ecn_marks_linearly_between_kmin_and_kmax),

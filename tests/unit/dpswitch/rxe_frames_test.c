@@ -14,6 +14,7 @@
 #include "common/prng.h"
 #include "dpswitch/edge/frame/icrc.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
+#include "tests/unit/unit.h"
 
 #define RXE_FRAMES 78
 struct capture {
@@ -276,8 +277,7 @@ random_icrcs_agree(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(rxe_frames)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_icrcs_are_ours),  cmocka_unit_test(kernel_frames_return_byte_for_byte),

@@ -14,6 +14,7 @@
 #include "common/wire/roce.h"
 #include "dpswitch/control/switch_answer.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define BURST 64
 
@@ -242,8 +243,7 @@ flows_are_distinguished_from_other_packets(void **state)
 		assert_int_equal(sample_is_of_flow(&cases[i].sample), cases[i].is_flow);
 }
 
-int
-main(void)
+UNIT_TEST(samples)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_in_so_many_is_taken),

@@ -8,6 +8,7 @@
 
 #include "dpswitch/edge/kernel_host/lookup.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define IDLE_PS 1000
 
@@ -90,8 +91,7 @@ a_new_flow_is_a_new_generation(void **state)
 	end(&rig, &lookup);
 }
 
-int
-main(void)
+UNIT_TEST(slots)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_seen_later_than_now_is_in_use),

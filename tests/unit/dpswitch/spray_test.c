@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define LEAVES 4
@@ -272,8 +273,7 @@ a_packet_is_drawn_for_by_its_name(void **state)
 	assert_in_range(moved, 750 - 60, 750 + 60);
 }
 
-int
-main(void)
+UNIT_TEST(spray)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_spread_over_the_uplinks_alone),

@@ -9,6 +9,7 @@
 
 #include "dpswitch/control/switch_answer.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define FLOWS 5000u
 
@@ -249,8 +250,7 @@ greetings_name_the_switch(void **state)
 	assert_int_equal(hello->device, SWM_HOST);
 }
 
-int
-main(void)
+UNIT_TEST(switch_answer)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {

@@ -9,6 +9,7 @@
 
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/dpswitch/switch_rig.h"
+#include "tests/unit/unit.h"
 
 /* A lossless class that overruns its headroom ends the run with the port and the size needed. */
 static void
@@ -126,8 +127,7 @@ sized_headroom_holds_the_worst_case(void **state)
 	assert_in_range(most, 28084 - 1000 + 1, 28084);
 }
 
-int
-main(void)
+UNIT_TEST(switch_headroom)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(overrun_headroom_names_what_was_needed),

@@ -8,6 +8,7 @@
 
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/dpswitch/switch_rig.h"
+#include "tests/unit/unit.h"
 
 /*
  * The first frame leaves at once and one more every 800 ns. Right behind the arrival of frame k, 800 to 1600 ns after
@@ -182,8 +183,7 @@ paused_class_stands_while_others_go(void **state)
 	frig_stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(switch_pause)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pause_and_resume_leave_exactly_at_thresholds),

@@ -10,6 +10,7 @@
 
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/dpswitch/switch_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 class_0_overtakes(void **state)
@@ -308,8 +309,7 @@ lcores_change_nothing(void **state)
 	assert_true(digest_on(3) == alone);
 }
 
-int
-main(void)
+UNIT_TEST(switch)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class_0_overtakes),

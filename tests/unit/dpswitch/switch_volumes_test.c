@@ -9,6 +9,7 @@
 
 #include "common/wire/record.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define LEAVES 4
@@ -245,8 +246,7 @@ what_does_not_fit_is_refused(void **state)
 	stop(&m);
 }
 
-int
-main(void)
+UNIT_TEST(switch_volumes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_monitor_what_spines_send), cmocka_unit_test(every_tagged_packet_is_counted_once),

@@ -8,6 +8,7 @@
 
 #include "common/units.h"
 #include "emulation/recorder/bucket.h"
+#include "tests/unit/unit.h"
 
 static void
 bucket_counts_exactly(void **state)
@@ -34,8 +35,7 @@ bucket_counts_exactly(void **state)
 	assert_int_equal(bucket_bytes(&bucket), 100);
 }
 
-int
-main(void)
+UNIT_TEST(bucket)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bucket_counts_exactly),

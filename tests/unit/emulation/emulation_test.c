@@ -22,6 +22,7 @@
 #include "emulation/outputs/results.h"
 #include "emulation/services.h"
 #include "rxe-hosts/faults/host_faults.h"
+#include "tests/unit/unit.h"
 
 /* What a run left behind. */
 struct outcome {
@@ -270,8 +271,7 @@ every_fault_is_a_whole_row(void **state)
 	assert_true(count >= 8);
 }
 
-int
-main(void)
+UNIT_TEST(emulation)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault_is_a_whole_row),

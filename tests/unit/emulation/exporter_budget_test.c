@@ -16,6 +16,7 @@
 #include "common/wire/record.h"
 #include "emulation/recorder/exporter.h"
 #include "tests/unit/emulation/exporter_rig.h"
+#include "tests/unit/unit.h"
 
 #define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap)) /* of the bucket, for what is told at the end */
 
@@ -325,8 +326,7 @@ nothing_is_lost_uncounted(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(exporter_budget)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(budget_defers_to_the_picosecond),

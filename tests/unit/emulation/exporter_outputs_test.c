@@ -20,6 +20,7 @@
 #include "common/units.h"
 #include "emulation/recorder/exporter.h"
 #include "tests/unit/emulation/exporter_rig.h"
+#include "tests/unit/unit.h"
 
 struct reader {
 	int fd;
@@ -177,8 +178,7 @@ a_full_disk_is_remembered(void **state)
 	bench_close(&b);
 }
 
-int
-main(void)
+UNIT_TEST(exporter_outputs)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(analyzer_gets_what_is_recorded),

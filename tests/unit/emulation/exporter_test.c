@@ -14,6 +14,7 @@
 #include "common/units.h"
 #include "emulation/recorder/exporter.h"
 #include "tests/unit/emulation/exporter_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 records_merge_by_time_node_sequence(void **state)
@@ -150,8 +151,7 @@ bad_configuration_is_refused(void **state)
 				      "No such file or directory");
 }
 
-int
-main(void)
+UNIT_TEST(exporter)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_merge_by_time_node_sequence),

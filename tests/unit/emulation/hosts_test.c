@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "emulation/services.h"
 #include "tests/unit/emulation/hosts_rig.h"
+#include "tests/unit/unit.h"
 
 #define MIXED                                                                                                              \
 	PAIR "hosts = ( { names = [ \"a\" ]; kind = \"guest\"; } ); "                                                      \
@@ -143,8 +144,7 @@ every_kind_of_kernel_host_has_a_cable(void **state)
 	assert_string_equal(host_kind_name(HOST_QEMU), "qemu");
 }
 
-int
-main(void)
+UNIT_TEST(hosts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kernel_hosts_need_a_driver),

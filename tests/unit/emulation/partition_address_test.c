@@ -17,6 +17,7 @@
 
 #include "emulation/partition/address.h"
 #include "emulation/partition/partition.h"
+#include "tests/unit/unit.h"
 
 static void
 test_numbers(void **state)
@@ -127,8 +128,7 @@ test_all_addresses_of_a_name(void **state)
 	close(listener);
 }
 
-int
-main(void)
+UNIT_TEST(partition_address)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers),

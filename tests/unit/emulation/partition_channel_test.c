@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "emulation/partition/channel.h"
+#include "tests/unit/unit.h"
 
 struct pair {
 	struct channel ours;
@@ -130,8 +131,7 @@ test_end(void **state)
 	channel_fini(&pair.ours);
 }
 
-int
-main(void)
+UNIT_TEST(partition_channel)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pieces),

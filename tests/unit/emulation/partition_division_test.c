@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "emulation/partition/division.h"
+#include "tests/unit/unit.h"
 
 #define FAT_TREE "topology = { kind = \"fat-tree\"; k = 8; rate = \"100Gbps\"; delay = \"2us\"; }; "
 #define WORK "collectives = ( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"1MB\"; } ); "
@@ -113,8 +114,7 @@ test_too_many(void **state)
 	scenario_destroy(sc);
 }
 
-int
-main(void)
+UNIT_TEST(partition_division)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_even),

@@ -17,6 +17,7 @@
 #include "common/interrupt.h"
 #include "common/units.h"
 #include "tests/unit/emulation/partition_rig.h"
+#include "tests/unit/unit.h"
 
 #define MS_NS 1000000ULL
 
@@ -349,8 +350,7 @@ test_never_done(void **state)
 	rig_peer_join(&chatters);
 }
 
-int
-main(void)
+UNIT_TEST(partition_ends)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gone_after_bye),

@@ -19,6 +19,7 @@
 #include "common/clock.h"
 #include "emulation/partition/address.h"
 #include "emulation/partition/rendezvous.h"
+#include "tests/unit/unit.h"
 
 #define TIMEOUT_NS 20000000000ULL
 #define SOON_NS 10000000000ULL
@@ -91,8 +92,7 @@ no_descriptor_for_another_partition_is_reported(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
-int
-main(void)
+UNIT_TEST(partition_rendezvous)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_descriptor_for_another_partition_is_reported),

@@ -18,6 +18,7 @@
 #include "emulation/services.h"
 #include "tests/unit/emulation/exporter_rig.h"
 #include "tests/unit/emulation/hosts_rig.h"
+#include "tests/unit/unit.h"
 
 /* A program that follows the run and does nothing. */
 static void
@@ -95,8 +96,7 @@ reports_are_in_order_where_a_program_follows_the_run(void **state)
 	unlink(recording);
 }
 
-int
-main(void)
+UNIT_TEST(plugins)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reports_are_in_order_where_a_program_follows_the_run),

@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "emulation/services.h"
 #include "tests/unit/emulation/hosts_rig.h"
+#include "tests/unit/unit.h"
 
 #define PAIR_RUN                                                                                                           \
 	PAIR "flows = ( { src = \"a\"; dst = \"b\"; sport = 20000; bytes = \"10KB\"; } ); telemetry = { epoch = "          \
@@ -184,8 +185,7 @@ names_are_unique_and_rows_begin(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(services)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_service_is_asked_between_windows_and_keeps_the_run_going),

@@ -21,6 +21,7 @@
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "emulation/recorder/sink.h"
+#include "tests/unit/unit.h"
 
 #define BUFFER_BYTES output_analyzer.cap_bytes
 #define FRAME_BYTES (sizeof(struct rec_hdr) + 2)                        /* of a poll of which there is nothing to tell */
@@ -377,8 +378,7 @@ an_output_that_drops_holds_up_no_run_in_virtual_time(void **state)
 	alarm(0);
 }
 
-int
-main(void)
+UNIT_TEST(sink)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_real_time_a_stopped_analyzer_loses_whole_records),

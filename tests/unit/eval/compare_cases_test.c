@@ -15,6 +15,7 @@
 #include "eval/case_file.h"
 #include "eval/compare/systems.h"
 #include "plugin/bounds.h"
+#include "tests/unit/unit.h"
 
 #define LEAST_CASES 500
 #define LEAST_OF_A_FAULT 15
@@ -339,8 +340,7 @@ every_rule_is_of_somebodys_type(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(compare_cases)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_fault_has_its_cases),

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "eval/compare/summary.h"
+#include "tests/unit/unit.h"
 
 static const char text[] = "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "
 			   "\"100Gbps\"; delay = \"1us\"; };\n"
@@ -252,8 +253,7 @@ sums_are_those_of_the_cases(void **state)
 	assert_int_equal(sum.pairs[0].recall.part, 1);
 }
 
-int
-main(void)
+UNIT_TEST(compare_rules)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_link_is_both_of_its_ends),

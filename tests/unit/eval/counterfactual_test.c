@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "eval/counterfactual.h"
 #include "eval/disturb.h"
+#include "tests/unit/unit.h"
 
 #define CASES 60
 
@@ -143,8 +144,7 @@ claims_are_held_against_costs(void **state)
 	assert_int_equal(s.named_blameless, 1);
 }
 
-int
-main(void)
+UNIT_TEST(counterfactual)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cases_are_of_several_causes),

@@ -13,6 +13,7 @@
 
 #include "eval/family.h"
 #include "eval/place.h"
+#include "tests/unit/unit.h"
 
 #define CASES 12 /* of each family */
 
@@ -379,8 +380,7 @@ mixed_holds_two_kinds(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(eval_cases)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_seed_makes_one_case),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What findings of strict priority are worth, by what the fabric saw go ahead of data. */
 #include "tests/unit/eval/score_rig.h"
+#include "tests/unit/unit.h"
 
 #define SLOW MEANING("{ 'kind': 'slow-host', 'host': 'b', 'step': 2 }")
 
@@ -27,8 +28,7 @@ strict_priority(void **state)
 	assert_int_equal(outcome(SLOW, fabric, QUEUE("strict-priority", "s:1", "'x->b'"), "true"), OUTCOME_FP);
 }
 
-int
-main(void)
+UNIT_TEST(eval_overtaken)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strict_priority),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Verdicts made by hand against truths made by hand: what each is worth, and which cases are wrong by construction. */
 #include "tests/unit/eval/score_rig.h"
+#include "tests/unit/unit.h"
 
 static bool
 is_right(const char *meaning, const char *fabric)
@@ -302,8 +303,7 @@ missing_truth_is_refused(void **state)
 	json_decref(fabric);
 }
 
-int
-main(void)
+UNIT_TEST(eval_score)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(contention_is_found_whole),

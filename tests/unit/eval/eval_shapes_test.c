@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "eval/family.h"
 #include "eval/place.h"
+#include "tests/unit/unit.h"
 
 #define CASES 3 /* of each family */
 #define SCALE 0.05
@@ -293,8 +294,7 @@ imbalanced_ports_have_an_idle_equal(void **state)
 	assert_true(found > 0);
 }
 
-int
-main(void)
+UNIT_TEST(eval_shapes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_found),

@@ -17,6 +17,7 @@
 #include "common/clock.h"
 #include "eval/store.h"
 #include "eval/variant.h"
+#include "tests/unit/unit.h"
 
 static char path[] = "/tmp/rocelab-store-XXXXXX";
 
@@ -188,8 +189,7 @@ readers_are_waited_for(void **state)
 	store_close(store);
 }
 
-int
-main(void)
+UNIT_TEST(eval_store)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_done_is_remembered), cmocka_unit_test(another_evaluation_is_refused),

@@ -16,6 +16,7 @@
 #include "eval/flowpulse/counts.h"
 #include "eval/flowpulse/score.h"
 #include "eval/flowpulse/spec.h"
+#include "tests/unit/unit.h"
 
 #define FIRST_LEAF 8 /* of a fabric of 4 leaves and 8 hosts */
 
@@ -228,8 +229,7 @@ every_rate_has_its_links(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_counts)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_recording_is_a_grid, setup, teardown),

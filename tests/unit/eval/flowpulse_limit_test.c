@@ -12,6 +12,7 @@
 #include "common/prng.h"
 #include "eval/flowpulse/limit.h"
 #include "telemetry/volumes/detect.h"
+#include "tests/unit/unit.h"
 
 #define PATHS 4
 #define PACKETS 100 /* a port */
@@ -195,8 +196,7 @@ a_leafs_test_is_near_the_limit(void **state)
 	assert_true(beyond > power * TRIALS / 2);
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_limit)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_dropped_crosses_all_ports),

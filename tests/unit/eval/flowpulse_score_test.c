@@ -16,6 +16,7 @@
 #include "eval/flowpulse/limit.h"
 #include "eval/flowpulse/replay.h"
 #include "eval/flowpulse/score.h"
+#include "tests/unit/unit.h"
 
 #define ROWS 8
 #define PATHS 16
@@ -305,8 +306,7 @@ counts_are_kept(void **state)
 	rmdir(dir);
 }
 
-int
-main(void)
+UNIT_TEST(flowpulse_score)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_papers_threshold),

@@ -13,6 +13,7 @@
 
 #include "eval/odd/odd.h"
 #include "eval/suspect.h"
+#include "tests/unit/unit.h"
 
 #define SEEDS 200
 #define SCALE 0.1
@@ -123,8 +124,7 @@ groups_are_found_by_name(void **state)
 	assert_null(odd_group_find("nothing"));
 }
 
-int
-main(void)
+UNIT_TEST(odd_cases)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_seed_has_a_case_of_every_group),

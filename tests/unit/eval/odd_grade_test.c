@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "eval/odd/grade.h"
+#include "tests/unit/unit.h"
 
 #define MS 1e6
 #define NONE "'network': { 'innocent': false, 'word': 'unknown' }, 'findings': []"
@@ -196,8 +197,7 @@ half_sure_is_not_sure(void **state)
 	assert_true(marks(INNOCENT).confidence == -1);
 }
 
-int
-main(void)
+UNIT_TEST(odd_grade)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_cost_time_is_named), cmocka_unit_test(what_cost_nothing_is_not),

@@ -13,6 +13,7 @@
 
 #include "eval/case_file.h"
 #include "eval/pingmesh/study.h"
+#include "tests/unit/unit.h"
 
 static char path[] = "/tmp/rocelab-pingmesh-XXXXXX";
 static struct pm_case made;
@@ -128,8 +129,7 @@ the_same_seed_makes_the_same_case(void **state)
 	assert_true(case_file_digest(path) == first && first != 0);
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_cases)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_seed_has_enough_problems_of_every_kind),

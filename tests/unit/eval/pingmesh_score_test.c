@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "eval/pingmesh/score.h"
+#include "tests/unit/unit.h"
 
 #define REPORTS(type, node, ports, alike, both, by, end, found)                                                            \
 	"{ 'type': '" type "', 'node': " node ", 'ports': [" ports "], 'alike': " #alike ", 'both_directions': " both      \
@@ -180,8 +181,7 @@ another_verdict_is_refused(void **state)
 	assert_int_equal(score(VERDICT(LINK("nonsense", "l0:3", "true"))), -EINVAL);
 }
 
-int
-main(void)
+UNIT_TEST(pingmesh_score)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_link_is_found_by_either_end_and_its_direction_by_one, begin),

@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "eval/claim.h"
 #include "eval/rerun.h"
+#include "tests/unit/unit.h"
 
 static const char text[] =
 	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 1; hosts_per_leaf = 4; };\n"
@@ -269,8 +270,7 @@ many_are_left_out_one_by_one(void **state)
 	assert_int_equal(rerun_set(&c, 11), 1023);
 }
 
-int
-main(void)
+UNIT_TEST(rerun)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {

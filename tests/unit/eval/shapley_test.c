@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "eval/shapley.h"
+#include "tests/unit/unit.h"
 
 #define NEAR 1e-9
 
@@ -90,8 +91,7 @@ orders_are_compared_with_ties(void **state)
 	assert_float_equal(kendall_tau(up, flat, 4), 0, NEAR);
 }
 
-int
-main(void)
+UNIT_TEST(shapley)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_adds_up_is_shared_as_it_is),

@@ -8,6 +8,7 @@
 #include "common/unix_socket.h"
 #include "operator/controller/serve.h"
 #include "tests/unit/operator/controller_rig.h"
+#include "tests/unit/unit.h"
 
 static volatile int over;
 
@@ -157,8 +158,7 @@ without_descriptors_it_rests(void **state)
 	unix_listener_close(&listener);
 }
 
-int
-main(void)
+UNIT_TEST(controller_serve)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(agents_are_served_over_a_socket, set_up, tear_down),

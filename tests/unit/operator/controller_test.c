@@ -6,6 +6,7 @@
 #include "common/wire/probe.h"
 #include "operator/controller/registry.h"
 #include "tests/unit/operator/controller_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 pinglists_hold_whoever_registered(void **state)
@@ -152,8 +153,7 @@ a_full_disk_is_outlived(void **state)
 	ask(rig, &m, make_register(rig, &m, 0, 77), PINGMESH_REGISTERED);
 }
 
-int
-main(void)
+UNIT_TEST(controller)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(pinglists_hold_whoever_registered, set_up, tear_down),

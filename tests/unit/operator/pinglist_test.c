@@ -9,6 +9,7 @@
 #include "operator/controller/pinglist.h"
 #include "rxe-hosts/device/verbs/label.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 
 /* ---- Eq. 1 ---- */
 
@@ -379,8 +380,7 @@ rnics_of_one_host_do_not_vouch_for_each_other(void **state)
 	net_fini(&net);
 }
 
-int
-main(void)
+UNIT_TEST(pinglist)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(misses_are_those_of_the_recurrence),

@@ -16,6 +16,7 @@
 #include "common/wire/ids.h"
 #include "plugin/answer.h"
 #include "plugin/report.h"
+#include "tests/unit/unit.h"
 
 #define WHERE "\"where\": {\"ports\": [\"6:2\"]}"
 #define TIME "\"time\": {\"start_ns\": 1, \"end_ns\": 2}"
@@ -190,8 +191,7 @@ test_names(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(plugin_answer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_is_asked), cmocka_unit_test(test_a_finding),

@@ -15,6 +15,7 @@
 
 #include "plugin/report.h"
 #include "plugin/session.h"
+#include "tests/unit/unit.h"
 
 static const char finding[] =
 	"{\"finding\": {\"type\": \"deep-queue\", \"where\": {\"ports\": [\"6:2\"]}, \"time\": {\"start_ns\": 1, "
@@ -114,8 +115,7 @@ test_damaged_report(void **state)
 	assert_int_equal(read_report(path, &err), 0);
 }
 
-int
-main(void)
+UNIT_TEST(plugin_session)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_findings_end),

@@ -4,6 +4,7 @@
 #include "common/pkt.h"
 #include "rxe-hosts/agent/policy.h"
 #include "tests/unit/rxe-hosts/agent_rig.h"
+#include "tests/unit/unit.h"
 
 /* Poster: marked while at an earlier step than the one that waits, above the threshold, once. */
 static void
@@ -253,8 +254,7 @@ every_policy_is_a_word_of_scenarios(void **state)
 		assert_string_equal(choices[i].name, words[i]);
 }
 
-int
-main(void)
+UNIT_TEST(agent_policies)
 {
 	const struct CMUnitTest tests[] = {
 		AGENT_TEST(poster_detects_once_when_waited_for, REC_POLICY_POSTER),

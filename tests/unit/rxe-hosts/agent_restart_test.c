@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 
 static struct star star;
 static struct err err;
@@ -89,8 +90,7 @@ it_needs_a_host_with_an_agent(void **state)
 	cfg_destroy(cfg);
 }
 
-int
-main(void)
+UNIT_TEST(agent_restart)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_dead_while_it_lasts),

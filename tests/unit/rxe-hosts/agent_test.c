@@ -2,6 +2,7 @@
 /* VEDRFOLNIR's policy: thresholds, the budget of detections, help, halted flows, the own NIC. */
 #include "common/pkt.h"
 #include "tests/unit/rxe-hosts/agent_rig.h"
+#include "tests/unit/unit.h"
 
 /* What the agent recorded of one_step(). */
 static void
@@ -367,8 +368,7 @@ a_pause_is_examined_ever_less(void **state)
 
 #define T(name) AGENT_TEST(name, REC_POLICY_VEDRFOLNIR)
 
-int
-main(void)
+UNIT_TEST(agent)
 {
 	const struct CMUnitTest tests[] = {
 		T(one_step),

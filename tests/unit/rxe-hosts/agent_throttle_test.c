@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A sender whose congestion control keeps queues empty: being held back by it, and late, is what detections go to. */
 #include "tests/unit/rxe-hosts/agent_rig.h"
+#include "tests/unit/unit.h"
 
 /* A step of 1000 B in 30 ms from 1 ms on, with RTTs that say nothing. */
 static void
@@ -207,8 +208,7 @@ late_within_the_jitter(void **state)
 	assert_int_equal(dev.npolls, 0);
 }
 
-int
-main(void)
+UNIT_TEST(agent_throttle)
 {
 	const struct CMUnitTest tests[] = {
 		AGENT_TEST(held_back_and_late, REC_POLICY_VEDRFOLNIR),

@@ -8,6 +8,7 @@
 
 #include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 background_flow_runs_once(void **state)
@@ -94,8 +95,7 @@ background_flow_of_a_device_with_memory(void **state)
 	assert_true(rig.dev[1].region_bytes < 5000);
 }
 
-int
-main(void)
+UNIT_TEST(background)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(background_flow_runs_once),

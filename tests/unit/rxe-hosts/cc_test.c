@@ -8,6 +8,7 @@
 
 #include "rxe-hosts/roce/cc/hpcc.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
+#include "tests/unit/unit.h"
 
 static struct {
 	struct cc_ack acks[64];
@@ -165,8 +166,7 @@ test_telemetry_counts_on_the_wire(void **state)
 	assert_int_equal(roce_ud_bytes(&params, 64), 82 + 8 + 4 + 64);
 }
 
-int
-main(void)
+UNIT_TEST(cc)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_rate_and_window_are_obeyed, setup_ears, teardown),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rxe-hosts/roce/cc/dcqcn.h"
+#include "tests/unit/unit.h"
 
 #define LINE 100000000000ULL
 #define US PS_PER_US
@@ -160,8 +161,7 @@ test_outcome_does_not_depend_on_how_often_somebody_looks(void **unused)
 	assert_true(lazy.rate_bps < LINE);
 }
 
-int
-main(void)
+UNIT_TEST(dcqcn)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_first_decrease_is_4us_after_the_first_notification, setup),

@@ -9,6 +9,7 @@
 
 #include "common/wire/roce.h"
 #include "tests/unit/rxe-hosts/host_rig.h"
+#include "tests/unit/unit.h"
 
 #define MAX_SEEN 1024
 
@@ -152,8 +153,7 @@ a_late_duplicate_is_forgotten(void **state)
 	assert_null(m.payload);
 }
 
-int
-main(void)
+UNIT_TEST(describe)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(segments_of_a_message, setup, teardown),

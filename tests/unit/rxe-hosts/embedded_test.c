@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/rxe-hosts/host_rig.h"
+#include "tests/unit/unit.h"
 
 static struct rig rig;
 
@@ -369,8 +370,7 @@ test_query_shows_flow_control(void **state)
 	assert_int_equal(rig.hosts[0].ticks, 3);
 }
 
-int
-main(void)
+UNIT_TEST(embedded)
 {
 #define T(name) cmocka_unit_test_teardown(test_##name, teardown)
 	const struct CMUnitTest tests[] = {

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "rxe-hosts/steps/remote.h"
 #include "tests/unit/rxe-hosts/graph_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/imm.h"
 
 #define US PS_PER_US
@@ -379,8 +380,7 @@ a_flow_has_its_part_of_the_region(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
-int
-main(void)
+UNIT_TEST(graph)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(all_peers_at_once),

@@ -21,6 +21,7 @@
 #include "common/clock.h"
 #include "rxe-hosts/guest/guest.h"
 #include "rxe-hosts/guest/kind.h"
+#include "tests/unit/unit.h"
 
 #define WAIT_MS 20000
 #define POLL_MS 10
@@ -222,8 +223,7 @@ command_lines_have_a_limit(void **state)
 	assert_int_equal(words.count, 0);
 }
 
-int
-main(void)
+UNIT_TEST(guest_config)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(impossible_guests_are_refused, setup, teardown),

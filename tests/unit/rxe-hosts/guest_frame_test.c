@@ -15,6 +15,7 @@
 
 #include "common/prng.h"
 #include "rxe-hosts/guest/frame.h"
+#include "tests/unit/unit.h"
 
 #define FRAMES 400
 
@@ -168,8 +169,7 @@ noise_stays_inside(void **state)
 	close(ends[1]);
 }
 
-int
-main(void)
+UNIT_TEST(guest_frame)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(frames_survive_a_stream, setup),

@@ -18,6 +18,7 @@
 
 #include "common/array.h"
 #include "rxe-hosts/guest/sessions.h"
+#include "tests/unit/unit.h"
 
 static struct sessions sessions;
 static struct frame_in from_supervisor, from_guest;
@@ -299,8 +300,7 @@ another_protocol_ends_it(void **state)
 	assert_int_equal(sessions_move(&sessions, fds), -EPROTO);
 }
 
-int
-main(void)
+UNIT_TEST(guest_sessions)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(programs_have_sessions_of_their_own, setup, teardown),

@@ -11,6 +11,7 @@
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 test_notifications_pass_data(void **state)
@@ -341,8 +342,7 @@ test_posted_between_windows_leaves_with_the_next(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
-int
-main(void)
+UNIT_TEST(host_control)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {

@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 
 static struct star star;
 static struct err err;
@@ -184,8 +185,7 @@ what_cannot_be_is_refused(void **state)
 	unload();
 }
 
-int
-main(void)
+UNIT_TEST(host_faults)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_fails_as_specified),

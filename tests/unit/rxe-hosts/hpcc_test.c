@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rxe-hosts/roce/cc/hpcc.h"
+#include "tests/unit/unit.h"
 
 #define LINE 80000000000ULL /* 10 B a nanosecond */
 #define US PS_PER_US
@@ -219,8 +220,7 @@ test_base_rtt_is_the_networks_where_none_is_given(void **unused)
 	assert_int_equal(cc.window_bytes, 200000);
 }
 
-int
-main(void)
+UNIT_TEST(hpcc)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_starts_with_the_lines_product_and_the_first_ack_is_only_kept, setup),

@@ -14,6 +14,7 @@
 #include "rxe-hosts/steps/messages.h"
 #include "tests/unit/rxe-hosts/scripted_device.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 #include "workload/traffic/generator.h"
 
 #define US PS_PER_US
@@ -274,8 +275,7 @@ ports_written_elsewhere_are_refused(void **state)
 			    "s.cfg:2: flows.[0].sport: flow 1->0/20001>4791 exists already; give it another port");
 }
 
-int
-main(void)
+UNIT_TEST(messages)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(connections_are_shared_in_turn, teardown),

@@ -10,6 +10,7 @@
 #include "common/wire/record.h"
 #include "rxe-hosts/monitor/monitor.h"
 #include "tests/unit/collectives/schedule_rig.h"
+#include "tests/unit/unit.h"
 
 static struct monitor monitor;
 static struct coll_schedule *schedule;
@@ -244,8 +245,7 @@ report_is_the_record(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(monitor)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(queues_name_targets_and_sources), TEST(send_first_waits),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/rxe-hosts/nic_rig.h"
+#include "tests/unit/unit.h"
 
 #define GBPS 1000000000ULL
 #define MESSAGE (48 * 1300)
@@ -174,8 +175,7 @@ a_detour_delays(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(nic_faults)
 {
 	const struct CMUnitTest tests[] = {
 		T(a_nic_that_hangs_sends_nothing),

@@ -9,6 +9,7 @@
 
 #include "rxe-hosts/roce/cc/dcqcn.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
+#include "tests/unit/unit.h"
 
 /* A PAUSE or RESUME from host 1's end of NIC 0, applied at host 0 at time_ps of the next window. */
 static void
@@ -365,8 +366,7 @@ test_a_strict_class_that_is_paused_lets_others_go(void **state)
 	assert_int_equal(sent_ps(shares), (2000 + 25 * 107 + 2004) * NS);
 }
 
-int
-main(void)
+UNIT_TEST(nic)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 	const struct CMUnitTest tests[] = {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/rxe-hosts/probe_rig.h"
+#include "tests/unit/unit.h"
 
 static struct probe_rig probes;
 
@@ -111,8 +112,7 @@ a_restart_finds_the_connections_that_are_there(void **state)
 	assert_in_range(kept, 150, 300);
 }
 
-int
-main(void)
+UNIT_TEST(probe_restart)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_restart_has_other_numbers, setup, teardown),

@@ -11,6 +11,7 @@
 #include "common/wire/probe.h"
 #include "rxe-hosts/probe/cpu.h"
 #include "tests/unit/rxe-hosts/probe_rig.h"
+#include "tests/unit/unit.h"
 
 #define SERIALIZE_PS (80 * 142) /* a probe or ACK at 100 Gbps, see ud_qp_test.c */
 
@@ -350,8 +351,7 @@ law_of_the_cpu(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(probe)
 {
 	const struct CMUnitTest tests[] = {
 		T(delays_are_those_of_the_wire),

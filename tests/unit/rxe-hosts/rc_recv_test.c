@@ -3,6 +3,7 @@
 #include "common/wire/roce.h"
 #include "rxe-hosts/roce/ud.h"
 #include "tests/unit/rxe-hosts/roce_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 test_a_second_gap_gets_a_second_nak(void **state)
@@ -202,8 +203,7 @@ test_datagrams(void **state)
 	assert_int_equal(slot.offset, 128);
 }
 
-int
-main(void)
+UNIT_TEST(rc_recv)
 {
 #define T(name) cmocka_unit_test_teardown(test_##name, teardown)
 	const struct CMUnitTest tests[] = {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tests/unit/rxe-hosts/roce_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 test_frame_sizes_are_those_of_real_rocev2(void **state)
@@ -331,8 +332,7 @@ test_pacing_is_summed_up(void **state)
 	assert_int_equal(rc_send_times(&s).paced_ps, line_ps);
 }
 
-int
-main(void)
+UNIT_TEST(rc_send)
 {
 #define T(name) cmocka_unit_test_teardown(test_##name, teardown)
 	const struct CMUnitTest tests[] = {

@@ -9,6 +9,7 @@
 #include "rxe-hosts/steps/remote.h"
 #include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
+#include "tests/unit/unit.h"
 
 /* What a host reports over the management channel, put together elsewhere, reads as if it had run there. */
 static void
@@ -58,8 +59,7 @@ remote_results_read_the_same(void **state)
 		step_engine_destroy(remote[h]);
 }
 
-int
-main(void)
+UNIT_TEST(remote)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(remote_results_read_the_same),

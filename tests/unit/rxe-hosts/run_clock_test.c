@@ -11,6 +11,7 @@
 #include "common/prng.h"
 #include "common/units.h"
 #include "rxe-hosts/device/verbs/run_clock.h"
+#include "tests/unit/unit.h"
 
 #define OFFSET_NS 123456789012ull /* the fabric's clock is ahead by this */
 #define MS 1000000ull
@@ -84,8 +85,7 @@ time_of_the_run(void **state)
 	assert_true(run_clock_ps(&clock, 202 * MS) == PS_PER_MS + PS_PER_MS / 2);
 }
 
-int
-main(void)
+UNIT_TEST(run_clock)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_exchange_that_nothing_delayed_counts),

@@ -9,6 +9,7 @@
 #include "common/minmax.h"
 #include "common/prng.h"
 #include "tests/unit/rxe-hosts/selective_rig.h"
+#include "tests/unit/unit.h"
 
 #define MAX_PACKETS 20000
 #define MAX_FLYING 8192
@@ -248,8 +249,7 @@ order_alone_repeats_nothing(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(selective_chance)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whatever_the_network_does),

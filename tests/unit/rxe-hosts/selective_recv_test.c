@@ -3,6 +3,7 @@
 #include "common/array.h"
 #include "common/wire/roce.h"
 #include "tests/unit/rxe-hosts/selective_rig.h"
+#include "tests/unit/unit.h"
 
 static uint8_t
 before(uint32_t psn)
@@ -114,8 +115,7 @@ a_packet_beyond_the_window_is_not_acknowledged(void **state)
 	assert_int_equal(receive(&p) & (RC_ACK | RC_ACCEPTED), RC_ACK | RC_ACCEPTED);
 }
 
-int
-main(void)
+UNIT_TEST(selective_recv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(an_ack_reports_five_packets_before, end),

@@ -6,6 +6,7 @@
 #include "common/minmax.h"
 #include "common/wire/roce.h"
 #include "tests/unit/rxe-hosts/selective_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 every_packet_is_a_write_of_its_own(void **state)
@@ -334,8 +335,7 @@ long_queues_are_no_loss(void **state)
 	assert_true(resent[1] > 1000);
 }
 
-int
-main(void)
+UNIT_TEST(selective)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(every_packet_is_a_write_of_its_own, end),

@@ -11,6 +11,7 @@
 #include "common/units.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 
 static struct star star;
 static struct err err;
@@ -82,8 +83,7 @@ slow_hosts_need_a_host_and_a_step(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
-int
-main(void)
+UNIT_TEST(slow_host)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(slow_hosts_add_up),

@@ -11,6 +11,7 @@
 #include "rxe-hosts/faults/host_faults.h"
 #include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/imm.h"
 
 static void
@@ -339,8 +340,7 @@ window_ends_reach_the_agent(void **state)
 	assert_int_equal(rig.dev[1].npolls, 0);
 }
 
-int
-main(void)
+UNIT_TEST(steps)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(starts_at_its_time),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rxe-hosts/roce/cc/swift.h"
+#include "tests/unit/unit.h"
 
 #define LINE 8000000000ULL /* a byte a nanosecond */
 #define US PS_PER_US
@@ -211,8 +212,7 @@ test_odd_parameters_are_errors(void **unused)
 	expect_refused("0.5 is less than a packet");
 }
 
-int
-main(void)
+UNIT_TEST(swift)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_starts_with_the_bandwidth_delay_product, setup),

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rxe-hosts/roce/cc/timely.h"
+#include "tests/unit/unit.h"
 
 #define LINE 10000000000ULL
 #define US PS_PER_US
@@ -193,8 +194,7 @@ test_thresholds_in_the_wrong_order_are_an_error(void **unused)
 	assert_non_null(strstr(err.text, "t_low"));
 }
 
-int
-main(void)
+UNIT_TEST(timely)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_gradient_decreases_and_increases, setup),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/tracing/connections.h"
+#include "tests/unit/unit.h"
 
 /* RDMA_NLDEV_CMD_GET: rxe0 has index 0x0 */
 static const uint8_t devices[] = {
@@ -318,8 +319,7 @@ frames_of_others_are_none(void **state)
 	assert_false(frame.request);
 }
 
-int
-main(void)
+UNIT_TEST(tracing)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_device_has_an_index, setup),

@@ -10,6 +10,7 @@
 
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 #define MS PS_PER_MS
@@ -174,8 +175,7 @@ fig7_poster(void **state)
 	assert_int_equal(rig.dev[1].npolls, 0);
 }
 
-int
-main(void)
+UNIT_TEST(transfer)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(fig7, setup_vedrfolnir, teardown),

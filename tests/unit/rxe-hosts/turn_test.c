@@ -7,6 +7,7 @@
 
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/graph_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 
@@ -162,8 +163,7 @@ wakes_are_in_order(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
-int
-main(void)
+UNIT_TEST(turn)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(one_after_another),  TEST(iterations_wait_for_all_collectives), TEST(two_jobs_at_their_own_pace),

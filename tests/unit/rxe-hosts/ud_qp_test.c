@@ -11,6 +11,7 @@
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 #include "tests/unit/rxe-hosts/host_rig.h"
+#include "tests/unit/unit.h"
 
 /* 8 preamble, 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 8 DETH, 50 and 2 of pad, 4 ICRC, 4 FCS, 12 gap; at 100 Gbps 80 ps a byte. */
 #define WIRE_BYTES 142
@@ -262,8 +263,7 @@ a_window_makes_so_many(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(ud_qp)
 {
 	const struct CMUnitTest tests[] = {
 		T(contents_and_numbers_cross), T(numbers_that_are_old_reach_nobody), T(nobody_listens),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/verbs/icmp.h"
+#include "tests/unit/unit.h"
 
 /* From 10.1.0.6, of a datagram from port 50000 of 10.0.0.1 to 10.0.0.4; PSN 0x1234 */
 static const uint8_t whole[] = {
@@ -70,8 +71,7 @@ other_messages_are_not(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(verbs_icmp)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_expired_is_read),

@@ -10,6 +10,7 @@
 
 #include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/ports.h"
+#include "tests/unit/unit.h"
 
 /* The label that the kernel turns into this port, for every port that can be. */
 static void
@@ -114,8 +115,7 @@ timeouts_are_no_shorter_than_asked(void **state)
 	assert_int_equal(verbs_timeout(UINT64_MAX), VERBS_MAX_TIMEOUT);
 }
 
-int
-main(void)
+UNIT_TEST(verbs_label)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_port_has_a_label),

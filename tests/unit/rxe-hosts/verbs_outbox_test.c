@@ -12,6 +12,7 @@
 
 #include "common/array.h"
 #include "rxe-hosts/device/verbs/outbox.h"
+#include "tests/unit/unit.h"
 
 #define MTU 1024u
 #define WINDOW 8192u
@@ -197,8 +198,7 @@ slots_are_read_before_they_are_written_again(void **state)
 	assert_true(held != 0); /* the case that matters happened */
 }
 
-int
-main(void)
+UNIT_TEST(verbs_outbox)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_is_cut_and_ends_with_its_header),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/verbs/raw_ud.h"
+#include "tests/unit/unit.h"
 
 #define CONTENTS_AT 52
 #define CONTENTS_BYTES 50
@@ -62,8 +63,7 @@ its_ttl_is_not_covered(void **state)
 	assert_memory_equal(one + 12, two + 12, RAW_UD_BYTES - 12);
 }
 
-int
-main(void)
+UNIT_TEST(verbs_raw_ud)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(it_is_what_the_kernel_sends),

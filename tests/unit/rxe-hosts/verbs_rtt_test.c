@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/verbs/rtt.h"
+#include "tests/unit/unit.h"
 
 #define US 1000000ull
 
@@ -75,8 +76,7 @@ a_probe_without_an_answer_ages(void **state)
 	assert_true(rtt_age_ps(&filter, 26000000) == 10000 * US);
 }
 
-int
-main(void)
+UNIT_TEST(verbs_rtt)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(base_and_noise_of_the_idle_path),

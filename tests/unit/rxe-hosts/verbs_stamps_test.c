@@ -12,6 +12,7 @@
 #include "common/wire/eth.h"
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/verbs/stamps.h"
+#include "tests/unit/unit.h"
 
 /* A probe as Linux 6.1 sent it: to 10.0.0.2, from port 0xc1e2 of 10.0.0.1, flow 7; the first 4 of 50 bytes of contents and their pad. */
 static const uint8_t captured[] = {
@@ -136,8 +137,7 @@ what_nobody_asks_for_goes(void **state)
 	assert_int_equal(stamps_take(&stamps, &key), 11);
 }
 
-int
-main(void)
+UNIT_TEST(verbs_stamps)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_frame_and_its_completion_have_the_same_key, setup),

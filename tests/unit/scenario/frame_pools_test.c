@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "scenario/frame_pools.h"
+#include "tests/unit/unit.h"
 
 static struct scenario *
 load(const char *rate, const char *delay, const char *mtu)
@@ -77,8 +78,7 @@ the_sum_is_of_all_ports(void **state)
 	scenario_destroy(sc);
 }
 
-int
-main(void)
+UNIT_TEST(frame_pools)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fast_and_long_paths_have_more_in_flight),

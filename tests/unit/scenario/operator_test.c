@@ -15,6 +15,7 @@
 #include "emulation/emulation.h"
 #include "emulation/predict_by_simulation.h"
 #include "emulation/services.h"
+#include "tests/unit/unit.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"leaf-spine\"; leaves = 3; spines = 2; hosts_per_leaf = 1; rate = \"100Gbps\"; "             \
@@ -178,8 +179,7 @@ hosts_with_a_kernel_are_simulated(void **state)
 	scenario_destroy(sc);
 }
 
-int
-main(void)
+UNIT_TEST(operator)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_is_known_is_left),

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "scenario/scenario.h"
+#include "tests/unit/unit.h"
 
 #define FLOWS "flows = ( { src = \"a\"; dst = \"b\"; sport = 50000; bytes = 1000; } );\n"
 #define PAIR                                                                                                               \
@@ -128,8 +129,7 @@ the_network_is_measured(void **state)
 	scenario_destroy(scenario);
 }
 
-int
-main(void)
+UNIT_TEST(scenario_cc)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_old_key_names_the_new),

@@ -15,6 +15,7 @@
 #include "common/wire/detection.h"
 #include "common/wire/volume.h"
 #include "scenario/systems.h"
+#include "tests/unit/unit.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = \"100Gbps\"; "             \
@@ -213,8 +214,7 @@ every_row_stands_alone(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(systems)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_are_checked),

@@ -12,6 +12,7 @@
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "telemetry/host_poll.h"
+#include "tests/unit/unit.h"
 
 static struct flow flows[] = {
 	{ .src_ip = 1, .dst_ip = 2, .sport = 3, .dport = 4 },
@@ -289,8 +290,7 @@ a_host_where_a_poll_ends_reports_little(void **state)
 	end();
 }
 
-int
-main(void)
+UNIT_TEST(collectors)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_event_is_answered_once),

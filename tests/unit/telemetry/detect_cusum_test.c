@@ -12,6 +12,7 @@
 #include "common/prng.h"
 #include "common/tail.h"
 #include "telemetry/volumes/detect_cusum.h"
+#include "tests/unit/unit.h"
 
 /* So wide that a packet is nothing. */
 static const struct detect_noise wide = { .variance = 1e8 };
@@ -155,8 +156,7 @@ an_alarm_has_its_start(void **state)
 	assert_int_equal(detect_cusum_add(&cusum, &limits, 1e4 * (limits.once + 1), &wide), 1);
 }
 
-int
-main(void)
+UNIT_TEST(detect_cusum)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(run_lengths_as_published),     cmocka_unit_test(limits_have_their_rate),

@@ -12,6 +12,7 @@
 #include "common/prng.h"
 #include "common/tail.h"
 #include "telemetry/volumes/detect_noise.h"
+#include "tests/unit/unit.h"
 
 #define DEVIATION 20.0
 #define MOST_PORTS 64
@@ -342,8 +343,7 @@ known_losses_thin_noise(void **state)
 	assert_true(detect_noise_lossy(&noise, &losses, packets, 0).variance == noise.variance);
 }
 
-int
-main(void)
+UNIT_TEST(detect_noise)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moments_of_order_statistics),      cmocka_unit_test(moments_of_halves),

@@ -11,6 +11,7 @@
 #include "common/prng.h"
 #include "common/tail.h"
 #include "telemetry/volumes/detect.h"
+#include "tests/unit/unit.h"
 
 #define PACKET_BYTES 1000.0
 
@@ -167,8 +168,7 @@ false_alarms_of_random_spraying(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(detect)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deviations_of_both_signs),

@@ -3,6 +3,7 @@
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "tests/unit/telemetry/epochs_rig.h"
+#include "tests/unit/unit.h"
 
 static const struct telem_config two = { .epoch_ps = PS_PER_MS, .kept = 3, .nports = 4, .lossless = 1 << 3 | 1 << 4 };
 
@@ -105,8 +106,7 @@ quiet_classes_report_nothing(void **state)
 	fini(&t);
 }
 
-int
-main(void)
+UNIT_TEST(epochs_class)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(others_share_a_place),

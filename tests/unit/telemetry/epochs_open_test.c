@@ -13,6 +13,7 @@
 #include "common/wire/record_rows.h"
 #include "telemetry/epochs.h"
 #include "tests/unit/telemetry/epochs_rig.h"
+#include "tests/unit/unit.h"
 
 #define MANY 8 /* epochs, beside which the open one is little */
 
@@ -153,8 +154,7 @@ a_queue_that_stands_is_reported(void **state)
 	fini(&t);
 }
 
-int
-main(void)
+UNIT_TEST(epochs_open)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_open_epoch_is_reported_for_news),

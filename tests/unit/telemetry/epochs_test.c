@@ -12,6 +12,7 @@
 #include "common/wire/record_rows.h"
 #include "telemetry/epochs.h"
 #include "tests/unit/telemetry/epochs_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 open_epoch_is_reported_with_present_state(void **state)
@@ -212,8 +213,7 @@ exact_matrix_counts_packets_ahead(void **state)
 	fini(&t);
 }
 
-int
-main(void)
+UNIT_TEST(epochs)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(open_epoch_is_reported_with_present_state),

@@ -4,6 +4,7 @@
 #include "common/wire/record_rows.h"
 #include "telemetry/overtakes.h"
 #include "tests/unit/telemetry/epochs_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 a_table_has_so_many_places(void **state)
@@ -145,8 +146,7 @@ an_epoch_without_data_is_reported(void **state)
 	fini(&t);
 }
 
-int
-main(void)
+UNIT_TEST(overtakes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_has_so_many_places),        cmocka_unit_test(small_parts_join_the_others),

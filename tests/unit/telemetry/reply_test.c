@@ -10,6 +10,7 @@
 #include "common/units.h"
 #include "common/wire/record_rows.h"
 #include "telemetry/port.h"
+#include "tests/unit/unit.h"
 
 #define EPOCH_PS PS_PER_MS
 
@@ -147,8 +148,7 @@ without_a_retention_all_are_kept(void **state)
 	end();
 }
 
-int
-main(void)
+UNIT_TEST(reply)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_report_in_50_us_is_kept),

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tests/unit/telemetry/volumes_rig.h"
+#include "tests/unit/unit.h"
 
 /* The paper's figures: 1.5 % and more of adaptive spraying is always found, and nothing where nothing is lost. */
 static void
@@ -329,8 +330,7 @@ ports_of_a_relative_one_are_compared_with_each_other(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(volumes_judge)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_paper_finds_is_found),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which link it was (Fig. 4), and how much it lost. */
 #include "tests/unit/telemetry/volumes_rig.h"
+#include "tests/unit/unit.h"
 
 #define LEARNED 4 /* iterations */
 #define TRIALS 60
@@ -135,8 +136,7 @@ a_dead_link_is_located(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(volumes_locate)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_sender_leaves_two_links),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the ports that a sender comes by can tell of each other: too few of them, too little by each, faults at several. */
 #include "tests/unit/telemetry/volumes_rig.h"
+#include "tests/unit/unit.h"
 
 /* By one port comes again what was lost there, and of three none tells its noise: that nothing is missing means nothing. */
 static void
@@ -79,8 +80,7 @@ faults_at_several_ports_do_not_hide_each_other(void **state)
 	judge_fini(&rig.judge);
 }
 
-int
-main(void)
+UNIT_TEST(volumes_ports)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_ports_prove_nothing),

@@ -2,6 +2,7 @@
 /* Each test of a sender's volumes at each number of ports, and that monitors of two and three ports keep to it. */
 #include "telemetry/volumes/preconditions.h"
 #include "tests/unit/telemetry/volumes_rig.h"
+#include "tests/unit/unit.h"
 
 static void
 each_test_states_what_it_needs(void **state)
@@ -76,8 +77,7 @@ noise_of_two_and_three_ports_is_known_of_random_spraying_alone(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(volumes_preconditions)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_test_states_what_it_needs),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is to come by each port: d / (s - f), the demand measured, and loads learned and learned again (5.2, Fig. 3). */
 #include "tests/unit/telemetry/volumes_rig.h"
+#include "tests/unit/unit.h"
 
 static uint64_t
 predicted(const struct rig *rig, uint16_t port, uint16_t sender)
@@ -115,8 +116,7 @@ another_task_is_learned_again(void **state)
 	judge_fini(&rig.judge);
 }
 
-int
-main(void)
+UNIT_TEST(volumes_predict)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(measured_demand_is_split_among_the_spines_left),

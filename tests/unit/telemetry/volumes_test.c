@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* When iterations begin and end, and what counts to them. */
 #include "tests/unit/telemetry/volumes_rig.h"
+#include "tests/unit/unit.h"
 
 #define US PS_PER_US
 
@@ -263,8 +264,7 @@ a_run_may_end_within_two(void **state)
 	volumes_fini(&v);
 }
 
-int
-main(void)
+UNIT_TEST(volumes)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_iteration_ends_when_the_next_begins),

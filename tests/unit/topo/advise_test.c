@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/advise.h"
 #include "topo/bond.h"
 #include "topo/load.h"
@@ -337,8 +338,7 @@ what_was_seen_counts(void **state)
 	stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(advise)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layer_has_its_links), cmocka_unit_test(chance_is_as_expected),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hosts whose ports are one bond: routes to them, their own choice, pins that name a member, and members that go down. */
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/bond.h"
 #include "topo/convergence.h"
 #include "topo/pins.h"
@@ -252,8 +253,7 @@ wrong_input_is_refused(void **state)
 			  "would be right");
 }
 
-int
-main(void)
+UNIT_TEST(bond)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rack_is_wired_as_described), cmocka_unit_test(routes_lead_to_every_member),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/convergence.h"
 
 /* Leaves l0..l2 with a host each on port 1, spines s0..s3 on ports 2 to 5; a spine has leaf i on port i + 1. */
@@ -196,8 +197,7 @@ hosts_and_parallel_cables(void **state)
 	stop(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(convergence)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_known_cut_is_withdrawn_from_the_start),

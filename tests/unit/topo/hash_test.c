@@ -10,6 +10,7 @@
 #include "common/crc32c.h"
 #include "common/ipv6.h"
 #include "common/prng.h"
+#include "tests/unit/unit.h"
 #include "topo/hash.h"
 
 #define SWITCHES 3
@@ -201,8 +202,7 @@ test_vxlan(void **state)
 	}
 }
 
-int
-main(void)
+UNIT_TEST(hash)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known_answers),   cmocka_unit_test(test_ipv6),   cmocka_unit_test(test_labels),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/pins.h"
 #include "topo/route.h"
 
@@ -359,8 +360,7 @@ test_rtt(void **state)
 	cfg_destroy(cfg);
 }
 
-int
-main(void)
+UNIT_TEST(route)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_next_hops),    cmocka_unit_test(test_parallel),    cmocka_unit_test(test_nics),

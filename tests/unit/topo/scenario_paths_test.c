@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The paths that the reference scenario pins against those that its flows took (tests/data/). */
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/pins.h"
 #include "topo/route.h"
 
@@ -86,8 +87,7 @@ test_reference(void **state)
 	cfg_destroy(cfg);
 }
 
-int
-main(void)
+UNIT_TEST(scenario_paths)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_reference) };
 

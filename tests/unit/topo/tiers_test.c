@@ -4,6 +4,7 @@
 
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/spread.h"
 #include "topo/tiers.h"
 
@@ -176,8 +177,7 @@ three_tiers_split_twice(void **state)
 	cfg_destroy(cfg);
 }
 
-int
-main(void)
+UNIT_TEST(tiers)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_stand_for_themselves),

@@ -4,6 +4,7 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/check.h"
 #include "topo/show.h"
 
@@ -376,8 +377,7 @@ test_headroom(void **state)
 	cfg_destroy(cfg);
 }
 
-int
-main(void)
+UNIT_TEST(topo)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_explicit),       cmocka_unit_test(test_explicit_errors),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A flow's way, hop by hop: where it ends, whatever devices answer. */
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "topo/walk.h"
 
 #define NETWORK                                                                                                            \
@@ -135,8 +136,7 @@ paths_have_no_loops(void **state)
 	assert_int_equal(walk.state, WALK_LOST);
 }
 
-int
-main(void)
+UNIT_TEST(walk)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 	const struct CMUnitTest tests[] = {

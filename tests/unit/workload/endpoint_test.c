@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/jobs/endpoint.h"
 #include "workload/jobs/names.h"
 
@@ -153,8 +154,7 @@ bad_ranks_are_refused(void **state)
 			    "s.cfg:3: collectives.[0].ranks: ranks 0 and 2 are both at h1 NIC 2");
 }
 
-int
-main(void)
+UNIT_TEST(endpoint)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_are_written_out),

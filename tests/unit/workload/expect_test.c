@@ -10,6 +10,7 @@
 
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 #include "workload/expect.h"
 
 #define HOSTS 4
@@ -266,8 +267,7 @@ steps_that_share_a_nic_share_its_acks(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
-int
-main(void)
+UNIT_TEST(expect)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(frames_and_bytes),

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "collectives/builder.h"
+#include "tests/unit/unit.h"
 #include "workload/fluid.h"
 
 #define RX 1100
@@ -238,8 +239,7 @@ a_million_steps(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
 
-int
-main(void)
+UNIT_TEST(fluid)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(ring_is_a_sum),

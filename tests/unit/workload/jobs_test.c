@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "tests/unit/unit.h"
 #include "workload/jobs/chance.h"
 #include "workload/jobs/compute.h"
 #include "workload/jobs/groups.h"
@@ -244,8 +245,7 @@ skew_divides_in_even_steps(void **state)
 		assert_in_range(there[i], 2000, 2003);
 }
 
-int
-main(void)
+UNIT_TEST(jobs)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(groups_cut_the_ranks),

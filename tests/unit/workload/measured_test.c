@@ -4,6 +4,7 @@
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/plan.h"
 
 #define LEAF_SPINE "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 3; };\n"
@@ -194,8 +195,7 @@ messages_have_the_tag_of_their_iteration(void **state)
 	steps_rig_fini(&rig);
 }
 
-int
-main(void)
+UNIT_TEST(measured)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_measured_collective_has_a_class_of_its_own, fini),

@@ -2,6 +2,7 @@
 /* Placement: which hosts, in which order, and what is refused. */
 #include "common/array.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/jobs/place.h"
 
 #define FAT_TREE "topology = { kind = \"fat-tree\"; k = 4; };\n"
@@ -163,8 +164,7 @@ what_cannot_be_placed_is_refused(void **state)
 		assert_string_equal(placed(cases[i].topology, cases[i].placement, cases[i].taken), cases[i].message);
 }
 
-int
-main(void)
+UNIT_TEST(place)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_fills_leaf_by_leaf),

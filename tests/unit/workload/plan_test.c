@@ -13,6 +13,7 @@
 #include "common/units.h"
 #include "common/wire/collective.h"
 #include "tests/unit/rxe-hosts/star.h"
+#include "tests/unit/unit.h"
 #include "workload/imm.h"
 #include "workload/plan.h"
 
@@ -379,8 +380,7 @@ transfers_go_from_stage_to_stage(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, drop)
 
-int
-main(void)
+UNIT_TEST(plan)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(groups_of_one_rank_compute),

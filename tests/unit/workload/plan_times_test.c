@@ -10,6 +10,7 @@
 
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/graph_rig.h"
+#include "tests/unit/unit.h"
 
 #define NS PS_PER_NS
 #define FRAMES 30
@@ -140,8 +141,7 @@ channels_have_ports_in_a_row(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int
-main(void)
+UNIT_TEST(plan_times)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(alltoall_shares_nics_and_acks),

@@ -18,6 +18,7 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/traffic/exponential.h"
 #include "workload/traffic/size_cdf.h"
 #include "workload/traffic/sizes.h"
@@ -381,8 +382,7 @@ bad_generators_are_refused(void **state)
 	refused("{ kind = \"permutation\"; src = [ \"h1\" ]; }", "src");
 }
 
-int
-main(void)
+UNIT_TEST(traffic)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cdf_files_are_read),

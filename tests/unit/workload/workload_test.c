@@ -3,6 +3,7 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
+#include "tests/unit/unit.h"
 #include "workload/workload.h"
 
 #define LEAF_SPINE "topology = { kind = \"leaf-spine\"; leaves = 4; spines = 1; hosts_per_leaf = 4; };\n"
@@ -329,8 +330,7 @@ bad_pipelines_are_refused(void **state)
 		"name from there would be right");
 }
 
-int
-main(void)
+UNIT_TEST(workload)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(top_level_collectives_are_jobs, fini),
