@@ -95,7 +95,7 @@ def targets(measured):
 
 
 def sample(measured):
-    """What tests/sim/eval_flowpulse_test.py makes again."""
+    """What tests/sim/eval/eval_flowpulse_test.py makes again."""
     return table([row for row in measured['size'] if row['drop_percent'] == 3], RATES)
 
 

@@ -8,9 +8,9 @@ import rxe
 from harness import INTERRUPTED, STALL_LIMIT_S, Run, check
 from pcapng import Capture, icrc_is_right, is_pfc, is_roce
 from rxe import HOSTS, Live, invariants, need_guests, no_drop, of_host, processes, ring, scenario, whole
-from rxe_endings_test import begun, killed_guest
-from rxe_faults_test import lost
-from rxe_run_test import loop, ready_made
+from kernel_hosts.rxe_endings_test import begun, killed_guest
+from kernel_hosts.rxe_faults_test import lost
+from kernel_hosts.rxe_run_test import loop, ready_made
 
 # METIS: part 0 has b, h2 and h3, part 1 has a, h0 and h1.
 SERVER = """import socket

@@ -6,9 +6,9 @@ import sys
 import time
 
 from devices import traced
-from frozen_test import steps_of
+from fabric.frozen_test import steps_of
 from harness import STALL_LIMIT_S, check
-from pingmesh_rxe_test import rxe_sport
+from pingmesh.pingmesh_rxe_test import rxe_sport
 from rxe import HOSTS, Live, invariants, need_guests, ring, scenario, whole
 
 SPORT = rxe_sport(100)  # few QPs are opened for it

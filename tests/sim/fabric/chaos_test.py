@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random faults on random small runs: however a run ends, its invariants hold, and the same seed gives the same run.
 
-A failure names its seed; `python3 tests/sim/chaos_test.py SEED` runs that one again and prints its scenario.
+A failure names its seed; `python3 tests/sim/fabric/chaos_test.py SEED` runs that one again and prints its scenario.
 """
 import random
 import sys
