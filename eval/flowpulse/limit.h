@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The smallest drop rate of a link that any test of a leaf's counts could find, at a rate of false alarms and with a power, by
- * Neyman and Pearson's lemma. docs/flowpulse.md, "Limits and statistics", derives what is calculated here.
+ * Neyman and Pearson's lemma. docs/flowpulse-limits.md, "Limits and statistics", derives what is calculated here.
  *
  * Packets that are dropped are repeated and choose among all paths again: of N that arrive over s paths, the port behind the
  * fault sees N (1 - p) / (s - p), every other N / (s - p).

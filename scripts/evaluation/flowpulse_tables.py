@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of docs/flowpulse.md, of the rows of rocelab eval flowpulse."""
+"""The tables of docs/flowpulse-tables.md, of the rows of rocelab eval flowpulse."""
 
 
 def number(value):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads rocelab's record stream (docs/wire-formats.md) in Python alone: one file, to be copied where it is needed.
+"""Reads rocelab's record stream (docs/wire-records.md) in Python alone: one file, to be copied where it is needed.
 
     rocelab_records.py FILE [TYPE...]           prints records.bin, or "-", as lines of JSON, those of some types alone
 
     print([(r.time_ps, r.node, r["port"], r["depth_max"])
            for r in rocelab_records.read("out/case-study/records.bin") if r.type == "PORT_ROW"])
 
-A Record has type, node, time_ps, seq and event, and by record["NAME"] the fields that docs/wire-formats.md lists. A Reader takes bytes in any
+A Record has type, node, time_ps, seq and event, and by record["NAME"] the fields that docs/wire-records.md lists. A Reader takes bytes in any
 portions and knows the names of nodes, ports and flows that it has read. Session: a diagnoser's run (docs/bring-your-own.md).
 """
 import collections

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The record stream as docs/wire-formats.md describes it: every field of every record, with its place and width."""
+"""The record stream as docs/wire-records.md describes it: every field of every record, with its place and width."""
 import dataclasses
 import pathlib
 import re
 import struct
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / 'docs' / 'wire-formats.md'
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / 'docs' / 'wire-records.md'
 ROW = re.compile(r'^\| ([A-Z_]+) \| (\d+) \| (\d+) \| [^|]*\| (.*) \|$')
 FIELD = re.compile(r'(\d+) `(\w+)` (tuple|char|u8|u16|u32|u64)(?:\[(\d+)\])?(?: (count|end))?')
 WIDTHS = {'u8': 1, 'u16': 2, 'u32': 4, 'u64': 8}
@@ -70,7 +70,7 @@ def pieces(data):
 
 
 class Frame:
-    """Reads a frame as docs/wire-formats.md describes it."""
+    """Reads a frame as docs/wire-records.md describes it."""
     KINDS = kinds()
 
     def __init__(self, piece):

@@ -7,7 +7,7 @@
 --   tshark -X lua_script:scripts/wireshark/rocelab.lua -r out/case-study/records.bin
 --
 -- or copy it into the folder "Personal Lua Plugins" of Wireshark's Help > About > Folders. Wireshark 3.6 or later.
--- The formats are docs/wire-formats.md; the tables of records and of values below are made of common/wire by
+-- The formats are docs/wire-formats.md and docs/wire-records.md; the tables of records and of values below are made of common/wire by
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911

@@ -2,7 +2,7 @@
 /*
  * Is less of a measured collective seen at a port than predicted? Three tests of FlowPulse's kind (5.3), each a pure function
  * of what was counted: of one (port, iteration) against a threshold, as in the paper; the same against the noise of spraying,
- * given or learned by the leaf itself (detect_noise.h); and of all iterations so far (detect_cusum.h). docs/flowpulse.md,
+ * given or learned by the leaf itself (detect_noise.h); and of all iterations so far (detect_cusum.h). docs/flowpulse-limits.md,
  * "Limits and statistics", derives their rates of false alarms.
  *
  * Noise and deviations are in packets. Missing is positive: what a fault drops is.

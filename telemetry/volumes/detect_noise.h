@@ -64,7 +64,7 @@ struct detect_losses {
 };
 
 /*
- * The noise of a port's count where ports are known to lose packets (docs/flowpulse.md): (1 - lost)^2 of the variance of what is
+ * The noise of a port's count where ports are known to lose packets (docs/flowpulse-limits.md): (1 - lost)^2 of the variance of what is
  * sent, the drops' own, and that of what other ports drop more or less, which is sent again by all.
  * @param packets  that the port is predicted to see
  * @param lost     share of what is sent by it that is known to be lost

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads a recorded stream as docs/wire-formats.md describes it, with no code in common with the programs. STEP, TRIGGER, ...
+"""Reads a recorded stream as docs/wire-records.md describes it, with no code in common with the programs. STEP, TRIGGER, ...
 are the numbers of kinds."""
 import pathlib
 import re
@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from soaking import record_layout  # pylint: disable=wrong-import-position
 
 MAGIC = b"ROCELAB1"
-VERSION = int(re.search(r"`version` u32 (\d+)", (ROOT / "docs/wire-formats.md").read_text())[1])
+VERSION = int(re.search(r"`version` u32 (\d+)", (ROOT / "docs/wire-records.md").read_text())[1])
 KINDS = record_layout.kinds()
 globals().update({kind.name: number for number, kind in KINDS.items()})
 FORMS = {1: "B", 2: "H", 4: "I", 8: "Q"}

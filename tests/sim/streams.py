@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Record streams written by hand, as docs/wire-formats.md describes them: what no scenario makes as simply."""
+"""Record streams written by hand, as docs/wire-records.md describes them: what no scenario makes as simply."""
 import struct
 
 import records

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""record_tables.py LISTING ROOT [--renew]: docs/wire-formats.md, scripts/wireshark/rocelab.lua and scripts/records say of
+"""record_tables.py LISTING ROOT [--renew]: docs/wire-records.md, scripts/wireshark/rocelab.lua and scripts/records say of
 records what the compiler knows of them (record_listing.c). With --renew they are made to."""
 import pathlib
 import re
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(ROOT / "scripts"))
 from soaking import record_layout  # pylint: disable=wrong-import-position
 
-PAGE = ROOT / "docs/wire-formats.md"
+PAGE = ROOT / "docs/wire-records.md"
 LUA = ROOT / "scripts/wireshark/rocelab.lua"
 READER = ROOT / "scripts/records/rocelab_records.py"
 LUA_COLUMNS = 122

@@ -16,7 +16,7 @@
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/section.h"
 
-/* Thresholds; docs/diagnosis.md says why. */
+/* Thresholds; docs/diagnosis-causes.md has the reasons. */
 #define CAUSE_MIN_WAIT 0.02         /* packets of another flow ahead of a victim's packet, on average: less is no wait */
 #define CAUSE_MIN_DEPTH 8           /* packets: a switch queue that never grew beyond is not contended */
 #define CAUSE_MIN_SHARE 0.05        /* of bytes or packets: smaller parts are not named */

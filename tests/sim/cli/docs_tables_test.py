@@ -18,12 +18,12 @@ engine = tables.ENGINE.read_text(encoding="utf-8")
 text = tables.PAGE.read_text(encoding="utf-8")
 anew = "scripts/sample-tables prints it anew"
 for row in tables.sample_rows(ROCELAB):
-    check(row + "\n" in text, f"docs/evaluation.md: {row}", anew)
+    check(row + "\n" in text, f"docs/evaluation-tables.md: {row}", anew)
 for policy in tables.POLICIES[:tables.CHEAP]:
     row = tables.policy_row(ROCELAB, *policy)
-    check(row + "\n" in text, f"docs/evaluation.md: {row}", anew)
+    check(row + "\n" in text, f"docs/evaluation-tables.md: {row}", anew)
 for row in tables.telemetry_rows(ROCELAB):
-    check(row + "\n" in engine, f"docs/engine.md: {row}", anew)
+    check(row + "\n" in engine, f"docs/engine-cost.md: {row}", anew)
 check(tables.congestion(ROCELAB) in tables.CONGESTION.read_text(encoding="utf-8"), "docs/congestion-control.md: what each makes of eight senders",
       anew)
 for page, made in ((tables.ENGINE, tables.volumes), (tables.PAGE, tables.monitors), (tables.BLAME, tables.blame),
@@ -37,4 +37,4 @@ spines = importlib.util.module_from_spec(importlib.util.spec_from_loader("spines
 loader.exec_module(spines)
 text = spines.PAGE.read_text(encoding="utf-8")
 for sample in ((2, "adaptive", 2), (3, "round-robin", 1.5), (3, "random", 10)):
-    check(spines.row(ROCELAB, *sample) + "\n" in text, f"docs/flowpulse.md: {sample}", "scripts/measure-flowpulse-spines --page makes it anew")
+    check(spines.row(ROCELAB, *sample) + "\n" in text, f"docs/flowpulse-tables.md: {sample}", "scripts/measure-flowpulse-spines --page makes it anew")

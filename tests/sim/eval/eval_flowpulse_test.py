@@ -54,8 +54,8 @@ def once():
     loads(directory)
     learned(directory)
     found(directory)
-    check(sample(json.loads((directory / "flowpulse.json").read_text())) in (SOURCE / "docs/flowpulse.md").read_text(),
-          "docs/flowpulse.md has these rows: scripts/flowpulse-figures --sample writes them anew")
+    check(sample(json.loads((directory / "flowpulse.json").read_text())) in (SOURCE / "docs/flowpulse-tables.md").read_text(),
+          "docs/flowpulse-tables.md has these rows: scripts/flowpulse-figures --sample writes them anew")
     runs = sorted(directory.glob("*/counts.bin"))
     times = [path.stat().st_mtime_ns for path in runs]
     check(not list(directory.glob("*/records.bin")) and len(runs) >= 10, "counts stay, recordings do not", runs)
