@@ -4,7 +4,7 @@
 #include "eval/compare/systems.h"
 #include "eval/telemetry_bytes.h"
 
-#define PROBE_BYTES 142 /* of link time: a probe, and each of its two ACKs (docs/pingmesh.md) */
+#define PROBE_BYTES 142 /* of link time: a probe, and each of its two ACKs (docs/pingmesh-agents.md) */
 
 static double
 number(const json_t *object, const char *key)
