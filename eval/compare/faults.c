@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is put in, and what findings are right for it. docs/compare.md has the same table, printed by rocelab eval compare
+ * What is put in, and what findings are right for it. docs/compare-rules.md has the same table, printed by rocelab eval compare
  * --rules; it was written before anything was scored.
  */
 #include "eval/compare/corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of rules, as docs/compare.md has it. */
+/* The table of rules, as docs/compare-rules.md has it. */
 #include <stdio.h>
 #include <string.h>
 

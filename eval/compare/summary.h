@@ -71,5 +71,5 @@ int compare_print(const struct compare_study *study, FILE *to, struct err *err);
 json_t *compare_json(const struct compare_study *study);
 /* CPU time of analyses, which is not the same twice. @return NULL: out of memory */
 json_t *compare_cpu_json(const struct compare_study *study);
-/* The rules as docs/compare.md has them. */
+/* The rules as docs/compare-rules.md has them. */
 void compare_print_rules(FILE *to);

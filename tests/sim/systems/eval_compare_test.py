@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """rocelab eval compare: a slice of the corpus in two shards and merged, which is what one run says to the byte; what is there is not
 done again, a run that is wanting is; who found what is borne out by the cases; a run that breaks is told; a program from outside is a row
-like any; the rules are those of docs/compare.md; bad input is refused."""
+like any; the rules are those of docs/compare-rules.md; bad input is refused."""
 import json
 import shutil
 
@@ -142,9 +142,9 @@ def refused(root):
 
 
 def documented():
-    page = (SOURCE / "docs/compare.md").read_text(encoding="utf-8")
+    page = (SOURCE / "docs/compare-rules.md").read_text(encoding="utf-8")
     rules = compare("--rules").stdout
-    check(rules in page, "docs/compare.md has the rules that findings are scored by", "rocelab eval compare --rules prints them anew")
+    check(rules in page, "docs/compare-rules.md has the rules that findings are scored by", "rocelab eval compare --rules prints them anew")
 
 
 home = scratch()
