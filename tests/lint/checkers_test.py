@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY WORDS_PY CC...: each checker fails on a tree
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY WORDS_PY PROSE_PY CC...: each checker fails on a tree
 that breaks its rule, and says what is wrong where; and is content with a tree that keeps it."""
 import os
 import shutil
@@ -130,6 +130,20 @@ CASES = [
      'dpswitch/a.c:2: ways: not "ways" but paths'),
     ('words', 'an allowance without use', {'topo/a.c': C, 'words.txt': 'way: path\nallow way_*: for tests\n'},
      'words.txt: nothing needs "allow way_* *"'),
+    ('prose', 'short paragraphs, and a generated table',
+     {'docs/a.md': 'a' * 600 + '\n\n    ' + 'code ' * 200 + '\n\n<!-- t -->\n| ' + 'b' * 601 + ' |\n' + '| c |\n' * 400 + '<!-- /t -->\n',
+      'README.md': 'a' * 601}, ''),
+    ('prose', 'a paragraph too long', {'docs/a.md': '# A\n\n' + 'a' * 300 + '\n' + 'b' * 300 + '\n'},
+     'docs/a.md:3: a paragraph of 601 characters; at most 600'),
+    ('prose', 'a list item too long', {'docs/a.md': 'A:\n- b\n- ' + 'c' * 300 + '\n      ' + 'd' * 300 + '\n- e\n'},
+     'docs/a.md:3: a list item of 603 characters; at most 600'),
+    ('prose', 'a table cell too long', {'docs/a.md': '| a | b |\n|---|---|\n| a | ' + 'b' * 601 + ' |\n'},
+     'docs/a.md:3: a table cell of 601 characters; at most 600'),
+    ('prose', 'a page too long', {'docs/a.md': 'a\n\n' * 201}, 'docs/a.md: 402 lines of prose; at most 400'),
+    ('prose', 'an exempt page',
+     {'docs/a.md': 'a' * 601, 'docs/b.md': 'b\n', 'tests/lint/prose.txt': 'docs/a.md: printed by a program\n'}, ''),
+    ('prose', 'an exempt page that is gone',
+     {'docs/b.md': 'b\n', 'tests/lint/prose.txt': 'docs/a.md: printed by a program\n'}, 'tests/lint/prose.txt: there is no docs/a.md'),
     ('shell', 'an unquoted path', {'scripts/a': '#!/bin/sh\nset -eu\nrm $1\n'}, 'SC2086'),
 ]
 
@@ -144,7 +158,7 @@ def run(checker, command, name, tree, expected):
         if checker == 'format':
             shutil.copy(STYLE, root)
         extra = [root] if {'layers.txt', 'unused.txt', 'words.txt'} & set(tree) else []
-        compiler = sys.argv[11:] if checker == 'headers' else []
+        compiler = sys.argv[12:] if checker == 'headers' else []
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
     observed = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
@@ -155,7 +169,8 @@ def run(checker, command, name, tree, expected):
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map', 'words'], sys.argv[1:11]))
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map', 'words', 'prose'],
+                        sys.argv[1:12]))
     skipped = set() if shutil.which('shellcheck') else {'shell'}
     with tempfile.TemporaryDirectory() as root:
         if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:
