@@ -252,7 +252,7 @@ stream_head(const void *state, struct exporter *exporter)
 		.runs = prediction != NULL ? prediction->runs : 0,
 		.iterations = prediction != NULL ? prediction->iterations : 0,
 		.virtual_ps = prediction != NULL ? prediction->virtual_ps : 0,
-		.in_order = balance_spreads(&scenario->balance) && (!scenario->roce.any_order || scenario->nexternal != 0),
+		.in_order = balance_reorders(&scenario->balance) && (!scenario->roce.any_order || scenario->nexternal != 0),
 	};
 
 	exporter_header(exporter, &rec, REC_MONITOR, sizeof(rec));

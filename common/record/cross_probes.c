@@ -30,7 +30,7 @@ record_check_probe(struct record_check *check, const void *rec, struct err *err)
 
 	if (r->tuple.src_ip != ip)
 		return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "%u, the address of NIC %u", ip, r->nic);
-	if (r->result != REC_PROBE_OK && r->rtt_ps != 0)
+	if (r->result != REC_PROBE_OK && r->result != REC_PROBE_LATE && r->rtt_ps != 0)
 		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: not all of its ACKs came");
 	if (r->kind == REC_PROBE_RAIL && r->rtt_ps != 0)
 		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: nobody answers a probe of one way");

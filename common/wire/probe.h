@@ -20,17 +20,22 @@
 
 enum rec_probe_kind { REC_PROBE_KINDS(ENUM_VALUE) };
 
-/* What came back until the timeout. The paper calls all but the first a timeout. Value, name. */
+/*
+ * What came back until the timeout. The paper calls all but the first a timeout. Late is a second record of a probe that had ended
+ * otherwise: nothing of it was lost. Value, name.
+ */
 #define REC_PROBE_RESULTS(ROW)                                                                                             \
 	ROW(REC_PROBE_OK, 0, "ok")                                                                                         \
 	ROW(REC_PROBE_TIMEOUT, 1, "timeout")         /* no ACK */                                                          \
 	ROW(REC_PROBE_SECOND_LOST, 2, "second-lost") /* the first ACK alone: the responder's delay is not known */         \
-	ROW(REC_PROBE_FIRST_LOST, 3, "first-lost")   /* the second ACK alone */
+	ROW(REC_PROBE_FIRST_LOST, 3, "first-lost")   /* the second ACK alone */                                            \
+	ROW(REC_PROBE_LATE, 4, "late")               /* after the timeout both ACKs are there */
 
 enum rec_probe_result { REC_PROBE_RESULTS(ENUM_VALUE) };
 
 #define PROBE_MAGIC 0x524d4750U /* "RPGM" */
 #define PROBE_VERSION 1
+#define PROBE_TRACES 100 /* packets of traceroutes that an RNIC sends between two uploads, evenly spaced */
 
 enum probe_part {
 	PROBE_PROBE = 1,

@@ -59,6 +59,7 @@ struct ev_flow {
 	bool collective;
 	uint32_t of;                 /* the collective's id, EV_NONE: of none */
 	uint8_t prio;                /* as rows name its class; of a scheduled flow */
+	bool probed;                 /* agents of R-Pingmesh probe, and trace, by its tuple */
 	uint32_t src, dst;           /* nodes, EV_NONE: unknown address */
 	uint32_t src_port, dst_port; /* their NICs, as global port ids */
 	uint32_t first_seen, nseen;  /* in seen[]: ports with rows of this flow */

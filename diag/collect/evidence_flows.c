@@ -212,6 +212,17 @@ resolve_members(struct evidence *ev)
 	}
 }
 
+static void
+mark_probed(struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->probes.count; i++) {
+		uint32_t flow = evidence_flow(ev, &EV_AT(ev->probes, struct rec_probe, i)->tuple);
+
+		if (flow != EV_NONE)
+			ev->flows[flow].probed = true;
+	}
+}
+
 int
 evidence_join_flows(struct evidence *ev, struct err *err)
 {
@@ -243,6 +254,7 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 			flow->prio = (uint8_t)rec->prio;
 		}
 	}
+	mark_probed(ev);
 	rc = resolve_addresses(ev, err);
 	if (rc == 0)
 		resolve_members(ev);

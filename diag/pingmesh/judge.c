@@ -152,10 +152,23 @@ judge_ends(struct judging *j)
 			probe->cause = PINGMESH_HOST_DOWN;
 		else if (net_is_reset(&j->net, probe))
 			probe->cause = PINGMESH_QPN_RESET;
-		else if (life == NET_SILENT)
+		else if (life == NET_SILENT || life == NET_UNREPORTED)
 			probe->cause = PINGMESH_UNDECIDED;
 		probe->open = probe->cause == PINGMESH_ANSWERED;
 	}
+}
+
+/* What is known of a host's life at the period's begin or end: that it is down, if it is at either. */
+static enum net_life
+life_in_period(const struct judging *j, uint32_t host, uint64_t *from_ps, uint64_t *to_ps)
+{
+	uint64_t begin_ps = j->period * j->net.config.period_ps, end_ps = begin_ps + j->net.config.period_ps;
+	enum net_life first = net_life_at(&j->net, host, begin_ps, from_ps, to_ps), last;
+
+	if (first == NET_DOWN || end_ps > j->net.horizon_ps)
+		return first;
+	last = net_life_at(&j->net, host, end_ps - 1, from_ps, to_ps);
+	return last != NET_DOWN && first == NET_UNREPORTED ? first : last;
 }
 
 /* A host that is silent for longer than a period is down, whether anybody probes it or not. */
@@ -172,12 +185,13 @@ find_silent(struct judging *j)
 						 .networks = 1u << PINGMESH_CLUSTER,
 						 .confidence = 1 };
 		uint64_t from_ps, to_ps;
+		enum net_life life;
 
-		if (!j->run->nodes[host].host ||
-		    (net_life_at(&j->net, host, begin_ps, &from_ps, &to_ps) != NET_DOWN &&
-		     (end_ps > j->net.horizon_ps || net_life_at(&j->net, host, end_ps - 1, &from_ps, &to_ps) != NET_DOWN)))
+		if (!j->run->nodes[host].host)
 			continue;
-		if (from_ps >= end_ps || to_ps <= begin_ps)
+		life = life_in_period(j, host, &from_ps, &to_ps);
+		j->own->limits[PINGMESH_LIMIT_UPLOADS] += life == NET_UNREPORTED;
+		if (life != NET_DOWN || from_ps >= end_ps || to_ps <= begin_ps)
 			continue;
 		seen.start_ps = from_ps;
 		seen.end_ps = to_ps;
@@ -277,16 +291,22 @@ judge_rnics(struct judging *j)
 
 /* ---- periods ---- */
 
+static uint64_t
+late_probes(const struct judging *j)
+{
+	return j->own->limits[PINGMESH_LIMIT_LATE] + j->own->limits[PINGMESH_LIMIT_ANSWERED];
+}
+
 /* What overloaded CPUs leave: who was anomalous by what is taken out of it is so no longer. */
 static int
 take_more(struct judging *j)
 {
-	uint64_t late = j->own->limits[PINGMESH_LIMIT_LATE];
+	uint64_t late = late_probes(j);
 	int rc = limits_take_late(j, true);
 
 	if (rc == 0)
 		rc = limits_take_dropped(j);
-	if (rc == 1 || (rc == 0 && j->own->limits[PINGMESH_LIMIT_LATE] != late))
+	if (rc == 1 || (rc == 0 && late_probes(j) != late))
 		mesh_judge(j);
 	return rc < 0 ? rc : 0;
 }
@@ -359,7 +379,9 @@ judge_all(struct judging *j)
 	j->mesh = run_alloc(j->net.nrnics, sizeof(*j->mesh), j->err);
 	j->overloaded = run_alloc(j->run->nnodes, sizeof(*j->overloaded), j->err);
 	j->votes = votes_create(j->run);
-	if (j->overloaded == NULL || j->rnic_until_ps == NULL || j->mesh == NULL || j->votes == NULL)
+	j->late_until_ps = run_alloc(2 * (size_t)j->net.nrnics, sizeof(*j->late_until_ps), j->err);
+	if (j->late_until_ps == NULL || j->overloaded == NULL || j->rnic_until_ps == NULL || j->mesh == NULL ||
+	    j->votes == NULL)
 		rc = err_set(j->err, -ENOMEM, "out of memory for probes");
 	limits_prepare(j);
 	if (rc == 0)
@@ -379,6 +401,7 @@ judge_all(struct judging *j)
 		rc = sla_measure(j);
 	votes_destroy(j->votes);
 	free(j->rnic_until_ps);
+	free(j->late_until_ps);
 	free(j->overloaded);
 	free(j->mesh);
 	return rc;

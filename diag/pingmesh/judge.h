@@ -35,7 +35,9 @@ struct judging {
 	struct service_flow *flows; /* [nflows] connections of services, by service */
 	uint32_t nflows;
 	bool slow; /* even the quickest probe takes long beside the timeout */
-	bool late; /* in the last period probes came back so late that timeouts may be late answers */
+	uint64_t *
+		late_until_ps; /* [2 * nrnics] so long timeouts after late answers may be late, too: of the cluster's, of services */
+	bool late;             /* in the last period probes came back so late that timeouts may be late answers */
 	uint32_t problem_cap;
 	struct err *err;
 };

@@ -33,10 +33,17 @@ limits_prepare(struct judging *j)
 				(least_ps > part_ps && j->net.config.timeout_ps < LIMITS_HOST_PS));
 }
 
-/* Probes to and from an RNIC. */
+/* Probes to and from an RNIC, of the cluster's monitoring or of service tracing, which may be of another class and queue. */
 struct lateness {
 	uint32_t late, bad, answered;
 };
+
+/* @param hosts  hosts' time counts, too */
+static bool
+is_answered_late(const struct net_probe *probe, bool hosts)
+{
+	return probe->late == NET_LATE_BY_NETWORK || (hosts && probe->late == NET_LATE_BY_HOSTS);
+}
 
 static void
 count_lateness(struct lateness *of, const struct judging *j, const struct net_probe *probe, bool hosts)
@@ -45,7 +52,7 @@ count_lateness(struct lateness *of, const struct judging *j, const struct net_pr
 	uint64_t took_ps = probe->rtt_ps + (hosts ? probe->prober_ps + probe->responder_ps : 0);
 
 	of->answered += answered;
-	of->late += answered && took_ps > j->net.config.timeout_ps / LIMITS_LATE;
+	of->late += (answered && took_ps > j->net.config.timeout_ps / LIMITS_LATE) || is_answered_late(probe, hosts);
 	of->bad += probe->open;
 }
 
@@ -53,6 +60,29 @@ static bool
 is_late(const struct lateness *of)
 {
 	return of->late != 0 && (of->late * LIMITS_PART >= of->bad || of->late * LIMITS_PART >= of->answered);
+}
+
+static uint32_t
+lateness_at(const struct net_probe *probe, uint32_t rnic)
+{
+	return 2 * rnic + (probe->kind == REC_PROBE_SERVICE);
+}
+
+/* What an RNIC was late with is not over until it answers again; but nobody waits longer than for what is known of an RNIC. */
+static bool
+may_be_late(const struct judging *j, const struct lateness *of, uint32_t at)
+{
+	return is_late(&of[at]) ||
+	       (of[at].bad > of[at].answered && j->own->periods[j->period].start_ps < j->late_until_ps[at]);
+}
+
+static void
+note_late(struct judging *j, const struct lateness *of)
+{
+	for (uint32_t at = 0; at < 2 * j->net.nrnics; at++)
+		if (is_late(&of[at]))
+			j->late_until_ps[at] =
+				j->own->periods[j->period].end_ps + JUDGE_RNIC_PERIODS * j->net.config.period_ps;
 }
 
 static void
@@ -72,7 +102,7 @@ is_of_overloaded(const struct judging *j, const struct net_probe *probe)
 int
 limits_take_late(struct judging *j, bool hosts)
 {
-	struct lateness *rnics = run_alloc(j->net.nrnics, sizeof(*rnics), j->err), all = { 0 };
+	struct lateness *rnics = run_alloc(2 * (size_t)j->net.nrnics, sizeof(*rnics), j->err), all = { 0 };
 
 	for (uint32_t i = j->first; rnics != NULL && i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
@@ -80,9 +110,11 @@ limits_take_late(struct judging *j, bool hosts)
 		if (hosts && is_of_overloaded(j, probe))
 			continue;
 		count_lateness(&all, j, probe, hosts);
-		count_lateness(&rnics[probe->src], j, probe, hosts);
-		count_lateness(&rnics[probe->dst], j, probe, hosts);
+		count_lateness(&rnics[lateness_at(probe, probe->src)], j, probe, hosts);
+		count_lateness(&rnics[lateness_at(probe, probe->dst)], j, probe, hosts);
 	}
+	if (rnics != NULL)
+		note_late(j, rnics);
 	if (hosts)
 		j->late |= is_late(&all);
 	else /* what came after it, too, until answers come again */
@@ -92,9 +124,12 @@ limits_take_late(struct judging *j, bool hosts)
 
 		if (!probe->open || net_is_one_way(probe))
 			continue;
-		if (j->slow)
+		if (is_answered_late(probe, hosts))
+			leave_out(j, probe, PINGMESH_LIMIT_ANSWERED);
+		else if (j->slow)
 			leave_out(j, probe, PINGMESH_LIMIT_SLOW);
-		else if (j->late || is_late(&rnics[probe->src]) || is_late(&rnics[probe->dst]))
+		else if (j->late || may_be_late(j, rnics, lateness_at(probe, probe->src)) ||
+			 may_be_late(j, rnics, lateness_at(probe, probe->dst)))
 			leave_out(j, probe, PINGMESH_LIMIT_LATE);
 	}
 	free(rnics);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/minmax.h"
+#include "common/wire/record.h"
 #include "diag/run/fill.h"
 
 /* ---- orders ---- */
@@ -171,6 +172,24 @@ put_probe(struct net *net, const struct rec_probe *rec)
 		net->probes[net->nprobes++] = probe;
 }
 
+/* Its first record comes before; where that was dropped, this one alone tells of the probe. */
+static void
+put_late(struct net *net, const struct rec_probe *rec)
+{
+	const struct net_probe *last = net->nprobes != 0 ? &net->probes[net->nprobes - 1] : NULL;
+
+	if (last == NULL || last->sent_ps != rec->sent_ps || last->seq != rec->seq ||
+	    net->rnics[last->src].ip != rec->tuple.src_ip) {
+		struct rec_probe first = *rec;
+
+		first.result = REC_PROBE_TIMEOUT;
+		put_probe(net, &first);
+	}
+	if (net->nprobes != 0 && net->probes[net->nprobes - 1].seq == rec->seq)
+		net->probes[net->nprobes - 1].late =
+			rec->rtt_ps > rec->prober_ps + rec->responder_ps ? NET_LATE_BY_NETWORK : NET_LATE_BY_HOSTS;
+}
+
 static int
 list_probes(struct net *net, const struct ev_vec *records, struct err *err)
 {
@@ -185,8 +204,12 @@ list_probes(struct net *net, const struct ev_vec *records, struct err *err)
 		order[i] = EV_AT(*records, struct rec_probe, i);
 	if (records->count > 1)
 		qsort(order, records->count, sizeof(*order), cmp_probe);
-	for (uint32_t i = 0; i < records->count; i++)
-		put_probe(net, order[i]);
+	for (uint32_t i = 0; i < records->count; i++) {
+		if (order[i]->result == REC_PROBE_LATE)
+			put_late(net, order[i]);
+		else
+			put_probe(net, order[i]);
+	}
 	free(order);
 	return 0;
 }
@@ -236,6 +259,21 @@ end_at_registration(const struct net *net, uint32_t host, uint64_t time_ps, uint
 	}
 }
 
+/* Uploads that the exporter dropped may be any host's: do they suffice to leave no silence of more than a period? */
+static bool
+may_be_unreported(const struct net *net, uint64_t from_ps, uint64_t to_ps)
+{
+	uint64_t dropped = 0;
+
+	for (uint32_t i = 0; i < net->ev->gaps.count; i++) {
+		const struct rec_gap *gap = EV_AT(net->ev->gaps, struct rec_gap, i);
+
+		if (gap->kind == REC_UPLOAD && gap->from_ps < to_ps && gap->to_ps > from_ps)
+			dropped += gap->dropped;
+	}
+	return (to_ps - from_ps) / (dropped + 1) <= net->config.period_ps;
+}
+
 enum net_life
 net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps)
 {
@@ -250,7 +288,7 @@ net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *fr
 	if (*to_ps - *from_ps > net->config.period_ps)
 		end_at_registration(net, host, time_ps, from_ps, to_ps);
 	if (*to_ps - *from_ps > (has_last ? net->config.period_ps : max_u64(net->config.period_ps, 2 * net->startup_ps)))
-		return NET_DOWN;
+		return may_be_unreported(net, *from_ps, *to_ps) ? NET_UNREPORTED : NET_DOWN;
 	return !has_next && *to_ps - *from_ps > 2 * net->config.upload_ps ? NET_SILENT : NET_ALIVE;
 }
 

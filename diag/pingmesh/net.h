@@ -12,6 +12,9 @@
 /* Which way lost a probe that got no ACK, by what its responder told of those that came (struct rec_heard). */
 enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
 
+/* Did its ACKs come after the timeout, and where did they spend most of their time? */
+enum net_late { NET_NOT_LATE, NET_LATE_BY_NETWORK, NET_LATE_BY_HOSTS };
+
 /* A probe as it is judged. */
 struct net_probe {
 	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a probe of one way what that took */
@@ -22,6 +25,7 @@ struct net_probe {
 	uint8_t kind, result; /* enum rec_probe_kind, enum rec_probe_result */
 	uint8_t cause;        /* enum pingmesh_cause */
 	uint8_t lost;         /* enum net_lost */
+	uint8_t late;         /* enum net_late */
 	uint32_t paths[2];    /* there and back, where em_sprayed() gave it some: indices into traces; else RUN_NONE */
 	bool open;            /* a timeout that nothing explains yet */
 	bool high;            /* its RTT is */
@@ -122,7 +126,8 @@ net_is_em_sprayed(const struct net *net)
  */
 uint32_t net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t paths[NET_PATHS]);
 
-enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT }; /* silent: not yet for as long as makes it down, when the stream ends */
+/* Silent: not yet for as long as makes it down, when the stream ends. Unreported: uploads that the exporter dropped may be the host's. */
+enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT, NET_UNREPORTED };
 /*
  * Was a host's agent alive? Down is who has not uploaded for longer than a period; what comes later counts, too.
  * @param from_ps, to_ps  set to the silence around time_ps

@@ -62,7 +62,11 @@ enum pingmesh_basis { PINGMESH_BASES(ENUM_VALUE) };
 	ROW(PINGMESH_LIMIT_SPRAYED, 7, "sprayed",                                                                          \
 	    "links between switches one by one, because switches send each packet its own path")                           \
 	ROW(PINGMESH_LIMIT_SOFTWARE, 8, "software-times", "high round trips, because kernels took their times")            \
-	ROW(PINGMESH_LIMIT_DROPPED, 9, "dropped", "timeouts, because agents at their ends dropped as many completions")
+	ROW(PINGMESH_LIMIT_DROPPED, 9, "dropped", "timeouts, because agents at their ends dropped as many completions")    \
+	ROW(PINGMESH_LIMIT_ANSWERED, 11, "late-answers",                                                                   \
+	    "timeouts, because their ACKs came later: nothing of them was lost")                                           \
+	ROW(PINGMESH_LIMIT_UPLOADS, 10, "uploads",                                                                         \
+	    "silent hosts in a period for alive or down, because the exporter dropped uploads that may be theirs")
 
 enum pingmesh_limit { PINGMESH_LIMITS(ENUM_VALUE) };
 #define PINGMESH_NLIMITS ENUM_COUNT(PINGMESH_LIMITS)

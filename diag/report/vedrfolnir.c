@@ -108,7 +108,7 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 
 /* ---- tests whose preconditions do not hold ---- */
 
-#define UNJUDGED 4
+#define UNJUDGED 5
 
 static const struct unjudged_row {
 	const char *test, *because;
@@ -122,6 +122,8 @@ static const struct unjudged_row {
 	  offsetof(struct vedrfolnir_unjudged, storms) },
 	{ "forwarding-loop", "the answers of ports to the first arrival of their polling packets were lost",
 	  offsetof(struct vedrfolnir_unjudged, loops) },
+	{ "forwarding-loop", "traceroutes of R-Pingmesh's agents may be all that expired",
+	  offsetof(struct vedrfolnir_unjudged, traces) },
 };
 
 static uint32_t

@@ -145,6 +145,7 @@ struct vedrfolnir_unjudged {
 	uint32_t paths;   /* path delay: packets take paths of different rates or lengths */
 	uint32_t storms;  /* PFC storm: ports were halted, and nothing that was reported tells why */
 	uint32_t loops;   /* forwarding loop: a port answered a polling packet before, and that answer was not received */
+	uint32_t traces;  /* forwarding loop: all that expired may be traceroutes of R-Pingmesh's agents */
 };
 
 #define VEDRFOLNIR_NAME "vedrfolnir"

@@ -114,6 +114,13 @@ balance_spreads(const struct balance_params *params)
 	return balance_is_on(params) && !params->ops->per_flow;
 }
 
+/* May packets of a flow overtake each other? */
+static inline bool
+balance_reorders(const struct balance_params *params)
+{
+	return balance_is_on(params) && params->ops->reorders;
+}
+
 /* @return whether it evens out the sum of all flows of a class, so that one flow's share depends on the others */
 static inline bool
 balance_evens_out(const struct balance_params *params)

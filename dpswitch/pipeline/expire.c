@@ -3,6 +3,7 @@
  * Traceroute: a UD SEND whose TTL ends here is answered by ICMP time exceeded, from the interface by which it came in, as often as
  * a switch's CPU is allowed to. Packets of connections that loop are dropped, as ever.
  */
+#include "common/minmax.h"
 #include "common/wire/roce.h"
 #include "dpswitch/pipeline/stages.h"
 
@@ -20,11 +21,14 @@ answer_bytes(const struct pkt *p)
 	return (uint16_t)(p->wire_bytes + EXPIRED_MORE_BYTES);
 }
 
+/* Packets of one window come port by port: the clock of the answers does not go back with them. */
 static bool
-may_answer(struct sw *sw, uint64_t now_ps)
+may_answer(struct sw *sw, uint64_t arrival_ps)
 {
-	uint64_t gap_ps = sw->config->trace_gap_ps, due_ps = sw->expiry.due_ps > now_ps ? sw->expiry.due_ps : now_ps;
+	uint64_t gap_ps = sw->config->trace_gap_ps, now_ps = max_u64(sw->expiry.latest_ps, arrival_ps);
+	uint64_t due_ps = max_u64(sw->expiry.due_ps, now_ps);
 
+	sw->expiry.latest_ps = now_ps;
 	if (due_ps - now_ps > (EXPIRY_BURST - 1) * gap_ps)
 		return false;
 	sw->expiry.due_ps = due_ps + gap_ps;

@@ -51,7 +51,8 @@ _Static_assert(sizeof(struct switch_port) % 128 == 64, "lines of many ports spre
 
 /* Packets whose TTL ended, and that could be answered. */
 struct expiry {
-	uint64_t due_ps; /* of the next answer, if answers were evenly spaced */
+	uint64_t latest_ps; /* arrival of those so far */
+	uint64_t due_ps;    /* of the next answer, if answers were evenly spaced */
 	uint64_t answered, silent;
 };
 

@@ -19,7 +19,6 @@
 #define PROBE_RESULTS 16384    /* of a host, between two uploads */
 #define PROBE_HOPS 16          /* of a traceroute */
 #define PROBE_HOP_RESULTS 8192 /* of a host, between two uploads */
-#define PROBE_TRACES 100       /* packets of traceroutes that an RNIC sends between two uploads */
 #define PROBE_TTL_BITS 8
 #define PROBE_NO_FLOW UINT32_MAX
 #define PROBE_REPLY_PS (5 * PS_PER_S) /* until a controller that does not answer is asked again, in real time */
@@ -57,6 +56,7 @@ struct probe_queue {
 /* A probe that has not ended. */
 struct probe_open {
 	bool is_open, has_left, has_ack, has_second;
+	bool is_missed; /* it has ended, and not all of its ACKs were there */
 	uint8_t kind;
 	uint32_t seq, flow, qpn;
 	uint64_t posted_ps, left_ps, ack_ps, taken_ps, responder_ps;

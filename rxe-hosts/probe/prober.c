@@ -106,6 +106,9 @@ end(struct probe_agent *agent, uint32_t nic, struct probe_open *open)
 			  : open->has_second                                  ? REC_PROBE_FIRST_LOST
 									      : REC_PROBE_TIMEOUT;
 
+	if (!open->is_open) /* all of it is there after all */
+		result = REC_PROBE_LATE;
+	open->is_missed = open->is_open && result != REC_PROBE_OK && open->kind != REC_PROBE_RAIL;
 	open->is_open = false;
 	if (open->kind == REC_PROBE_RAIL && open->has_ack && !open->has_left)
 		agent->counts.dropped++; /* it came, but there was no room for when it had left */
@@ -124,8 +127,8 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 		probe_trace_arrived(agent, nic, c->seq);
 		return;
 	}
-	if (!open->is_open || open->seq != c->seq)
-		return; /* it had ended: this comes too late */
+	if ((!open->is_open && !open->is_missed) || open->seq != c->seq)
+		return; /* it had ended */
 	if (c->event == PROBE_LEFT) {
 		open->has_left = true;
 		open->left_ps = c->stamp_ps;

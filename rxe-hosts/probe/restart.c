@@ -12,7 +12,7 @@ forget_nic(struct probe_nic *nic)
 	nic->responder.head = nic->responder.tail;
 	nic->prober.last_ready_ps = nic->responder.last_ready_ps = 0;
 	for (uint32_t i = 0; i < PROBE_OPEN; i++)
-		nic->open[i].is_open = false;
+		nic->open[i].is_open = nic->open[i].is_missed = false;
 	nic->timed = nic->seq; /* numbers of probes go on: completions of the old QP may still come */
 	nic->nbacks = 0;
 	probe_paths_forget(nic);

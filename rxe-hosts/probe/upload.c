@@ -9,7 +9,8 @@ report_round_trip(const struct probe_open *probe, struct rec_probe *rec)
 		rec->responder_ps = probe->responder_ps;
 	if (probe->has_left && probe->has_ack && probe->taken_ps - probe->posted_ps > probe->ack_ps - probe->left_ps)
 		rec->prober_ps = probe->taken_ps - probe->posted_ps - (probe->ack_ps - probe->left_ps);
-	if (rec->result == REC_PROBE_OK && probe->ack_ps > probe->left_ps + probe->responder_ps)
+	if ((rec->result == REC_PROBE_OK || rec->result == REC_PROBE_LATE) &&
+	    probe->ack_ps > probe->left_ps + probe->responder_ps)
 		rec->rtt_ps = probe->ack_ps - probe->left_ps - probe->responder_ps;
 }
 
@@ -41,10 +42,12 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 		report_one_way(agent, nic, probe, &rec);
 	else
 		report_round_trip(probe, &rec);
-	agent->counts.results++;
-	agent->counts.timeouts += result != REC_PROBE_OK;
-	agent->nended++;
-	agent->ntimeouts += result != REC_PROBE_OK;
+	if (result != REC_PROBE_LATE) { /* it has ended before */
+		agent->counts.results++;
+		agent->counts.timeouts += result != REC_PROBE_OK;
+		agent->nended++;
+		agent->ntimeouts += result != REC_PROBE_OK;
+	}
 	if (agent->nresults == PROBE_RESULTS)
 		agent->counts.dropped++;
 	else

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/minmax.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
 /* Of the packets that passed before: fewer went another way, or their rows are lost. In an epoch some have not come so far. */
@@ -23,6 +24,13 @@ row_of(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
 		if (ev->flow_of_row[i] == flow)
 			return EV_AT(ev->flow_rows, struct rec_flow_row, i);
 	return NULL;
+}
+
+/* Until when is an epoch known of a flow? Its port may have been asked again, and the flow's row not have come. */
+static uint64_t
+known_to_ps(const struct ev_epoch *epoch, const struct rec_flow_row *row)
+{
+	return row != NULL ? min_u64(epoch->to_ps, row->hdr.time_ps) : epoch->to_ps;
 }
 
 /* A halted port holds up what is under way, once a halt. @return what that is for each of so many packets */
@@ -100,9 +108,9 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 
 	for (uint32_t e = epochs.first; e < epochs.end; e++) {
 		const struct ev_epoch *epoch = &ev->epochs[e];
-		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, epoch->to_ps);
 		const struct rec_port_row *own = evidence_port_row(ev, epoch, ev->flows[flow].prio);
 		const struct rec_flow_row *row = row_of(ev, epoch, flow);
+		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, known_to_ps(epoch, row));
 
 		if (overlap_ps == 0 || epoch->nrows == 0)
 			continue;
@@ -213,7 +221,7 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 {
 	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
 	struct passing p = { .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
-					 epoch->to_ps < s->end_ps ? epoch->to_ps : s->end_ps },
+					 min_u64(known_to_ps(epoch, row), s->end_ps) },
 			     .least = SOME };
 
 	/* Others of the flow's steps may have sent most of the row's packets: no more are the step's than its time's part. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/cause/drops.h"
 
+#include "common/minmax.h"
 #include "common/pkt.h"
 #include "common/record/kinds.h"
 #include "common/wire/ending.h"
+#include "common/wire/probe.h"
 #include "common/wire/record.h"
 #include "diag/vedrfolnir/cause/passage.h"
 
@@ -55,13 +57,40 @@ is_reported_by_peer(const struct evidence *ev, const struct run_step *s, const s
 	return false;
 }
 
+static bool
+is_inband(const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->probe_hops.count; i++)
+		if (EV_AT(ev->probe_hops, struct rec_probe_hop, i)->count != 0)
+			return true;
+	return false;
+}
+
+/*
+ * Packets of traceroutes expire by design, and a switch answers only so many of them: the rest it counts. May they be all that a row
+ * counts? Not if a data packet is the last of them, nor if they are more than agents sent in that time.
+ */
+static bool
+may_be_traced(const struct evidence *ev, const struct rec_drop_row *row)
+{
+	uint32_t last = evidence_flow(ev, &row->last);
+	uint64_t gap_ps;
+
+	if (row->reason != REC_DROP_TTL || ev->pingmeshes.count == 0 || is_inband(ev))
+		return false;
+	if (last != EV_NONE && ev->flows[last].collective && !ev->flows[last].probed)
+		return false;
+	gap_ps = max_u64(1, EV_AT(ev->pingmeshes, struct rec_pingmesh, 0)->upload_ps / PROBE_TRACES);
+	return row->packets <= ev->rnics.count * ((row->last_ps - row->first_ps) / gap_ps + 1);
+}
+
 bool
 drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t clause)
 {
 	const struct evidence *ev = set->in->ev;
 	const struct run_step *s = &set->in->steps[step];
 	double excess_ps = cause_excess_ps(set->in, step);
-	bool added = false;
+	bool added = false, traced = false;
 
 	for (uint32_t i = 0; i < ev->drops.count && s->slow; i++) {
 		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
@@ -70,6 +99,10 @@ drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t c
 
 		if (!concerns(ev, s, row, reason) || is_reported_by_peer(ev, s, row, port))
 			continue;
+		if (may_be_traced(ev, row)) {
+			traced = true;
+			continue;
+		}
 		added = true;
 		finding = cause_add(set, port, NULL, reason == REC_DROP_TTL ? DROPS_OF_OLD_AGE : 0, step);
 		if (finding == NULL)
@@ -88,6 +121,7 @@ drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t c
 							   .other_port = ev->ports[port].peer,
 							   .count = row->packets };
 	}
+	set->in->unjudged->traces += traced && !added;
 	return added;
 }
 

@@ -12,7 +12,8 @@
 
 /*
  * Adds a finding for each port that dropped packets for this reason within a slow step's time, where the step's flow
- * was hit: it was the last dropped, or the port is on its configured path.
+ * was hit: it was the last dropped, or the port is on its configured path. Where what expired may be agents' traceroutes alone,
+ * the step is counted as not judged.
  * @param says  the first of the DROPS_CLAUSE() clauses of the type
  * @return true if there was one
  */

@@ -194,3 +194,7 @@ tree = tree.replace("s1:2", "a0:1").replace("silent = true;", "silent = true; en
 tree = tree.replace('"16MB"; iterations = 6', '"2MB"; iterations = 2')
 reported = json.loads((rocelab(scenario_file(tree), *sets(load_balancing__kind="random", flowpulse__threshold=0.0)).dir / "verdict.json").read_text())
 check(not [f for f in reported["findings"] if f["type"] == "silent-fault"], "go-back-N beside spraying: nothing is found without a fault", reported["findings"])
+for kind, transport, in_vain in (("flowlet", "go-back-n", 1), ("flowlet", "selective", 0), ("random", "go-back-n", 1), ("ecmp", "go-back-n", 0)):
+    run = rocelab(scenario_file(tree), *sets(load_balancing__kind=kind, host__transport=transport, flowpulse__prediction="learned"))
+    ((_, monitor),) = records.of(records.read(run.dir / "records.bin"), records.MONITOR)
+    check(monitor.in_order == in_vain, f"{kind}, {transport}: whether hosts send again what other paths delay is in the stream", monitor)

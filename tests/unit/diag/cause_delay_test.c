@@ -26,10 +26,12 @@ struct seen {
 	bool sent_again, elsewhere,
 		turned;                    /* packets at a port that is not on the way; that left 6 by where they came in */
 	uint64_t nic_paused_ps, paused_ps; /* of 2:3 */
-	uint64_t late_depth;               /* the last epoch's */
+	uint64_t early_depth, late_depth;  /* the first and last epoch's, where it is another */
 	uint32_t classes;                  /* others that sent there too */
 	uint64_t others;                   /* packets of other steps of the flow, for each of the step's */
 	uint32_t per_ack;                  /* packets that an ACK speaks for; 0: one */
+	uint64_t from_ps,
+		reported_ps; /* the step begins; so long after an epoch began rows of its flow were reported, 0: at its end */
 };
 
 typedef uint32_t hop_at[2];
@@ -75,16 +77,24 @@ put_step(struct records *r, uint32_t host, uint64_t start_ps, uint64_t end_ps, c
 	RECORDS_PUT(r, step, REC_STEP, host, end_ps);
 }
 
+static uint64_t
+depth_at(const struct seen *seen, uint32_t epoch, uint32_t epochs)
+{
+	if (epoch == 0 && seen->early_depth != 0)
+		return seen->early_depth;
+	return epoch + 1 == epochs && seen->late_depth != 0 ? seen->late_depth : seen->depth;
+}
+
 static void
 put_port(struct records *r, struct rec_tuple flow, uint32_t node, uint16_t port, uint16_t in_port, const struct seen *seen)
 {
 	uint32_t rows = seen->epochs != 0 ? seen->epochs : 1, span = (LAST + 1) / rows;
 
 	for (uint32_t i = 0; i < rows; i++) {
-		uint64_t n = PACKETS / rows * (1 + seen->others),
-			 depth = i + 1 == rows && seen->late_depth != 0 ? seen->late_depth : seen->depth;
+		uint64_t n = PACKETS / rows * (1 + seen->others), depth = depth_at(seen, i, rows);
 		struct rec_port_row row =
 			records_port_row(port, i * span, (i + 1) * span - 1, n, n * depth, (uint32_t)depth);
+		struct rec_flow_row of_flow;
 
 		row.pause_ps = node == SW2 ? seen->paused_ps : 0;
 		records_put_port(r, node, row);
@@ -95,7 +105,10 @@ put_port(struct records *r, struct rec_tuple flow, uint32_t node, uint16_t port,
 			other.prio = (uint16_t)(row.prio + 1 + c);
 			records_put_port(r, node, other);
 		}
-		case_flow(r, node, port, in_port, flow, i * span, (i + 1) * span - 1, n, n * depth);
+		of_flow = records_flow_row(port, flow, i * span, (i + 1) * span - 1, n, n * depth);
+		of_flow.in_port = in_port;
+		RECORDS_PUT(r, of_flow, REC_FLOW_ROW, node,
+			    seen->reported_ps != 0 ? i * span * MS + seen->reported_ps : row.to_ps);
 	}
 }
 
@@ -125,7 +138,7 @@ conclude(const struct seen *seen)
 	struct records r;
 
 	case_fabric(&r);
-	put_step(&r, H17, 0, 80 * MS, seen);
+	put_step(&r, H17, seen->from_ps, 80 * MS, seen);
 	put_way17(&r, seen);
 	return case_conclude(&r, REC_END_COMPLETE);
 }
@@ -229,6 +242,25 @@ conclude_both(const struct seen *other, uint64_t start_ps, uint64_t end_ps)
 }
 
 /* Both are delayed: they have the cable between 2 and 6 in common, one's data and the other's ACKs in each direction. */
+/* What was reported of a flow before a step began is of other steps: these packets met a short queue, and the step's may not have. */
+static void
+test_rows_from_before_a_step(void **state)
+{
+	for (uint32_t before = 0; before < 2; before++) {
+		struct verdict *v = conclude(&(struct seen){ .min_us = 30,
+							     .mean_us = 90,
+							     .depth = 900,
+							     .early_depth = 7,
+							     .ports = 3,
+							     .epochs = 80,
+							     .from_ps = MS / 2,
+							     .reported_ps = before ? MS / 4 : MS * 3 / 4 });
+
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) == NULL, before);
+		verdict_destroy(v);
+	}
+}
+
 static void
 test_what_all_have_in_common(void **state)
 {
@@ -295,6 +327,7 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_delay),
 		cmocka_unit_test(test_delay_beside_others),
 		cmocka_unit_test(test_no_delay),
+		cmocka_unit_test(test_rows_from_before_a_step),
 		cmocka_unit_test(test_what_all_have_in_common),
 		cmocka_unit_test(test_who_was_in_time_clears_links),
 		cmocka_unit_test(test_the_last_ack_distinguishes_directions),

@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/wire/drop.h"
 #include "common/wire/record.h"
+#include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/unit.h"
 
@@ -216,6 +217,62 @@ test_drops(void **state)
 	}
 }
 
+#define OTHER records_tuple(H19, H18, 91)
+
+/* An agent traces 19->18 every 50 us: in 2 ms 41 of its packets may expire, and no more. */
+static void
+test_drops_of_traceroutes(void **state)
+{
+	const struct {
+		bool agents, inband, probed;
+		struct rec_tuple last;
+		uint64_t packets;
+		bool loop;
+	} cases[] = {
+		{ true, false, true, OTHER, 41, false }, { true, false, true, OTHER, 42, true },
+		{ true, true, true, OTHER, 41, true },   { true, false, false, F17, 41, true },
+		{ true, false, true, F17, 41, false },   { false, false, false, OTHER, 41, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_pingmesh agents = { .time_factor_ppm = 1000,
+					       .timeout_ps = MS,
+					       .upload_ps = 5 * MS,
+					       .period_ps = 20 * MS,
+					       .pinglist_ps = MS };
+		struct rec_drop_row drop = { .last = cases[i].last,
+					     .port = 1,
+					     .reason = REC_DROP_TTL,
+					     .packets = cases[i].packets,
+					     .first_ps = 10 * MS,
+					     .last_ps = 12 * MS };
+		struct rec_probe probe = { .tuple = cases[i].last };
+		struct rec_probe_hop hop = { .tuple = OTHER, .hop = 1, .at = SW6, .count = 1 };
+		struct rec_rnic rnic = { .ip = F17.src_ip, .tor = SW6 };
+		struct records r;
+		struct verdict *v;
+
+		case_fabric(&r);
+		records_step(&r, 1, H17, REC_NONE, 0, 80 * MS);
+		if (cases[i].agents) {
+			RECORDS_PUT(&r, agents, REC_PINGMESH, REC_NONE, 0);
+			RECORDS_PUT(&r, rnic, REC_RNIC, H17, 1);
+		}
+		if (cases[i].probed)
+			RECORDS_PUT(&r, probe, REC_PROBE, probe.tuple.src_ip == F17.src_ip ? H17 : H19, 13 * MS);
+		if (cases[i].inband)
+			RECORDS_PUT(&r, hop, REC_PROBE_HOP, H18, 13 * MS);
+		RECORDS_PUT(&r, drop, REC_DROP_ROW, SW6, 13 * MS);
+		records_end(&r, REC_END_COMPLETE, 80 * MS);
+		v = case_diagnose(&r);
+		if ((case_find(v, FINDING_FORWARDING_LOOP, "6:2", NULL) != NULL) != cases[i].loop)
+			fail_msg("case %zu: %s", i, case_reason(v));
+		assert_int_equal(vedrfolnir_of(v)->unjudged.traces, !cases[i].loop);
+		verdict_destroy(v);
+		records_fini(&r);
+	}
+}
+
 static void
 test_loop(void **state)
 {
@@ -303,6 +360,7 @@ UNIT_TEST(cause)
 		cmocka_unit_test(test_incast_is_of_those_at_once),
 		cmocka_unit_test(test_slow_host),
 		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_drops_of_traceroutes),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_loop_in_rows),
 		cmocka_unit_test(test_loss_nobody_counts),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "tests/unit/diag/pingmesh_rig.h"
 #include "tests/unit/unit.h"
 
@@ -227,6 +228,32 @@ what_may_be_late_is_not_lost(void **state)
 	}
 }
 
+/* ACKs after the timeout show that a queue held the probes; also those after them, until answers come again, or three periods are over. */
+static void
+what_is_answered_late_is_not_lost(void **state)
+{
+	static const uint64_t answered_s[] = { 0, 60, 30, 30 }, flushed_s[] = { 55, 55, 55, 160 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(answered_s); i++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 180 * S);
+		rig.hosts[4].queue_ps = 21 * S;
+		rig.hosts[4].sends_ps = answered_s[i] * S;
+		rig.hosts[4].flushed_ps = flushed_s[i] * S;
+		v = rig_diagnose(&rig);
+		if (i % 3 == 0)
+			ASSERT_FINDINGS(v, "rnic-problem h4:1");
+		else
+			assert_int_equal(v->nfindings, 0);
+		assert_int_equal(rig_own(v)->limits[PINGMESH_LIMIT_ANSWERED] != 0, i != 0);
+		assert_int_equal(rig_own(v)->limits[PINGMESH_LIMIT_LATE] != 0, i > 1);
+		verdict_destroy(v);
+	}
+}
+
 /* Algorithm 1 has the link that most lost probes cross: of one fault that one, of two at once no more than one a period, in no direction. */
 static void
 the_papers_algorithm_finds_one_place_a_period(void **state)
@@ -337,6 +364,7 @@ UNIT_TEST(pingmesh_place)
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
 		cmocka_unit_test(a_lonely_rnic_and_its_tor_are_one_place),
 		cmocka_unit_test(what_may_be_late_is_not_lost),
+		cmocka_unit_test(what_is_answered_late_is_not_lost),
 		cmocka_unit_test(the_papers_algorithm_finds_one_place_a_period),
 		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
 		cmocka_unit_test(responders_report_which_direction_lost_it),

@@ -148,7 +148,8 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 				 .sent_ps = time_ps };
 	uint64_t uploaded_ps = (time_ps + TIMEOUT_PS + UPLOAD_PS - 1) / UPLOAD_PS * UPLOAD_PS;
 	const struct rig_host *to_host = &rig->hosts[host_of(to)];
-	bool lost;
+	const struct rig_host *behind = rig->hosts[host_of(from)].flushed_ps != 0 ? &rig->hosts[host_of(from)] : to_host;
+	bool queued = is_within(time_ps, behind->queue_ps, behind->flushed_ps + 1), lost;
 
 	if (is_down(rig, host_of(from), time_ps) || is_down(rig, host_of(from), uploaded_ps) || uploaded_ps > rig->end_ps ||
 	    rig->hosts[host_of(to)].absent)
@@ -159,12 +160,17 @@ probe(struct rig *rig, uint32_t from, uint32_t to, uint32_t i, uint32_t kind, ui
 	if (rig->all_received || (rig->received && kind == REC_PROBE_SERVICE))
 		hear(rig, &rig->hears[from][to][i], &rec, qpn_of(rig, from, time_ps, 0), to, !lost);
 	lost |= travel(rig, to, from, i / 2 % 2, time_ps, &rec.rtt_ps);
-	if (lost || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
+	if (lost || queued || is_down(rig, host_of(to), time_ps) || rec.target_qpn != qpn_of(rig, to, time_ps, 0) ||
 	    rec.responder_ps >= TIMEOUT_PS || is_within(time_ps, to_host->fast_ps, to_host->mute_ps + 1)) {
 		rec.result = REC_PROBE_TIMEOUT;
 		rec.rtt_ps = rec.prober_ps = rec.responder_ps = 0;
 	}
 	RECORDS_PUT(&rig->r, rec, REC_PROBE, RIG_HOST(host_of(from)), uploaded_ps);
+	if (queued && time_ps < behind->sends_ps) {
+		rec.result = REC_PROBE_LATE;
+		rec.rtt_ps = 2 * TIMEOUT_PS;
+		RECORDS_PUT(&rig->r, rec, REC_PROBE, RIG_HOST(host_of(from)), uploaded_ps);
+	}
 }
 
 static void
@@ -372,6 +378,8 @@ rig_diagnose(struct rig *rig)
 	for (uint32_t i = 0; i < RIG_RNICS; i++)
 		for (uint32_t k = 0; k < RIG_RNICS; k++)
 			probe_pair(rig, rig->backwards ? RIG_RNICS - 1 - i : i, rig->backwards ? RIG_RNICS - 1 - k : k);
+	if (rig->gap.dropped != 0)
+		RECORDS_PUT(&rig->r, rig->gap, REC_GAP, REC_NONE, rig->end_ps);
 	records_end(&rig->r, REC_END_COMPLETE, rig->end_ps);
 	records_evidence(&rig->r, &ev);
 	if (registry_diagnose(&ev, &v, &err) != 0)

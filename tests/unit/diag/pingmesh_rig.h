@@ -50,7 +50,9 @@ struct rig_host {
 	uint32_t late_us;             /* its agent tells so while it is slow; 0: as late as its CPU */
 	bool in_time;                 /* its agent is not late: what is slow is its RNIC's queue */
 	uint32_t dropped;             /* completions that its agent drops between two uploads while it is slow */
-	uint64_t mute_ps;             /* answers nothing from fast_ps until then: all is too late; 0: it does */
+	/* Probes and ACKs for it wait from queue_ps until flushed_ps; ACKs of what was sent before sends_ps come after the timeout. */
+	uint64_t queue_ps, sends_ps, flushed_ps;
+	uint64_t mute_ps; /* answers nothing from fast_ps until then: all is too late; 0: it does */
 };
 
 /* What a responder tells of a tuple with its next upload. */
@@ -76,6 +78,7 @@ struct rig {
 	struct rig_hears hears[RIG_RNICS][RIG_RNICS][RIG_PORTS];
 	bool retraced; /* paths were others until agents started again and counted their traceroutes anew */
 	uint64_t trace_ps;
+	struct rec_gap gap;  /* of what the exporter dropped; dropped 0: nothing */
 	bool backwards;      /* the records of probes come in the opposite order */
 	uint32_t service[2]; /* hosts whose tuple service tracing probes, if not the same */
 	uint32_t iterations; /* of a job between them, and so long each: */

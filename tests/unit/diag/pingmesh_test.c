@@ -188,6 +188,30 @@ a_host_that_is_down_is_no_rnic_problem(void **state)
 	verdict_destroy(v);
 }
 
+/* Silent for 45 s: two uploads that the exporter dropped meanwhile leave no silence of more than 20 s, one does. */
+static void
+dropped_uploads_are_no_silence(void **state)
+{
+	(void)state;
+	for (uint32_t dropped = 1; dropped <= 2; dropped++) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		rig.hosts[4].down_ps = 33 * S;
+		rig.hosts[4].up_ps = 74 * S;
+		rig.gap = (struct rec_gap){ .kind = REC_UPLOAD,
+					    .dropped = dropped,
+					    .dropped_bytes = dropped * sizeof(struct rec_upload),
+					    .from_ps = 40 * S,
+					    .to_ps = 60 * S };
+		v = rig_diagnose(&rig);
+		assert_int_equal(v->nfindings, dropped == 1);
+		assert_int_equal(rig_own(v)->limits[PINGMESH_LIMIT_UPLOADS] != 0, dropped == 2);
+		verdict_destroy(v);
+	}
+}
+
 /* The stream ends when the host has been silent for 15 s: too early to say. */
 static void
 the_last_period_does_not_guess(void **state)
@@ -362,6 +386,7 @@ UNIT_TEST(pingmesh)
 		cmocka_unit_test(an_anomalous_rnic_is_suspected_for_another_minute),
 		cmocka_unit_test(two_rnics_of_a_tor_need_others_to_decide),
 		cmocka_unit_test(a_host_that_is_down_is_no_rnic_problem),
+		cmocka_unit_test(dropped_uploads_are_no_silence),
 		cmocka_unit_test(the_last_period_does_not_guess),
 		cmocka_unit_test(an_agent_that_restarts_is_noise),
 		cmocka_unit_test(a_registration_is_a_sign_of_life),

@@ -79,6 +79,29 @@ answers_are_limited(void **state)
 	assert_true(frig_conserves(&rig));
 }
 
+/* Packets of one window are not in order of time: one that arrived before another that has its answer is answered, too. */
+static void
+order_of_ports_takes_no_answers(void **state)
+{
+	static const char *const ends[2] = { "b", "c" };
+
+	(void)state;
+	frig_init(&rig, wide);
+	rig.config.trace_gap_ps = 1000;
+	for (uint32_t i = 0; i < 2; i++)
+		assert_int_equal(frig_flow(&rig, ends[i], ends[1 - i], 3), i);
+	start(&rig);
+	for (uint32_t round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < 2; i++) {
+			struct pkt p = probe(i, round);
+
+			frig_send_pkt(&rig, round * 10 * PS_PER_US + (i == round ? 0 : PS_PER_US / 4), &p);
+		}
+	frig_run(&rig, 100 * PS_PER_US);
+	assert_int_equal(frig_switch(&rig, "S")->expiry.answered, 4);
+	assert_true(frig_conserves(&rig));
+}
+
 /* Data, and whatever a switch does not answer, is lost as it always was. */
 static void
 others_are_dropped(void **state)
@@ -170,6 +193,7 @@ UNIT_TEST(expire)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(answers_are_limited, teardown),
+		cmocka_unit_test_teardown(order_of_ports_takes_no_answers, teardown),
 		cmocka_unit_test_teardown(others_are_dropped, teardown),
 		cmocka_unit_test(captures_show_icmp),
 		cmocka_unit_test(captures_show_the_least_of_packets_of_kernel_hosts),

@@ -210,6 +210,33 @@ overload_is_reported_of_the_responder_alone(void **state)
 	probe_agent_load(probes.agents[0], 0);
 }
 
+/* What comes after the timeout is told, once, beside that: the probe was not lost, and whose time it took. */
+static void
+late_acks_are_told(void **state)
+{
+	const struct rec_probe *rec;
+	const struct rec_upload *upload;
+	uint32_t late = 0, ended = 0, answered = 0;
+
+	(void)state;
+	probe_rig_start(&probes);
+	probe_agent_load(probes.agents[1], 4 * PROBE_RIG_TIMEOUT_PS);
+	probe_rig_run(&probes, 8 * PS_PER_MS);
+	for (uint32_t n = 0; (rec = probe_rig_record(&probes, 0, REC_PROBE, n)) != NULL; n++) {
+		late += rec->seq == 0 && rec->result == REC_PROBE_LATE;
+		ended += rec->result != REC_PROBE_LATE;
+		if (rec->result != REC_PROBE_LATE)
+			continue;
+		assert_int_equal(rec->rtt_ps, 2 * RIG_DELAY_PS);
+		assert_true(rec->responder_ps > PROBE_RIG_TIMEOUT_PS);
+	}
+	assert_int_equal(late, 1);
+	for (uint32_t n = 0; (upload = probe_rig_record(&probes, 0, REC_UPLOAD, n)) != NULL; n++)
+		answered += upload->probes;
+	assert_int_equal(answered, ended);
+	probe_agent_load(probes.agents[1], 0);
+}
+
 /* A connection is probed by its own 5-tuple while it is there, once the controller knows its peer's number. */
 static void
 connections_are_traced(void **state)
@@ -362,6 +389,7 @@ UNIT_TEST(probe)
 		T(responders_report_what_they_received),
 		T(old_number_times_out),
 		T(overload_is_reported_of_the_responder_alone),
+		T(late_acks_are_told),
 		T(connections_are_traced),
 		T(paths_are_traced_hop_by_hop),
 		T(what_is_no_probe_is_counted),
