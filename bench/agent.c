@@ -4,18 +4,19 @@
  * devices take every datagram and give it to the other end some us later, so that what is measured is the agents', with the
  * little that this costs.
  */
-#include "bench/agent.h"
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "common/clock.h"
+#include "common/err.h"
 #include "common/minmax.h"
 #include "common/outfile.h"
 #include "common/record/frame.h"

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/analyzer.h"
-
-#include <malloc.h>
-#include <stdio.h>
-#include <unistd.h>
+/* rocelab bench analyzer: how fast records become a verdict, and how that grows with the fabric. */
+#include "bench/bench.h"
 
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
 
-#include "bench/bench.h"
 #include "bench/stream.h"
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/err.h"
 #include "diag/collect/stream.h"
 #include "diag/registry.h"
 

@@ -2,4 +2,191 @@
 /* What all benchmarks have in common. */
 #pragma once
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "dpswitch/edge/port/port_round.h"
+
 #define BENCH_MAX_REPEATS 20
+
+/* rocelab bench agent: what hosts and network pay for R-Pingmesh's agents (R-Pingmesh 6, Fig. 7). */
+
+/*
+ * Measures so many times and prints the best.
+ * @param dir  for a scenario
+ * @return 0 or a negative errno with err
+ */
+int bench_agent(const char *dir, int repeats, bool json, struct err *err);
+
+/* rocelab bench analyzer: how fast records become a verdict, and how that grows with the fabric. */
+
+/*
+ * Measures every case so many times, short ones more often, and prints the best of each.
+ * @param dir  not used
+ * @return 0 or a negative errno with err
+ */
+int bench_analyzer(const char *dir, int repeats, bool json, struct err *err);
+
+/* rocelab bench fabric. */
+
+/*
+ * Runs every case so many times and prints medians and the best.
+ * @param dir  for scratch files, removed by the caller
+ * @return 0, or negative errno with err set
+ */
+int bench_fabric(const char *dir, int repeats, bool json, struct err *err);
+
+/* rocelab bench monitor: what a host pays for its monitor and detection agent (VEDRFOLNIR Fig. 11). */
+
+/*
+ * Measures every case so many times and prints the best of each.
+ * @param dir  not used
+ * @return 0 or a negative errno with err
+ */
+int bench_monitor(const char *dir, int repeats, bool json, struct err *err);
+
+/* rocelab bench trace: how long FlowTracer takes (Fig. 4, 5), with processes, threads and sockets as they are. */
+
+/*
+ * Measures every case so many times and prints the best of each.
+ * @param dir  for sockets
+ * @return 0 or a negative errno with err
+ */
+int bench_trace(const char *dir, int repeats, bool json, struct err *err);
+
+/* rocelab bench telemetry: what it takes to bring what switches see to the analyzer, by budget. */
+
+/*
+ * Runs every case so many times and prints counts, bytes and lags, which repeat in virtual time, and the best times.
+ * @param dir  for scratch files and a socket, removed by the caller
+ * @return 0, or negative errno with err set: a run failed, or its counts do not agree
+ */
+int bench_telemetry(const char *dir, int repeats, bool json, struct err *err);
+
+/* rocelab bench realtime. */
+
+/*
+ * Measures and prints.
+ * @param dir  for scratch files, removed by this call
+ * @return 0, or negative with err set
+ */
+int bench_realtime(const char *dir, int repeats, bool json, struct err *err);
+
+/* The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and counts. */
+
+/* Bytes up to here were with the evidence by then. */
+struct tap_portion {
+	size_t end_bytes;
+	uint64_t taken_ns; /* clock_now_ns() */
+};
+
+/* What came over the socket. Zero-initialise. */
+struct bench_tap {
+	uint8_t *data;
+	size_t used_bytes, cap_bytes;
+	struct tap_portion *portions;
+	size_t nportions, cap_portions;
+	uint64_t begun_ns;   /* clock_now_ns() at the first byte */
+	uint64_t take_in_ns; /* processor time */
+};
+
+/* From an epoch's end to when its row was known, of all epochs that were told of. */
+struct tap_lag {
+	double p50_us, p99_us, max_us;
+};
+
+struct tap_counts {
+	uint64_t made;               /* records, by the run's own account (REC_END) */
+	uint64_t on_time, held_back; /* that came: sent at their own time, or later */
+	uint64_t dropped;            /* that gaps tell of */
+	uint64_t bytes;              /* of frames and gaps */
+	uint64_t frames, epochs;
+	struct tap_lag run;  /* in the run's time, until the budget let the row go */
+	struct tap_lag wall; /* until the evidence had it; 0 without a zero_ns */
+};
+
+/*
+ * Takes in a stream to its end, from whoever connects.
+ * @param listener  of unix_listen()
+ * @param sender    the process that is to connect
+ * @return 0, or negative errno with err set: it ended without connecting, or the stream is none
+ */
+int bench_tap_read(struct bench_tap *tap, int listener, pid_t sender, struct err *err);
+
+/*
+ * Counts what came, and holds it against what the run says that it made.
+ * @param zero_ns  clock_now_ns() at the run's time 0; 0: the run's time is virtual
+ * @return 0, or -EPROTO with err set: made is not what came and what was dropped
+ */
+int bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_counts *counts, struct err *err);
+
+void bench_tap_fini(struct bench_tap *tap);
+
+/* What FlowPulse's monitors cost a sprayed fabric: a part of rocelab bench telemetry. */
+
+/* One fabric with a faulty link: without monitors, with those that tell alarms, and with those that tell all volumes. */
+#define BENCH_VOLUMES_CASES 3
+
+struct bench_volumes {
+	double hop_ns[BENCH_VOLUMES_CASES]; /* processor time of the fabric, of a packet at a node; the least of all runs */
+	uint64_t sent_bytes[BENCH_VOLUMES_CASES]; /* by the monitors: what is sent without them is left out */
+	uint64_t port_bytes;                      /* memory of a monitor, by its ports */
+};
+
+/*
+ * Runs all of them so many times, in turn.
+ * @param dir       for scratch files, removed by the caller
+ * @param dpswitch  its path
+ * @return 0, or negative errno with err set
+ */
+int bench_volumes_measure(struct bench_volumes *bench, const char *dir, const char *dpswitch, int repeats, struct err *err);
+void bench_volumes_print(const struct bench_volumes *bench, int repeats);
+/* @return a list of rows */
+json_t *bench_volumes_json(const struct bench_volumes *bench);
+
+/* What a second lcore is worth: two pairs of ports on one lcore, on two, and two programs with a pair each. */
+
+/* Of the best run of each: frames a second of the machine's time, and which share of the CPUs' time the lcores had. */
+struct bench_lcores {
+	bool measured; /* false: this process may use one CPU alone */
+	double one_pps, two_pps, apart_pps;
+	double one_share, two_share, apart_share;
+};
+
+/*
+ * Takes the three in turn.
+ * @param forwarder  path of dpswitch-forward
+ * @param dir        for scratch files
+ * @return 0, or negative with err set
+ */
+int bench_lcores_measure(const char *forwarder, const char *dir, int repeats, struct bench_lcores *result, struct err *err);
+/* In words, and whether this machine was too busy for the figures to mean anything. */
+void bench_lcores_print(const struct bench_lcores *result);
+json_t *bench_lcores_json(const struct bench_lcores *result);
+
+/* What other kinds of ports cost: frames go round over memif, vhost or af_packet and one switch, beside DPDK's testpmd. */
+
+#define BENCH_ROUND_KINDS (PORT_ROUND_KINDS - 1)
+
+/* Of a kind: ns of processor time a round, of all that is in it. */
+struct bench_round {
+	const char *kind;
+	double packet_ns;         /* median */
+	double io_ns, macswap_ns; /* 0: no testpmd */
+	struct err why;           /* text: it was not measured, and why */
+};
+
+/*
+ * Takes the kinds in turn; what a machine does not have is told in its row.
+ * @param forwarder  path of dpswitch-forward
+ * @param dir        for scratch files
+ * @param rows       [BENCH_ROUND_KINDS]
+ * @return 0, or negative with err set
+ */
+int bench_round_measure(const char *forwarder, const char *dir, int repeats, struct bench_round *rows, struct err *err);
+void bench_round_print(const struct bench_round *rows);
+json_t *bench_round_json(const struct bench_round *rows);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab bench fabric: hops per second per core, beside the cost of a plain mac-swap hop in the same run. */
-#include "bench/fabric.h"
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <jansson.h>
-#include <libsmartcols/libsmartcols.h>
-
-#include "bench/bench.h"
 #include "common/array.h"
 #include "common/child.h"
+#include "common/err.h"
 #include "common/outfile.h"
 
 #define MAX_REPEATS BENCH_MAX_REPEATS

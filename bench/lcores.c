@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/lcores.h"
+/* What a second lcore is worth: two pairs of ports on one lcore, on two, and two programs with a pair each. */
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "common/child.h"
+#include "common/err.h"
 #include "common/outfile.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
 
 #define BUSY_SHARE 0.9 /* lcores that had less of their CPUs say little */
 

@@ -5,14 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/agent.h"
-#include "bench/analyzer.h"
 #include "bench/bench.h"
-#include "bench/fabric.h"
-#include "bench/monitor.h"
-#include "bench/realtime.h"
-#include "bench/telemetry.h"
-#include "bench/trace.h"
 #include "common/args.h"
 #include "common/array.h"
 #include "common/exit_code.h"

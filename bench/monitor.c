@@ -3,18 +3,19 @@
  * rocelab bench monitor: one rank of a ring AllGather, its monitor and its detection agent as a host runs them, on a device
  * that does nothing, so that what is measured is theirs alone.
  */
-#include "bench/monitor.h"
+#include "bench/bench.h"
 
 #include <errno.h>
-#include <malloc.h>
-#include <stdio.h>
-
 #include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
+#include <malloc.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "collectives/schedule.h"
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/err.h"
 #include "common/record/frame.h"
 #include "common/units.h"
 #include "common/wire/detection.h"

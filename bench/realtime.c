@@ -3,24 +3,21 @@
  * rocelab bench realtime: what it costs to take a frame in from an external port, over 1 or 20 switches, and out again,
  * beside DPDK's testpmd on the same two drivers in the same run; and how much later than its cables say it comes out.
  */
-#include "bench/realtime.h"
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <jansson.h>
-#include <libsmartcols/libsmartcols.h>
-
-#include "bench/bench.h"
-#include "bench/lcores.h"
-#include "bench/ovs.h"
-#include "bench/round.h"
 #include "bench/testpmd.h"
 #include "common/array.h"
 #include "common/child.h"
+#include "common/err.h"
 #include "common/outfile.h"
 
 #define MAX_REPEATS BENCH_MAX_REPEATS

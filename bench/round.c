@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/round.h"
+/* What other kinds of ports cost: frames go round over memif, vhost or af_packet and one switch, beside DPDK's testpmd. */
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
 #include "bench/testpmd.h"
 #include "common/child.h"
+#include "common/err.h"
 #include "common/outfile.h"
+#include "dpswitch/edge/port/port_round.h"
+
+#define BENCH_ROUND_BYTES 1024 /* of a frame, with FCS */
 
 #define FCS_BYTES 4
 

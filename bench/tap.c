@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/tap.h"
+/* The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and counts. */
+#include "bench/bench.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "common/child.h"
 #include "common/clock.h"
+#include "common/err.h"
 #include "common/grow.h"
 #include "common/record/frame.h"
 #include "common/units.h"

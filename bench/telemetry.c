@@ -3,20 +3,19 @@
  * rocelab bench telemetry: switch, exporter, socket and analyzer as they are in a run, with this process for the analyzer.
  * The load is every port's rows of every epoch; the fabric is small and its epochs are short, so that they count.
  */
-#include "bench/telemetry.h"
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <jansson.h>
-#include <libsmartcols/libsmartcols.h>
-
-#include "bench/tap.h"
-#include "bench/volumes.h"
 #include "common/array.h"
 #include "common/child.h"
+#include "common/err.h"
 #include "common/outfile.h"
 #include "common/unix_socket.h"
 

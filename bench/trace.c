@@ -5,18 +5,19 @@
  * TCP's, between 16 pairs of hosts across the racks, as many as asked for. What would take longer than LIMIT_S by its round
  * trips alone is left out.
  */
-#include "bench/trace.h"
+#include "bench/bench.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-#include <libsmartcols/libsmartcols.h>
-
 #include "common/array.h"
+#include "common/err.h"
 #include "common/minmax.h"
 #include "common/units.h"
 #include "operator/devices/standing.h"

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bench/volumes.h"
+/* What FlowPulse's monitors cost a sprayed fabric: a part of rocelab bench telemetry. */
+#include "bench/bench.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
-#include <stdio.h>
-
+#include <jansson.h>
 #include <libsmartcols/libsmartcols.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 #include "common/array.h"
 #include "common/child.h"
+#include "common/err.h"
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "scenario/scenario.h"

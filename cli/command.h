@@ -2,7 +2,7 @@
 /* The subcommands of `rocelab`. Each gets its own argv[0..argc) with its name first, and returns the exit code. */
 #pragma once
 
-#include "common/exit_code.h"
+#include "common/program.h"
 
 struct command {
 	const char *name;

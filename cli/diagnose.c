@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/page/scenario.h"
-#include "cli/start/verdict_file.h"
+#include "cli/page/element.h"
+#include "cli/start/one_run.h"
 #include "cli/systems/plan.h"
-#include "cli/systems/show.h"
 #include "common/args.h"
 #include "common/child.h"
 #include "common/log.h"

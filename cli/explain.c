@@ -7,13 +7,12 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "common/args.h"
 #include "common/log.h"
-#include "common/number.h"
 #include "common/printable.h"
+#include "common/program.h"
 #include "common/units.h"
 #include "scenario/scenario_args.h"
-#include "topo/bond.h"
+#include "topo/route.h"
 
 struct explain_options {
 	struct scenario_options scenario;

@@ -12,12 +12,11 @@
 #include "cli/command.h"
 #include "collectives/import/hpcc.h"
 #include "collectives/import/import.h"
-#include "common/args.h"
 #include "common/array.h"
 #include "common/log.h"
-#include "common/number.h"
 #include "common/outfile.h"
 #include "common/printable.h"
+#include "common/program.h"
 #include "common/units.h"
 
 #define MAX_FILES 1100 /* COLL_MAX_RANKS traces, and some */

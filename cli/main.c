@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "common/args.h"
 #include "common/array.h"
 #include "common/child.h"
 #include "common/log.h"

@@ -9,10 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/start/one_run.h"
-#include "cli/start/verdict_file.h"
 #include "cli/systems/plan.h"
-#include "cli/systems/run.h"
-#include "cli/systems/show.h"
 #include "common/args.h"
 #include "common/child.h"
 #include "common/interrupt.h"

@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "common/args.h"
 #include "common/err.h"
 #include "common/log.h"
+#include "common/program.h"
 #include "rxe-hosts/guest/frame.h"
 
 /* When the command never ran, as of ssh(1). */

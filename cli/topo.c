@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "common/args.h"
 #include "common/log.h"
+#include "common/program.h"
 #include "emulation/emulation.h"
-#include "emulation/services.h"
+#include "emulation/service.h"
 #include "scenario/scenario_args.h"
 #include "topo/build.h"
-#include "topo/show.h"
+#include "topo/topo.h"
 
 struct topo_options {
 	struct scenario_options scenario;

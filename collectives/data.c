@@ -7,8 +7,6 @@
  */
 #include "collectives/data.h"
 
-#include "collectives/contents.h"
-
 #define FLOAT_NOTICED (-1.0f) /* no partial sum is negative */
 
 _Static_assert(31ULL * COLL_MAX_RANKS * (COLL_MAX_RANKS + 1) / 2 < 1ULL << 24, "sums must be exact in a float");
@@ -140,4 +138,42 @@ coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum c
 		wrong += wrong_in_piece(memory, type, &piece, salt, factor);
 	}
 	return wrong;
+}
+
+/* What the operation promises. */
+
+struct coll_params
+coll_schedule_params(const struct coll_schedule *schedule)
+{
+	return (struct coll_params){
+		.op = schedule->op,
+		.algorithm = schedule->algorithm,
+		.ranks = schedule->group_ranks,
+		.count_elems = schedule->count_elems,
+		.root = schedule->root,
+		.counts = schedule->counts,
+		.pairs = schedule->pairs,
+		.npairs = schedule->npairs,
+	};
+}
+
+uint32_t
+coll_contents_count(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side)
+{
+	struct coll_params params = coll_schedule_params(schedule);
+	uint32_t member = coll_member(schedule, rank);
+
+	return member != COLL_NONE ? coll_op_ops(schedule->op)->pieces(&params, member, side) : 0;
+}
+
+struct coll_piece
+coll_contents(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side, uint32_t index)
+{
+	struct coll_params params = coll_schedule_params(schedule);
+	bool apart = schedule->in_elems != schedule->out_elems;
+	struct coll_piece piece =
+		coll_op_ops(schedule->op)->piece(&params, coll_member(schedule, rank), side, apart, index);
+
+	piece.at_elems += side == COLL_IN ? schedule->in_elems : schedule->out_elems;
+	return piece;
 }

@@ -6,7 +6,6 @@
 
 #include "common/array.h"
 #include "common/wire/eth.h"
-#include "common/wire/notify.h"
 #include "common/wire/poll.h"
 
 static void

@@ -39,3 +39,11 @@ void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Ends the program with an error and SIGABRT: for memory that runs out where to go on would lose something silently. */
 void log_fatal(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * A line of progress on a terminal, written over again and again, from threads that must not wait: a terminal that is held
+ * (Ctrl-S), or that nobody reads any more, gets none.
+ */
+
+/* Shows a line in the place of the last one; where standard error is no terminal, a line a minute. */
+void progress_line(const char *format, ...) __attribute__((format(printf, 1, 2)));

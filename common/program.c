@@ -2,10 +2,16 @@
 #include "common/program.h"
 
 #include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
-#include "common/exit_code.h"
 #include "common/log.h"
+#include "common/printable.h"
 #include "common/stdio_guard.h"
+#include "common/units.h"
 
 int
 program_begin(void)
@@ -13,4 +19,98 @@ program_begin(void)
 	stdio_guard();
 	argp_err_exit_status = EXIT_USAGE;
 	return log_open() < 0 ? EXIT_USAGE : EXIT_DONE;
+}
+
+/* Arguments. */
+
+void
+args_print_exit_codes(FILE *to)
+{
+#define EXIT_CODE_PRINT(name, value, text) fprintf(to, "  %-3d  %s\n", value, text);
+	fputs("Exit codes:\n", to);
+	EXIT_CODES(EXIT_CODE_PRINT)
+#undef EXIT_CODE_PRINT
+}
+
+/* The text that follows all others in --help. */
+static char *
+exit_codes_help(int key, const char *text, void *input)
+{
+	char *table = NULL;
+	size_t size;
+	FILE *to;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_EXTRA)
+		return (char *)(uintptr_t)text;
+	to = open_memstream(&table, &size);
+	if (to == NULL)
+		return NULL;
+	args_print_exit_codes(to);
+	fclose(to);
+	return table;
+}
+
+/* Hands the input on to the one child. */
+static error_t
+pass_input(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key != ARGP_KEY_INIT)
+		return ARGP_ERR_UNKNOWN;
+	state->child_inputs[0] = state->input;
+	return 0;
+}
+
+error_t
+args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	const struct argp_child children[] = { { .argp = argp }, { 0 } };
+	const struct argp whole = { .parser = pass_input, .children = children, .help_filter = exit_codes_help };
+
+	if (log_command() != NULL)
+		argv[0] = (char *)(uintptr_t)log_command();
+	else if (strchr(argv[0], '/') != NULL) /* as log.h begins lines; getopt(3) would print the path */
+		argv[0] = program_invocation_short_name;
+	return argp_parse(&whole, argc, argv, flags, NULL, input);
+}
+
+void
+args_error(const struct argp_state *state, const char *fmt, ...)
+{
+	char text[LOG_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	argp_error(state, "%s", plain_line(text).text);
+}
+
+uint64_t
+args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max)
+{
+	uint64_t value = 0;
+
+	if (!number_parse(text, min, max, &value))
+		args_error(state, "%s %s: give a number from %" PRIu64 " to %" PRIu64, option, text, min, max);
+	return value;
+}
+
+char *
+args_help_list(int key, const char *text, void (*list)(FILE *to))
+{
+	char *whole = NULL;
+	size_t size;
+	FILE *to;
+
+	if (key != ARGP_KEY_HELP_POST_DOC)
+		return (char *)(uintptr_t)text;
+	to = open_memstream(&whole, &size);
+	if (to == NULL)
+		return (char *)(uintptr_t)text;
+	list(to);
+	fputs(text, to);
+	fclose(to);
+	return whole;
 }

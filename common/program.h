@@ -1,6 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How every program of rocelab begins. */
+/* How every program of rocelab begins, takes its arguments, and ends. */
 #pragma once
+
+#include <argp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How every program ends: one table, which `--help` prints. */
+
+/* clang-format off */
+#define EXIT_CODES(ROW)                                                                                                    \
+	ROW(EXIT_DONE, 0, "done")                                                                                          \
+	ROW(EXIT_FAILED, 1, "an invariant failed, a program broke, or a file was not written")             \
+	ROW(EXIT_USAGE, 2, "wrong usage, or input that is refused")                                                        \
+	ROW(EXIT_NOT_BEGUN, 3, "no run began, though the input is good: a host or program is missing")             \
+	ROW(EXIT_FINDING, 4, "the verdict has a finding, and --fail-on-finding was given")                                 \
+	ROW(EXIT_UNFINISHED, 5, "the run ended before its work did; run.json has the end_reason")                          \
+	ROW(EXIT_SKIPPED, 77, "a test was skipped")                                                                        \
+	ROW(EXIT_INTERRUPTED, 130, "interrupted by a signal; what was done is kept")
+/* clang-format on */
+
+#define EXIT_CODE_VALUE(name, value, text) name = value,
+enum exit_code { EXIT_CODES(EXIT_CODE_VALUE) };
+
+/* Whether a run began and ended in order: its files are there, whatever they report. @param status  of child_wait() */
+static inline bool
+exit_code_is_of_run(int status)
+{
+	return status == EXIT_DONE || status == EXIT_FAILED || status == EXIT_UNFINISHED || status == EXIT_INTERRUPTED;
+}
 
 /* The only argument of a program that then prints its kinds, a name and what it is a line, for `rocelab --help`. */
 #define PROGRAM_LIST_KINDS "--list-kinds"
@@ -10,3 +39,25 @@
  * @return EXIT_DONE, or EXIT_USAGE: the program ends with it
  */
 int program_begin(void);
+
+/* Values of command-line options, for parsers of argp(3). A value that is refused ends the program and says why. */
+
+/*
+ * argp_parse(3) with what all programs share: `--help` ends with the exit codes, and a program that another one of ours
+ * started on a user's input refuses it in the name of the command that the user gave (common/log.h).
+ * @param input  for the parser; every parser of argp may be NULL but argp's own
+ * @return 0 or an errno
+ */
+error_t args_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/* The table of exit codes, as `--help` has it. */
+void args_print_exit_codes(FILE *to);
+
+/* Ends the program with EXIT_USAGE and this sentence as a line of plain text (common/printable.h): it quotes the user. */
+void args_error(const struct argp_state *state, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* @param option  as it was given, "--lcores" @return a whole number from min to max */
+uint64_t args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max);
+
+/* For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3) if another */
+char *args_help_list(int key, const char *text, void (*list)(FILE *to));

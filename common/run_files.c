@@ -7,10 +7,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/outfile.h"
 #include "common/wire/partition.h"
 
@@ -172,4 +174,148 @@ run_files_tidy(const char *dir)
 {
 	for (size_t i = 0; i < NAMES; i++)
 		outfile_tidy(dir, names[i]);
+}
+
+/* The folder. */
+
+#define BUSY_NS 3000000000ULL
+#define BUSY_POLL_NS 20000000ULL
+#define MAX_TRIES 16 /* a refused run may remove the folder that it made while we open it */
+
+int
+run_dir_make(const char *dir, struct err *err)
+{
+	char path[PATH_MAX];
+	int made = 0;
+
+	if (snprintf(path, sizeof(path), "%s", dir) >= (int)sizeof(path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", dir);
+	for (char *end = path + 1, last = '/'; last != '\0'; end++) {
+		last = *end;
+		if (last != '/' && last != '\0')
+			continue;
+		*end = '\0';
+		if (mkdir(path, 0777) == 0)
+			made++;
+		else if (errno != EEXIST)
+			return err_set(err, -errno, "%s: %s", path, strerror(errno));
+		*end = last;
+	}
+	return made;
+}
+
+/* @return 0, or -EWOULDBLOCK while somebody else has it, or another negative errno */
+static int
+wait_for_lock(int fd, int how)
+{
+	uint64_t deadline_ns = clock_now_ns() + BUSY_NS;
+
+	while (flock(fd, how | LOCK_NB) < 0) {
+		if (errno != EINTR && (errno != EWOULDBLOCK || clock_now_ns() >= deadline_ns))
+			return -errno;
+		clock_sleep_until_ns(clock_now_ns() + BUSY_POLL_NS);
+	}
+	return 0;
+}
+
+/* @return descriptor; -ESTALE: the folder was removed meanwhile; other negative errno with err set */
+static int
+lock_dir(const char *path, int how, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY), ret; /* inherited by programs that are started */
+	struct stat ours, there;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESTALE : err_set(err, -errno, "%s: %s", path, strerror(errno));
+	ret = wait_for_lock(fd, how);
+	if (ret == -EWOULDBLOCK)
+		err_set(err, ret, "%s: another run writes there; give --out DIR", path);
+	else if (ret < 0)
+		err_set(err, ret, "%s: cannot be locked: %s", path, strerror(-ret));
+	else if (fstat(fd, &ours) < 0 || stat(path, &there) < 0 || ours.st_dev != there.st_dev ||
+		 ours.st_ino != there.st_ino)
+		ret = -ESTALE;
+	if (ret == 0)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+static void
+remove_made(struct run_dir *dir)
+{
+	char *slash;
+
+	while (dir->made > 0 && rmdir(dir->path) == 0) {
+		dir->made--;
+		slash = strrchr(dir->path, '/');
+		if (slash == NULL)
+			break;
+		*slash = '\0';
+	}
+}
+
+int
+run_dir_open(struct run_dir *dir, const char *path, struct err *err)
+{
+	*dir = (struct run_dir){ .lock = -1 };
+	if (snprintf(dir->path, sizeof(dir->path), "%s", path) >= (int)sizeof(dir->path))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", path);
+	for (size_t end = strlen(dir->path); end > 1 && dir->path[end - 1] == '/'; end--)
+		dir->path[end - 1] = '\0';
+	for (int tries = 0; tries < MAX_TRIES; tries++) {
+		int made = run_dir_make(dir->path, err);
+
+		if (made < 0)
+			return made;
+		dir->made = made > dir->made ? made : dir->made;
+		dir->lock = lock_dir(dir->path, LOCK_EX, err);
+		if (dir->lock >= 0)
+			return 0;
+		if (dir->lock != -ESTALE)
+			return dir->lock;
+	}
+	return err_set(err, -ESTALE, "%s: others remove it again and again", path);
+}
+
+int
+run_dir_open_existing(struct run_dir *dir, const char *path, bool others_read, struct err *err)
+{
+	*dir = (struct run_dir){ .lock = -1 };
+	snprintf(dir->path, sizeof(dir->path), "%s", path);
+	dir->lock = lock_dir(path, others_read ? LOCK_SH : LOCK_EX, err);
+	if (dir->lock == -ESTALE)
+		err_set(err, -ENOENT, "%s: %s", path, strerror(ENOENT));
+	return dir->lock >= 0 ? 0 : dir->lock;
+}
+
+void
+run_dir_close(struct run_dir *dir)
+{
+	if (dir->lock < 0)
+		return;
+	remove_made(dir);
+	close(dir->lock);
+	dir->lock = -1;
+}
+
+void
+run_dir_default(const char *parent, const char *path, char *buf, size_t cap)
+{
+	static const char ending[] = ".cfg";
+	const size_t ending_len = sizeof(ending) - 1;
+	size_t end = strlen(path), start, len;
+
+	while (end > 1 && path[end - 1] == '/')
+		end--;
+	for (start = end; start > 0 && path[start - 1] != '/'; start--)
+		;
+	len = end - start;
+	if (len > ending_len && strncmp(path + end - ending_len, ending, ending_len) == 0 &&
+	    strspn(path + start, ".") < len - ending_len)
+		len -= ending_len;
+	if (strspn(path + start, "./") >= len) /* "..", ".", "/" are no names */
+		snprintf(buf, cap, "%s/run", parent);
+	else
+		snprintf(buf, cap, "%s/%.*s", parent, (int)len, path + start);
 }

@@ -2,6 +2,7 @@
 /* Time, rate and size: one unit each inside the program, many spellings in files. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,3 +36,11 @@ units_serialize_ps(uint64_t bytes, uint64_t rate_bps, uint64_t quantum_ps)
 
 	return quantum_ps != 0 ? (uint64_t)(bits_ps / rate_bps) / quantum_ps * quantum_ps : ps;
 }
+
+/* Whole numbers as people write them: decimal digits alone, where strtoull() takes blanks, signs and overflows too. */
+
+/* Reads the number that text begins with. @return what stands behind it, or NULL without value: no digits, or too large */
+const char *number_scan(const char *text, uint64_t *value);
+
+/* @return whether all of text is a number from min to max; value is left alone otherwise */
+bool number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *value);

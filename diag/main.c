@@ -10,22 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/args.h"
 #include "common/array.h"
 #include "common/clock.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
 #include "common/program.h"
 #include "diag/collect/evidence.h"
-#include "diag/collect/source.h"
 #include "diag/collect/stream.h"
 #include "diag/detection.h"
 #include "diag/plugin/plugin.h"
 #include "diag/registry.h"
 #include "diag/report/facts.h"
-#include "diag/report/plugin.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 #include "web/page.h"

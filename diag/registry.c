@@ -9,10 +9,7 @@
 #include "diag/flowtracer/section.h"
 #include "diag/pingmesh/pingmesh.h"
 #include "diag/pingmesh/section.h"
-#include "diag/report/flowpulse.h"
-#include "diag/report/flowtracer.h"
-#include "diag/report/pingmesh.h"
-#include "diag/report/vedrfolnir.h"
+#include "diag/report/report.h"
 #include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/vedrfolnir.h"
 

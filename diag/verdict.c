@@ -2,12 +2,397 @@
 #include "diag/verdict.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/err.h"
+#include "common/minmax.h"
 #include "diag/collect/evidence.h"
-#include "diag/join.h"
+#include "diag/diagnoser.h"
+#include "diag/finding.h"
 #include "diag/run/fill.h"
+#include "diag/run/run.h"
+
+struct joining;
+typedef int cmp_fn(const struct joining *j, const struct finding *a, const struct finding *b);
+
+struct joining {
+	const struct run *run;
+	struct finding *findings;
+	cmp_fn *cmp;      /* what is 0 of two is one */
+	uint64_t *rtt_ps; /* [run->ncollectives] longest base RTT */
+};
+
+/* Whose it is alone: culprits of one job are the others of another. RUN_NONE: of all jobs that it hits. */
+static uint32_t
+job_of(const struct run *run, const struct finding *finding)
+{
+	for (uint32_t i = 0; i < finding->nflows; i++) {
+		if (run->flows[finding->flows[i]].collective)
+			return run->iterations[run->collectives[finding->collective].in].job;
+	}
+	return RUN_NONE;
+}
+
+static int
+cmp_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* 0: of the same type, at the same place */
+static int
+cmp_place(const struct joining *j, const struct finding *a, const struct finding *b)
+{
+	int by = strcmp(a->type->key, b->type->key);
+
+	(void)j;
+	by = by != 0 ? by : cmp_u32(a->root_port, b->root_port);
+	return by != 0 ? by : strcmp(a->root, b->root);
+}
+
+/* 0: the same cause at the same place */
+static int
+cmp_cause(const struct joining *j, const struct finding *a, const struct finding *b)
+{
+	int by = cmp_place(j, a, b);
+
+	by = by != 0 ? by : cmp_u32(a->key, b->key);
+	return by != 0 ? by : cmp_u32(job_of(j->run, a), job_of(j->run, b));
+}
+
+static int
+cmp_order(const void *pa, const void *pb, void *arg)
+{
+	const struct joining *j = arg;
+	const uint32_t *a = pa, *b = pb;
+	int by = j->cmp(j, &j->findings[*a], &j->findings[*b]);
+
+	by = by != 0 ? by : cmp_u32(j->findings[*a].collective, j->findings[*b].collective);
+	return by != 0 ? by : cmp_u32(*a, *b);
+}
+
+/* Adds to a list what is not in it yet. @return 0 or -ENOMEM */
+static int
+put_new(uint32_t **list, uint32_t *count, const uint32_t *items, uint32_t nitems)
+{
+	uint32_t *grown = realloc(*list, ((size_t)*count + nitems + 1) * sizeof(*grown)), before = *count;
+
+	if (grown == NULL)
+		return -ENOMEM;
+	*list = grown;
+	for (uint32_t i = 0; i < nitems; i++) {
+		bool known = false;
+
+		for (uint32_t k = 0; k < before && !known; k++)
+			known = grown[k] == items[i];
+		if (!known)
+			grown[(*count)++] = items[i];
+	}
+	return 0;
+}
+
+static double
+flow_ps(const struct finding *of, uint32_t flow)
+{
+	for (uint32_t i = 0; i < of->nflows; i++) {
+		if (of->flows[i] == flow)
+			return of->flow_ps[i];
+	}
+	return 0;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+put_flows(struct finding *into, const struct finding *from)
+{
+	double *grown = realloc(into->flow_ps, ((size_t)into->nflows + from->nflows + 1) * sizeof(*grown));
+	uint32_t before = into->nflows;
+
+	if (grown == NULL)
+		return -ENOMEM;
+	into->flow_ps = grown;
+	for (uint32_t i = 0; i < before; i++)
+		grown[i] += flow_ps(from, into->flows[i]);
+	if (put_new(&into->flows, &into->nflows, from->flows, from->nflows) != 0)
+		return -ENOMEM;
+	for (uint32_t i = before; i < into->nflows; i++)
+		grown[i] = flow_ps(from, into->flows[i]);
+	return 0;
+}
+
+/* In the confidence of all: by cost; that of one without any is next to nothing. */
+static double
+weight(const struct finding *finding)
+{
+	return finding->critical_ps + 1;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+take(struct finding *into, const struct finding *from)
+{
+	uint32_t *steps = realloc(into->steps, ((size_t)into->nsteps + from->nsteps + 1) * sizeof(*steps));
+
+	if (steps == NULL)
+		return -ENOMEM;
+	into->steps = steps;
+	for (uint32_t i = 0; i < from->nsteps; i++) /* each is of one collective */
+		steps[into->nsteps++] = from->steps[i];
+	if (put_new(&into->ports, &into->nports, from->ports, from->nports) != 0 ||
+	    put_new(&into->victims, &into->nvictims, from->victims, from->nvictims) != 0 || put_flows(into, from) != 0)
+		return -ENOMEM;
+	if (into->origin_port == RUN_NONE)
+		into->origin_port = from->origin_port;
+	into->start_ps = min_u64(into->start_ps, from->start_ps);
+	into->end_ps = max_u64(into->end_ps, from->end_ps);
+	into->score += from->score;
+	into->confidence += from->confidence * weight(from);
+	into->borne_out += from->borne_out * weight(from);
+	into->machine += from->machine * weight(from);
+	into->explained_ps += from->explained_ps;
+	into->critical_ps += from->critical_ps;
+	into->regained_ps += from->regained_ps;
+	into->costless &= from->costless;
+	return 0;
+}
+
+/* What costs most first; of equals in the order that they are in. */
+static void
+sort_flows(struct finding *finding)
+{
+	for (uint32_t i = 1; i < finding->nflows; i++) {
+		uint32_t flow = finding->flows[i], at = i;
+		double ps = finding->flow_ps[i];
+
+		for (; at > 0 && finding->flow_ps[at - 1] < ps; at--) {
+			finding->flows[at] = finding->flows[at - 1];
+			finding->flow_ps[at] = finding->flow_ps[at - 1];
+		}
+		finding->flows[at] = flow;
+		finding->flow_ps[at] = ps;
+	}
+}
+
+/* The order of a verdict's findings. */
+static bool
+weighs_more(const struct finding *a, const struct finding *b)
+{
+	bool a_untimed = (a->type->traits & FINDING_UNTIMED) != 0, b_untimed = (b->type->traits & FINDING_UNTIMED) != 0;
+
+	if (a_untimed != b_untimed)
+		return b_untimed;
+	if (a->costless != b->costless)
+		return b->costless;
+	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
+}
+
+/* Adds to the part of a collective what a finding, or its part of it, costs there; its flows are all known. @return 0 or -ENOMEM */
+static int
+put_part(struct finding *into, const struct finding *from, const struct finding_part *cost)
+{
+	struct finding_part *part = NULL, *grown;
+
+	for (uint32_t i = 0; i < into->nparts && part == NULL; i++)
+		part = into->parts[i].collective == cost->collective ? &into->parts[i] : NULL;
+	if (part == NULL) {
+		uint32_t at = into->nparts;
+
+		grown = realloc(into->parts, ((size_t)at + 1) * sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		into->parts = grown;
+		for (; at > 0 && grown[at - 1].collective > cost->collective; at--)
+			grown[at] = grown[at - 1];
+		into->nparts++;
+		part = &grown[at];
+		*part = (struct finding_part){ .collective = cost->collective,
+					       .flow_ps = calloc((size_t)into->nflows + 1, sizeof(*part->flow_ps)) };
+		if (part->flow_ps == NULL)
+			return -ENOMEM;
+	}
+	part->critical_ps += cost->critical_ps;
+	for (uint32_t f = 0; f < into->nflows; f++) {
+		for (uint32_t k = 0; k < from->nflows; k++)
+			part->flow_ps[f] += from->flows[k] == into->flows[f] ? cost->flow_ps[k] : 0;
+	}
+	return 0;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+put_parts(struct finding *into, const struct finding *from)
+{
+	const struct finding_part whole = { from->collective, from->critical_ps, from->flow_ps };
+	int rc = from->nparts == 0 ? put_part(into, from, &whole) : 0;
+
+	for (uint32_t i = 0; i < from->nparts && rc == 0; i++)
+		rc = put_part(into, from, &from->parts[i]);
+	return rc;
+}
+
+/* What a finding has to cost to have an effect: a part of the time of what it hits, or the longest base RTT of that. */
+static double
+least_ps(const struct joining *j, const struct finding *finding)
+{
+	uint64_t rtt_ps = 0, took_ps = 0;
+
+	for (uint32_t i = 0; i < finding->nparts; i++) {
+		const struct run_collective *c = &j->run->collectives[finding->parts[i].collective];
+		uint64_t end_ps = c->complete ? c->end_ps : j->run->end_ps;
+
+		rtt_ps = max_u64(rtt_ps, j->rtt_ps[finding->parts[i].collective]);
+		took_ps += end_ps > c->start_ps ? end_ps - c->start_ps : 0;
+	}
+	return fmin((double)rtt_ps, FINDING_LEAST_SHARE * (double)took_ps);
+}
+
+/* Adds all of a group, the one that weighs most first. @return 0 or -ENOMEM */
+static int
+take_group(const struct joining *j, const uint32_t *group, uint32_t count, uint32_t most, struct finding *all)
+{
+	int rc = take(all, &j->findings[most]);
+
+	for (uint32_t i = 0; i < count && rc == 0; i++) {
+		if (group[i] != most)
+			rc = take(all, &j->findings[group[i]]);
+	}
+	if (count > 1)
+		sort_flows(all);
+	for (uint32_t i = 0; i < count && rc == 0; i++)
+		rc = put_parts(all, &j->findings[group[i]]);
+	all->costless &= count == 1 || all->regained_ps <= 0 || all->regained_ps < least_ps(j, all);
+	all->confidence /= all->critical_ps + count;
+	all->borne_out /= all->critical_ps + count;
+	all->machine /= all->critical_ps + count;
+	return rc;
+}
+
+/* Makes one finding of a group, in the place of the one that weighs most. @return 0 or -ENOMEM */
+static int
+join_group(const struct joining *j, const uint32_t *group, uint32_t count)
+{
+	struct finding *into, all = { .origin_port = RUN_NONE, .start_ps = UINT64_MAX, .costless = true };
+	uint32_t most = group[0];
+	int rc;
+
+	for (uint32_t i = 1; i < count; i++)
+		most = weighs_more(&j->findings[group[i]], &j->findings[most]) ? group[i] : most;
+	into = &j->findings[most];
+	rc = take_group(j, group, count, most, &all);
+	if (rc != 0) {
+		finding_fini(&all);
+		return rc;
+	}
+	all.type = into->type;
+	memcpy(all.root, into->root, sizeof(all.root));
+	all.root_port = into->root_port;
+	all.key = into->key;
+	all.collective = into->collective;
+	all.evidence = into->evidence;
+	for (uint32_t i = 0; i < count; i++) {
+		finding_fini(&j->findings[group[i]]);
+		j->findings[group[i]] = (struct finding){ .type = NULL };
+	}
+	*into = all;
+	return 0;
+}
+
+/* Joins those that come to the same, of what is in the order of that. @return 0 or -ENOMEM */
+static int
+join_alike(struct joining *j, uint32_t *order, uint32_t count, cmp_fn *cmp)
+{
+	int rc = 0;
+
+	j->cmp = cmp;
+	qsort_r(order, count, sizeof(*order), cmp_order, j);
+	for (uint32_t first = 0, end; first < count && rc == 0; first = end) {
+		for (end = first + 1; end < count && cmp(j, &j->findings[order[first]], &j->findings[order[end]]) == 0;
+		     end++)
+			;
+		rc = end > first + 1 || j->findings[order[first]].nparts == 0 ? join_group(j, &order[first], end - first)
+									      : 0;
+	}
+	return rc;
+}
+
+/* What is left that is without effect, and the work of strangers. @return how many */
+static uint32_t
+list_little(const struct joining *j, uint32_t count, uint32_t *order)
+{
+	uint32_t little = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct finding *finding = &j->findings[i];
+
+		if (finding->type != NULL && finding->costless && finding->nflows != 0 &&
+		    (finding->type->traits & FINDING_UNTIMED) == 0 && job_of(j->run, finding) == RUN_NONE)
+			order[little++] = i;
+	}
+	return little;
+}
+
+static int
+cmp_weight(const void *pa, const void *pb, void *arg)
+{
+	const struct joining *j = arg;
+	const uint32_t *a = pa, *b = pb;
+
+	if (weighs_more(&j->findings[*a], &j->findings[*b]))
+		return -1;
+	return weighs_more(&j->findings[*b], &j->findings[*a]) ? 1 : cmp_u32(*a, *b);
+}
+
+/* Those that are left, in order. @param order  [count] room @return 0 or -ENOMEM */
+static int
+put_in_order(struct joining *j, uint32_t *order, uint32_t *count)
+{
+	struct finding *sorted = calloc((size_t)*count + 1, sizeof(*sorted));
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < *count; i++) {
+		if (j->findings[i].type != NULL)
+			order[left++] = i;
+	}
+	qsort_r(order, left, sizeof(*order), cmp_weight, j);
+	for (uint32_t i = 0; i < left && sorted != NULL; i++)
+		sorted[i] = j->findings[order[i]];
+	for (uint32_t i = 0; i < left && sorted != NULL; i++)
+		j->findings[i] = sorted[i];
+	*count = sorted != NULL ? left : *count;
+	free(sorted);
+	return sorted != NULL ? 0 : -ENOMEM;
+}
+
+int
+findings_join(const struct run *run, struct finding *findings, uint32_t *count, struct err *err)
+{
+	struct joining j = { .run = run,
+			     .findings = findings,
+			     .rtt_ps = run_alloc(run->ncollectives, sizeof(*j.rtt_ps), err) };
+	uint32_t *order = run_alloc(*count, sizeof(*order), err), timed = 0;
+	int rc = j.rtt_ps != NULL && order != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < run->nsteps && rc == 0; i++) {
+		uint64_t *rtt_ps = &j.rtt_ps[run->steps[i].collective];
+
+		*rtt_ps = max_u64(*rtt_ps, run->steps[i].base_rtt_ps);
+	}
+	for (uint32_t i = 0; i < *count && rc == 0; i++) {
+		if ((findings[i].type->traits & FINDING_UNTIMED) == 0)
+			order[timed++] = i;
+	}
+	if (rc == 0)
+		rc = join_alike(&j, order, timed, cmp_cause);
+	if (rc == 0)
+		rc = join_alike(&j, order, list_little(&j, *count, order), cmp_place);
+	if (rc == 0)
+		rc = put_in_order(&j, order, count);
+	free(order);
+	free(j.rtt_ps);
+	return rc == 0 ? 0 : err_set(err, -ENOMEM, "out of memory for findings");
+}
 
 static int ask(struct verdict *v, const struct evidence *evidence, const struct diagnosis *diagnosis, struct err *err);
 static int gather_findings(struct verdict *v, struct err *err);

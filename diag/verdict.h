@@ -11,7 +11,7 @@
 struct verdict {
 	struct run run;
 
-	struct finding *findings; /* of all sections, as join.h has them */
+	struct finding *findings; /* of all sections, as findings_join() has them */
 	uint32_t nfindings;
 	struct section *sections;
 	uint32_t nsections;
@@ -44,3 +44,16 @@ bool verdict_complete(const struct verdict *verdict);
 
 /* @return the section of the diagnoser of this name; NULL: it was not asked */
 const struct section *verdict_section(const struct verdict *verdict, const char *name);
+
+/* One cause at one place is one finding, however many iterations and jobs it hits. */
+
+/*
+ * Joins findings of the same type, root and key: those of a job's iterations and collectives, and those of several jobs
+ * unless flows of jobs are the culprits, who then are others for each. Then those of strangers at one place that are each
+ * without effect, whatever their keys: a crowd of small flows may cost what none of them does. Sets the parts of all, and orders them: those with
+ * effect first, of these what costs most, then by score; of equals as they were. What without effect in each part comes to a
+ * base RTT in sum has one.
+ * @param findings  [*count] those that joined others are freed
+ * @return 0, or -ENOMEM with err: what is left is to be freed as before
+ */
+int findings_join(const struct run *run, struct finding *findings, uint32_t *count, struct err *err);

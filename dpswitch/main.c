@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
@@ -14,7 +12,6 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "dpswitch/edge/port/port.h"
-#include "dpswitch/lcore/calibration.h"
 #include "dpswitch/lcore/launch.h"
 #include "emulation/emulation.h"
 #include "emulation/run/run.h"

@@ -133,3 +133,8 @@ uint32_t emulation_check(const struct emulation *emulation, struct invariant res
 
 /* The truth of a port, a switch's or a NIC's; NULL: none is kept, of a host with its own kernel. */
 const struct port_truth *emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port);
+
+/* The head of the record stream: what is configured, as an operator would tell the analyzer. */
+
+/* Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE, REC_ROUTE and REC_ECMP. Nothing of faults or background flows. */
+void stream_head_send(const struct emulation *emulation, struct exporter *exporter);

@@ -1,20 +1,212 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/flow_tracing.h"
+/*
+ * FlowTracer in a run (Algorithm 1): every question costs round trips of the management network in the clock of the run; what is
+ * asked is answered by hosts and switches as they are when the question is with them.
+ */
+#include "emulation/service.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/flow.h"
 #include "common/flow_index.h"
+#include "common/minmax.h"
+#include "common/sample_flow.h"
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/trace.h"
 #include "dpswitch/control/switch_answer.h"
+#include "dpswitch/pipeline/switch.h"
 #include "emulation/emulation.h"
-#include "emulation/flow_pairs.h"
-#include "emulation/flow_samples.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "topo/walk.h"
+
+/* ---- a run's flows by source and destination: what a tracer's processes divide among them ---- */
+
+/* Flows of one source and destination, in the order of their numbers. */
+struct flow_pair {
+	uint32_t first, count; /* in order */
+};
+
+struct flow_pairs {
+	uint32_t *order; /* [norder] flows, pair by pair */
+	uint32_t norder;
+	struct flow_pair *pairs; /* [npairs] by source, then destination */
+	uint32_t npairs;
+	uint32_t most; /* flows of a pair */
+};
+
+static bool
+is_wanted(const struct flow *flow, bool all)
+{
+	return flow->kind == FLOW_COLLECTIVE || (all && (flow->kind == FLOW_BACKGROUND || flow->kind == FLOW_TRAFFIC));
+}
+
+static int
+cmp_pair(const void *pa, const void *pb, void *of)
+{
+	const struct flow *flows = of;
+	uint32_t i = *(const uint32_t *)pa, j = *(const uint32_t *)pb;
+	const struct flow *a = &flows[i], *b = &flows[j];
+
+	if (a->src_node != b->src_node)
+		return a->src_node < b->src_node ? -1 : 1;
+	if (a->dst_node != b->dst_node)
+		return a->dst_node < b->dst_node ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+static bool
+is_same_pair(const struct flow *a, const struct flow *b)
+{
+	return a->src_node == b->src_node && a->dst_node == b->dst_node;
+}
+
+/*
+ * Of hosts' connections: not of probes and notifications.
+ * @param all  background flows and those of generators, too; false: those of collectives alone
+ * @return 0 or -ENOMEM; flow_pairs_fini() either way
+ */
+static int
+flow_pairs_init(struct flow_pairs *pairs, const struct flow_table *table, bool all)
+{
+	*pairs = (struct flow_pairs){ .order = calloc(table->count + 1u, sizeof(*pairs->order)),
+				      .pairs = calloc(table->count + 1u, sizeof(*pairs->pairs)) };
+	if (pairs->order == NULL || pairs->pairs == NULL)
+		return -ENOMEM;
+	for (uint32_t f = 0; f < table->count; f++)
+		if (is_wanted(&table->flows[f], all))
+			pairs->order[pairs->norder++] = f;
+	qsort_r(pairs->order, pairs->norder, sizeof(*pairs->order), cmp_pair, table->flows);
+	for (uint32_t i = 0; i < pairs->norder; i++) {
+		const struct flow *flow = &table->flows[pairs->order[i]];
+
+		if (i == 0 || !is_same_pair(flow, &table->flows[pairs->order[i - 1]]))
+			pairs->pairs[pairs->npairs++] = (struct flow_pair){ .first = i };
+		pairs->most = max_u32(pairs->most, ++pairs->pairs[pairs->npairs - 1].count);
+	}
+	return 0;
+}
+
+static void
+flow_pairs_fini(struct flow_pairs *pairs)
+{
+	free(pairs->order);
+	free(pairs->pairs);
+}
+
+/* ---- what leaf switches sampled of packets of hosts: which flows there are, and by which port each leaves its host ---- */
+
+/* A port of a host whose flows are wanted: its leaf is asked about it. */
+struct samples_feed {
+	uint32_t host, leaf;
+	uint16_t nic, leaf_port;
+};
+
+struct flow_samples {
+	struct samples_feed *feeds; /* [nfeeds] */
+	uint32_t nfeeds;
+	struct embedded_flow *reported; /* [nflows] messages: samples of the flow; 0: none tells of it */
+	uint64_t *told_ps;              /* [nflows] when its leaf did */
+	uint32_t nflows;
+};
+
+/* @param pairs  whose sources are asked about. @return 0 or -ENOMEM; flow_samples_fini() either way */
+static int
+flow_samples_init(struct flow_samples *samples, const struct topo *topo, const struct flow_table *flows,
+		  const struct flow_pairs *pairs)
+{
+	uint32_t before = TOPO_NONE;
+
+	*samples = (struct flow_samples){
+		.feeds = calloc(topo->nports + 1u, sizeof(*samples->feeds)),
+		.reported = calloc(flows->count + 1u, sizeof(*samples->reported)),
+		.told_ps = calloc(flows->count + 1u, sizeof(*samples->told_ps)),
+		.nflows = flows->count,
+	};
+	if (samples->feeds == NULL || samples->reported == NULL || samples->told_ps == NULL)
+		return -ENOMEM;
+	for (uint32_t p = 0; p < pairs->npairs; p++) { /* by source */
+		uint32_t host = flows->flows[pairs->order[pairs->pairs[p].first]].src_node;
+
+		for (uint16_t nic = 0; host != before && nic < topo->nodes[host].nports; nic++) {
+			const struct topo_port *port = topo_port_of(topo, host, nic);
+
+			if (topo->nodes[port->peer].kind == TOPO_SWITCH)
+				samples->feeds[samples->nfeeds++] =
+					(struct samples_feed){ host, port->peer, nic, port->peer_index };
+		}
+		before = host;
+	}
+	return 0;
+}
+
+static void
+flow_samples_fini(struct flow_samples *samples)
+{
+	free(samples->feeds);
+	free(samples->reported);
+	free(samples->told_ps);
+}
+
+/* A new round: nothing is known. */
+static void
+flow_samples_forget(struct flow_samples *samples)
+{
+	memset(samples->reported, 0, samples->nflows * sizeof(*samples->reported));
+}
+
+/* A flow that left by several ports lately, as when a bond lost a member: the one of most samples counts. */
+static void
+report_flow(struct flow_samples *samples, const struct samples_feed *feed, uint32_t flow, uint64_t count, uint64_t now_ps)
+{
+	if (count <= samples->reported[flow].messages)
+		return;
+	samples->reported[flow] = (struct embedded_flow){ .messages = count, .nic = feed->nic };
+	samples->told_ps[flow] = now_ps;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What the feed's leaf tells now. @return bytes of its reply's body */
+static size_t
+flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed, const struct sw *leaf,
+		  const struct flow_index *index, uint64_t now_ps)
+{
+	struct swm_sample rows[SWM_MAX_SAMPLES];
+	uint32_t flows[SWM_MAX_SAMPLES], count = 0;
+	struct swm_samples list = { 0 };
+
+	switch_samples_list(leaf->samples, feed->leaf_port, &list, rows);
+	for (uint32_t i = 0; i < list.count; i++) {
+		const struct rec_tuple tuple = {
+			.src_ip = rows[i].src_ip, .dst_ip = rows[i].dst_ip, .sport = rows[i].sport, .dport = rows[i].dport
+		};
+		bool reverse = false;
+		uint32_t flow = sample_is_of_flow(&rows[i]) ? flow_index_find(index, &tuple, &reverse) : FLOW_NONE;
+
+		if (flow != FLOW_NONE && !reverse)
+			flows[count++] = flow;
+	}
+	qsort(flows, count, sizeof(*flows), by_number);
+	for (uint32_t i = 0, first = 0; i < count; i++)
+		if (i + 1 == count || flows[i + 1] != flows[i]) {
+			report_flow(samples, feed, flows[i], i + 1 - first, now_ps);
+			first = i + 1;
+		}
+	return sizeof(list) + list.count * sizeof(rows[0]);
+}
+
+/* ---- the state of a round ---- */
 
 /* What one question and its reply take on the management network (common/wire/switch_manage.h). */
 #define ASK_SAMPLES_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_sampled))

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/lateness.h"
+/*
+ * How late the machine ran a fabric in real time: what its packet threads and its hosts with their own kernel waited for a
+ * processor, and how far its windows were behind the clock. A thread of its own reads /proc, so that no packet thread waits
+ * for that; between windows the first lcore takes what it has read, as LATENESS records.
+ */
+#include "emulation/emulation.h"
+#include "emulation/service.h"
 
 #include <errno.h>
 #include <pthread.h>

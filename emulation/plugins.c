@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/flow_index.h"
+#include "common/flow.h"
 #include "common/interrupt.h"
 #include "common/run_files.h"
 #include "common/units.h"

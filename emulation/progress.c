@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/progress.h"
+#include "emulation/service.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "common/progress_line.h"
+#include "common/log.h"
 #include "common/units.h"
 #include "emulation/emulation.h"
 

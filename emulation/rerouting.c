@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/rerouting.h"
+#include "emulation/service.h"
 
 #include <errno.h>
 #include <stdio.h>

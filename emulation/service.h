@@ -45,3 +45,22 @@ struct run_service {
 	/* Before nodes are destroyed. NULL: whoever attached it owns the state. */
 	void (*destroy)(void *state);
 };
+
+/* The services of every run, in the order in which they change the fabric and write the stream's head. */
+extern const struct run_service *const run_services[]; /* ends with NULL */
+
+/* Links that faults take down and bring up become known to the switches that are not at their ends. */
+extern const struct run_service service_rerouting;
+/* FlowTracer: processes and threads of an operator's tracer ask hosts for their flows and switches for the egress of each. */
+extern const struct run_service service_flowtracer;
+
+/*
+ * One line on stderr, a few times a second, while a run goes on, when that is a terminal. Just before the first window.
+ * @return 0, or -ENOMEM with err set
+ */
+int progress_attach(struct emulation *emulation, struct err *err);
+/*
+ * Starts to measure how late the machine runs a fabric in real time: LATENESS records. Just before the first window.
+ * @return 0 or negative errno with err set
+ */
+int lateness_attach(struct emulation *emulation, struct err *err);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/services.h"
+#include "emulation/service.h"
 
 #include <stddef.h>
 
-#include "emulation/flow_tracing.h"
 #include "emulation/injection.h"
 #include "emulation/probing.h"
-#include "emulation/rerouting.h"
 #include "emulation/volumes.h"
 
 const struct run_service *const run_services[] = {

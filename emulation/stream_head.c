@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/stream_head.h"
+#include "emulation/emulation.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* What an operator tells FlowPulse's monitors in switches: the demand of measured collectives, or what a run before saw. */
 #pragma once
 
-#include "dpswitch/pipeline/volumes_cfg.h"
+#include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/predict_by_simulation.h"
 #include "emulation/service.h"
 #include "scenario/scenario.h"

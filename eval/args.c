@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/log.h"
-#include "common/run_dir.h"
+#include "common/program.h"
+#include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/job.h"
-#include "eval/pool.h"
 
 uint32_t
 eval_args_jobs(void)

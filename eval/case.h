@@ -6,15 +6,16 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
+#include "collectives/schedule.h"
 #include "common/err.h"
 #include "common/prng.h"
-#include "eval/shape.h"
 #include "scenario/scenario.h"
+
+struct family;
 
 #define CASE_MAX_FLOWS 64
 #define CASE_MAX_FAULTS 8
@@ -45,7 +46,16 @@ struct case_flow {
 	uint64_t bytes, start_ns;
 };
 
-struct family;
+struct shape {
+	const char *name, *doc;
+	const char *fabric; /* the scenario's groups "topology" and "switch" */
+	const char *host;   /* members of its group "host", beside what every case has */
+	enum coll_op op;
+	enum coll_algorithm algorithm;
+	uint32_t ranks; /* at most SHAPE_MAX_RANKS */
+	/* The paper's graph, ranks and ring: families that write out a pod of it need them. */
+	bool is_papers;
+};
 
 /* What all cases of an evaluation have in common. */
 struct case_source {
@@ -57,6 +67,20 @@ struct case_source {
 	size_t nsets;
 	const struct scenario *network; /* case_network(): the topology and its routes */
 };
+#define SHAPE_MAX_SENDS 64
+
+/* Which rank sends to which, whatever the step. */
+struct shape_sends {
+	struct {
+		uint32_t from, to, step; /* step: the first of those in which it does */
+	} at[SHAPE_MAX_SENDS];           /* by from, then by step */
+	uint32_t count;
+	uint32_t steps; /* of a rank */
+};
+
+/* What an evaluation's cases run on: a fabric and a collective. A new one is one row of the table in case.c. */
+
+#define SHAPE_MAX_RANKS 16
 
 struct eval_case {
 	const struct family *family;
@@ -124,3 +148,11 @@ int case_write(const struct eval_case *c, const char *dir, struct err *err);
  * @return NULL with err set: it cannot be written or loaded, or its steps are too short for telemetry's least epoch
  */
 struct scenario *case_network(const char *path, const struct case_source *source, struct err *err);
+
+extern const struct shape *const shapes; /* the paper's first; a NULL name ends it */
+
+/* @return NULL: there is none of this name */
+const struct shape *shape_find(const char *name);
+
+/* @return 0 or -ENOMEM */
+int shape_sends(const struct shape *shape, struct shape_sends *sends);

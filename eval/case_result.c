@@ -2,15 +2,38 @@
 #include "eval/case_result.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/array.h"
+#include "common/record/kinds.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/eval.h"
 #include "eval/job.h"
+#include "eval/store.h"
+
+int64_t
+telemetry_bytes(const json_t *verdict, uint64_t kinds)
+{
+	int64_t bytes = 0;
+	const json_t *of;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(verdict, "overhead"), "kinds"), i, of)
+	{
+		const char *name = json_string_value(json_object_get(of, "kind"));
+
+		for (uint32_t kind = 0; name != NULL && kind < RECORD_KINDS; kind++)
+			if ((kinds >> kind & 1) != 0 && record_kinds[kind].title != NULL &&
+			    strcmp(record_kinds[kind].title, name) == 0)
+				bytes += json_integer_value(json_object_get(of, "bytes"));
+	}
+	return bytes;
+}
 
 static json_t *
 load(const char *dir, const char *folder, const char *name)

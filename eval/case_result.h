@@ -2,6 +2,9 @@
 /* What a run of a case left behind: the verdict, scored, and what it cost. */
 #pragma once
 
+#include <jansson.h>
+#include <stdint.h>
+
 #include "eval/store.h"
 
 /*
@@ -28,3 +31,12 @@ void case_result_forget_truth(const char *dir);
 
 /* Deletes what a run can make again. @param keep  all that explains a verdict stays */
 void case_result_tidy(const char *dir, const char *folder, bool keep);
+
+/* What a system's records took of the analyzer's socket. */
+
+/*
+ * @param verdict  verdict.json
+ * @param kinds    bits by enum rec_type, as struct system_row has them
+ * @return bytes of the records that crossed the socket and are of these kinds, as they were packed
+ */
+int64_t telemetry_bytes(const json_t *verdict, uint64_t kinds);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Do verdicts blame what really costs time? Random cases of several causes each (disturb.h); the truth is what running without
- * each regains (rerun.h), the claim what the verdict says (claim.h).
+ * Do verdicts blame what really costs time? Random cases of several causes each; the truth is what running without
+ * each regains (rerun.h), the claim what the verdict says (suspect.h).
  */
 #pragma once
 
 #include <stdio.h>
 
-#include "eval/claim.h"
+#include "common/err.h"
+#include "common/prng.h"
 #include "eval/rerun.h"
+#include "eval/suspect.h"
+#include "scenario/scenario.h"
 
 #define COUNTERFACTUAL_MAX_SEEDS 1000
 
@@ -62,3 +65,18 @@ void counterfactual_score(const struct rerun_case *c, const struct rerun_truth *
  */
 int counterfactual_print(const struct counterfactual *study, FILE *to, struct err *err);
 int counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err);
+
+/*
+ * Random cases for the counterfactual evaluation: a collective on a random fabric, and three or four causes that may slow it,
+ * wherever chance puts them. Nothing is chosen to suit anybody: the collective may collide with itself, causes may do nothing.
+ * A fabric and a kind of cause are a row each in counterfactual.c.
+ */
+
+#define DISTURB_MIN 3
+#define DISTURB_MAX 4
+
+/*
+ * Writes DIR/case.cfg: a scenario that runs by itself, the same of the same seed and index.
+ * @return 0, or negative errno with err set
+ */
+int disturb_write(uint64_t seed, uint32_t index, const char *dir, struct err *err);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "eval/family.h"
-#include "eval/pool.h"
+#include "eval/job.h"
 #include "eval/store.h"
 #include "eval/variant.h"
 

@@ -18,26 +18,34 @@ struct anomaly_kind {
 	bool (*confirms)(const json_t *anomaly, const json_t *finding);
 };
 
-/* @return NULL: there is none of this name (anomalies.c has them) */
-const struct anomaly_kind *judge_kind(const json_t *anomaly);
-
-/*
- * Did the fabric see what a finding says? Queues: every culprit stood in the root's queue with a victim (incast: or
- * with another culprit; pauses: with anybody) and, for pauses, a port named was halted. Load imbalance: as a queue, where
- * hashes leave a port of equal cost to none of the collective's flows. Strict priority: see judge_overtaken(). All else: an
- * anomaly of the case confirms it.
- * @param why  set to what is not so
- */
-bool judge_confirms(const struct truth *truth, const json_t *finding, struct err *why);
-
-/*
- * Is a finding one of strict priority that the fabric saw: did each culprit, or where none is named anybody, send frames of
- * class 0 ahead of data at the root? No family is made for that, and ACKs do so in any: it may be named, and need not be.
- */
-bool judge_overtaken(const struct truth *truth, const json_t *finding);
-
 /*
  * A case is right by construction if everything it is to hold touched the collective; one that is to hold nothing, if no
  * two data flows shared a queue; and if the fabric saw all of it. All others are replaced, before any diagnosis. @param why  set to what is wrong
  */
 bool judge_is_right(const struct truth *truth, struct err *why);
+
+/* What a verdict is worth, as the paper counts it (IV-A). */
+
+enum outcome {
+	OUTCOME_TP, /* all that the case holds is found, and nothing else; of a clean case: nothing is found */
+	OUTCOME_FP, /* something is found, but not all, or something that was not there */
+	OUTCOME_FN, /* nothing is found where something is */
+};
+
+/*
+ * Holds a verdict against the truth.
+ * @param verdict  verdict.json
+ * @param why  set to what is wrong with it, unless it is a true positive
+ */
+enum outcome score_verdict(const struct truth *truth, const json_t *verdict, struct err *why);
+
+const char *score_name(enum outcome outcome); /* "tp" */
+
+/* How often each came. */
+struct score {
+	uint32_t count[3]; /* by enum outcome */
+};
+
+/* TP / (TP + FP) and TP / (TP + FN); 0 where nothing was found, or nothing was to be. */
+double score_precision(const struct score *score);
+double score_recall(const struct score *score);

@@ -2,13 +2,17 @@
 #include "eval/store.h"
 
 #include <errno.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
 #include "common/array.h"
+#include "common/err.h"
+#include "common/hash.h"
+#include "eval/judge.h"
 
 struct store {
 	sqlite3 *db;
@@ -331,4 +335,29 @@ store_each_run(struct store *store, void (*each)(void *ctx, const struct store_r
 	ret = step == SQLITE_DONE ? 0 : failed(store, err);
 	sqlite3_finalize(stmt);
 	return ret;
+}
+
+uint64_t
+case_file_digest(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	uint64_t digest = DIGEST_INIT;
+	int byte;
+
+	if (file == NULL)
+		return 0;
+	while ((byte = getc(file)) != EOF)
+		digest = digest_u64(digest, (uint64_t)byte);
+	fclose(file);
+	return digest;
+}
+
+int
+case_file_check(const char *path, uint64_t before, struct err *err)
+{
+	if (before == 0 || before == case_file_digest(path))
+		return 0;
+	return err_set(err, -EINVAL,
+		       "%s was another case, made by another version; remove it with its results, or give another --out",
+		       path);
 }

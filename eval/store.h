@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "eval/score.h"
+#include "eval/judge.h"
+
+struct store;
 
 #define STORE_NAME 96
 
@@ -33,8 +35,6 @@ struct store_rerun {
 	uint64_t time_ns; /* since the job's start; until the end of the run where it was not done */
 	bool complete;
 };
-
-struct store;
 
 /*
  * Opens or makes a store.
@@ -77,3 +77,14 @@ int64_t store_runs(struct store *store, const char *family, const char *policy, 
  * @return 0, or -EIO with err set
  */
 int store_each_run(struct store *store, void (*each)(void *ctx, const struct store_run *run), void *ctx, struct err *err);
+
+/* Results in a store are of the cases that are beside it: a generator that writes another case has to notice. */
+
+/* @return of the file's bytes; 0: it cannot be read */
+uint64_t case_file_digest(const char *path);
+
+/*
+ * @param before  its digest before it was written again; 0: it was not there
+ * @return 0; -EINVAL with err: it was another case
+ */
+int case_file_check(const char *path, uint64_t before, struct err *err);

@@ -18,14 +18,6 @@ struct summary {
 };
 
 /*
- * Sums up.
- * @param family  NULL: all of the evaluation's
- * @return 0 or negative errno with err set
- */
-int summary_of(const struct eval *eval, const struct family *family, const char *policy, struct summary *summary,
-	       struct err *err);
-
-/*
  * Ways to tell: a table with the failed cases and how to replay them; one JSON object; rows in DIR/runs.csv and
  * DIR/runs.json, of all that the store has. @return 0 or negative errno with err set
  */

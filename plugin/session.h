@@ -7,8 +7,10 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
+#include "common/err.h"
 #include "plugin/account.h"
-#include "plugin/program.h"
 
 /* What a program may ask for. Each @return 0; -EINVAL with err: there is no such thing; another negative value with err: not now */
 struct plugin_driver {
@@ -19,6 +21,17 @@ struct plugin_driver {
 	/* Whether what a finding names is there; NULL: who reads it later says. */
 	int (*check)(void *ctx, const struct plugin_finding *finding, struct err *err);
 	bool (*hurried)(void); /* somebody is in a hurry: a tenth of the time must do */
+};
+
+/*
+ * The process of an outside program. It leads a process group of its own, has /dev/null for its input, prints to this program's
+ * stderr, and inherits two connected stream sockets, whose numbers are in its environment: ROCELAB_RECORDS_FD (3), on which it
+ * reads the record stream, and ROCELAB_CONTROL_FD (4). It ends when this process does.
+ */
+struct plugin_program {
+	pid_t pid;   /* 0: it has ended */
+	int records; /* this end of its sockets, -1: closed */
+	int control; /* does not block */
 };
 
 struct plugin_session {

@@ -7,11 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/program.h"
-#include "emulation/rxe_host/manage_open.h"
 #include "emulation/rxe_host/session.h"
 #include "scenario/scenario_args.h"
 

@@ -7,6 +7,7 @@
 
 #include "common/cfg/cfg.h"
 #include "common/flow.h"
+#include "common/wire/enum.h"
 #include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/recorder/exporter.h"
@@ -14,7 +15,6 @@
 #include "rxe-hosts/agent/agent.h"
 #include "rxe-hosts/probe/config.h"
 #include "rxe-hosts/roce/params.h"
-#include "scenario/host_kind.h"
 #include "topo/pins.h"
 #include "topo/route.h"
 #include "workload/plan.h"
@@ -66,6 +66,42 @@ struct limits_params {
 	uint64_t memory_bytes;
 };
 
+/* Who runs a host of the topology: a row each here and in scenario_hosts.c. */
+#define HOST_KINDS(ROW)                                                                                                    \
+	ROW(HOST_EMBEDDED, 0, "embedded") /* in the fabric's own process and time */                                       \
+	ROW(HOST_GUEST, 1, "guest")       /* a kernel of its own: user-mode Linux */                                       \
+	ROW(HOST_QEMU, 2, "qemu")         /* a kernel of its own: a QEMU machine */                                        \
+	ROW(HOST_NETNS, 3, "netns")       /* a network namespace of this server, with the server's rdma_rxe */             \
+	ROW(HOST_PORT, 4, "port")         /* somebody else's: whatever is behind a DPDK port */
+
+enum host_kind { HOST_KINDS(ENUM_VALUE) };
+
+struct host_config;
+
+/* Where the cable between fabric and host is. */
+struct host_cable {
+	const struct host_config *config;
+	const char *dir, *name; /* of sockets; of the host */
+	uint32_t node;
+};
+
+struct host_kind_row {
+	const char *guest;  /* rxe-hosts/guest/kind.h: what starts it; NULL: nobody here does */
+	bool builds_kernel; /* that takes a kernel built by the project */
+	bool remote;        /* somebody else's: the scenario says where its port is */
+	/*
+	 * The two ends of its cable; NULL where there is none.
+	 * port: the fabric's, "vhost:PATH" or DPDK device arguments. nic: what the guest is told
+	 */
+	void (*port)(const struct host_cable *cable, char *buf, size_t cap);
+	void (*nic)(const struct host_cable *cable, char *buf, size_t cap);
+};
+
+/* "guest" */
+const char *host_kind_name(enum host_kind kind);
+
+extern const struct host_kind_row host_kinds[ENUM_COUNT(HOST_KINDS)]; /* by enum host_kind */
+
 /* One group of "hosts". */
 struct host_config {
 	struct cfg_where where;
@@ -93,7 +129,7 @@ struct telemetry_params {
 	int contention;      /* enum contention */
 };
 
-/* FlowTracer: flows are traced hop by hop by an operator's tracer (emulation/flow_tracing.h). */
+/* FlowTracer: flows are traced hop by hop by an operator's tracer (emulation/flow_tracing.c). */
 struct flowtracer_params {
 	struct cfg_where where;
 	bool enabled;
@@ -201,6 +237,18 @@ uint64_t scenario_trace_gap_ps(const struct scenario *scenario);
 
 /* The configured path of a flow. @return 0, -EHOSTUNREACH or -ELOOP */
 int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, struct route_path *path);
+
+/*
+ * Checks the flows that start or end at a host: ports that a RoCEv2 device can use, one NIC, an IBTA path MTU.
+ * @return 0 or -EINVAL with err set: file:line, the value, what would be right
+ */
+int kernel_host_check(const struct scenario *scenario, uint32_t node, struct err *err);
+
+/*
+ * The slowest link of every flow's path.
+ * @return [flows], the caller's to free; NULL without memory or path, with err set
+ */
+uint64_t *kernel_host_slowest_bps(const struct scenario *scenario, struct err *err);
 
 /* Every table of every module, for the reference and for cfg_print(). @return count */
 size_t scenario_tables(struct cfg_known *known, size_t cap);

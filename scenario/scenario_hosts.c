@@ -1,12 +1,246 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who runs the hosts, and what that asks of a scenario. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scenario/kernel_host.h"
+#include "common/minmax.h"
+#include "common/units.h"
+#include "dpswitch/fabric/node.h"
+#include "dpswitch/fabric/pacer.h"
+#include "rxe-hosts/device/verbs/label.h"
 #include "scenario/scenario_load.h"
 #include "workload/traffic/generator.h"
+
+/* The kinds of hosts and the two ends of their cables. */
+
+static void
+socket_port(const struct host_cable *cable, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "vhost:%s/%s.vhost", cable->dir, cable->name);
+}
+
+static void
+socket_nic(const struct host_cable *cable, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s/%s.vhost", cable->dir, cable->name);
+}
+
+/* Whoever starts the host moves the tap into its namespace. */
+static void
+tap_port(const struct host_cable *cable, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "net_tap_%u,iface=rl-%s", cable->node, cable->name);
+}
+
+static void
+tap_nic(const struct host_cable *cable, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "rl-%s", cable->name);
+}
+
+static void
+given_port(const struct host_cable *cable, char *buf, size_t cap)
+{
+	snprintf(buf, cap, "%s", cable->config->port);
+}
+
+const struct host_kind_row host_kinds[ENUM_COUNT(HOST_KINDS)] = {
+	[HOST_EMBEDDED] = { 0 },
+	[HOST_GUEST] = { .guest = "uml", .builds_kernel = true, .port = socket_port, .nic = socket_nic },
+	[HOST_QEMU] = { .guest = "qemu", .port = socket_port, .nic = socket_nic },
+	[HOST_NETNS] = { .guest = "netns", .port = tap_port, .nic = tap_nic },
+	[HOST_PORT] = { .remote = true, .port = given_port },
+};
+
+const char *
+host_kind_name(enum host_kind kind)
+{
+	static const char *const names[] = { HOST_KINDS(ENUM_NAME) };
+
+	return names[kind];
+}
+
+/* The windows that the fabric advances by. */
+
+/* @param port  out: at which it is, TOPO_NONE if every cable is longer than a window may be */
+static uint64_t
+shortest(const struct scenario *sc, uint32_t *port)
+{
+	uint64_t window_ps = WINDOW_MAX_PS;
+
+	*port = TOPO_NONE;
+	for (uint32_t i = 0; i < sc->topo->nports; i++) {
+		uint64_t delay_ps = sc->topo->ports[i].delay_ps + sc->timing.pipeline_ps;
+
+		if (delay_ps >= window_ps)
+			continue;
+		window_ps = delay_ps;
+		*port = i;
+	}
+	return window_ps;
+}
+
+uint64_t
+scenario_window_ps(const struct scenario *sc)
+{
+	uint32_t port;
+
+	return shortest(sc, &port);
+}
+
+/* Are windows long enough, once the clock is decided? Times that are looked at once a window become as long as one. @return 0 or -EINVAL */
+static int
+scenario_fit_window(struct scenario *sc, struct err *err)
+{
+	uint32_t port;
+	uint64_t window_ps = shortest(sc, &port);
+	char delay[32], least[32], port_name[64];
+
+	if (window_ps < WINDOW_MIN_PS)
+		return cfg_fail(
+			&sc->topo->where, "delay", err,
+			"the fabric advances by the shortest delay between two nodes, link and timing.pipeline together; "
+			"%s has %s: at least %s would be right",
+			topo_port_name(sc->topo, port, port_name), units_format_time(window_ps, delay, sizeof(delay)),
+			units_format_time(WINDOW_MIN_PS, least, sizeof(least)));
+	/* In real time each window costs the machine some microseconds. */
+	if (sc->timing.clock == CLOCK_REAL && window_ps < PACER_WINDOW_MIN_PS)
+		return cfg_fail(&sc->topo->where, "delay", err,
+				"real time needs %s between any two nodes, delay and timing.pipeline together; %s has %s: "
+				"give the link a longer delay",
+				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),
+				topo_port_name(sc->topo, port, port_name),
+				units_format_time(window_ps, delay, sizeof(delay)));
+	/* A monitor looks at its clock once a window. */
+	sc->volumes.grace_ps = max_u64(sc->volumes.grace_ps, window_ps);
+	sc->volumes.idle_ps = max_u64(sc->volumes.idle_ps, window_ps);
+	return 0;
+}
+
+/* How several programs divide the fabric. */
+
+static int
+check_names(const struct scenario *sc, bool *named, struct err *err)
+{
+	for (size_t g = 0; g < sc->npartitions; g++) {
+		const struct partition_config *config = &sc->partitions[g];
+
+		for (size_t i = 0; i < config->names.count; i++) {
+			uint32_t node = topo_find(sc->topo, config->names.items[i]);
+
+			if (node == TOPO_NONE)
+				return cfg_fail(&config->where, "names", err, "\"%s\" is no node of this topology",
+						config->names.items[i]);
+			if (named[node])
+				return cfg_fail(&config->where, "names", err, "\"%s\" is named twice",
+						config->names.items[i]);
+			named[node] = true;
+		}
+	}
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
+		if (sc->topo->nodes[i].kind == TOPO_SWITCH && !named[i])
+			return cfg_fail(&sc->partitions[0].where, "names", err,
+					"switch \"%s\" is in no part: name every switch in one, or leave \"parts\" out",
+					sc->topo->nodes[i].name);
+	return 0;
+}
+
+/* The groups of "parts", once the topology is known. @return 0, -EINVAL, -ENOMEM */
+static int
+scenario_load_partitions(struct scenario *sc, struct err *err)
+{
+	int ret = cfg_bind_list(sc->cfg, &partition_cfg, NULL, (void **)&sc->partitions, &sc->npartitions, err);
+	bool *named;
+
+	if (ret < 0 || sc->npartitions == 0)
+		return ret;
+	named = calloc(sc->topo->nnodes, sizeof(*named));
+	if (named == NULL)
+		return err_set(err, -ENOMEM, "out of memory for the parts");
+	ret = check_names(sc, named, err);
+	free(named);
+	return ret;
+}
+
+/* What a host with its own kernel asks of flows. */
+
+static const struct cfg_where *
+where_of(const struct scenario *sc, uint32_t flow)
+{
+	const struct plan_flow *of = &sc->plan->of[flow];
+
+	if (sc->plan->flows.flows[flow].kind == FLOW_PROBE)
+		return &sc->pingmesh.where;
+	return of->kind == FLOW_BACKGROUND ? &sc->plan->backgrounds[of->owner].where
+					   : &sc->plan->collectives[of->owner].where;
+}
+
+static int
+check_flow(const struct scenario *sc, uint32_t index, uint32_t node, struct err *err)
+{
+	const struct flow *flow = &sc->plan->flows.flows[index];
+	const struct cfg_where *where = where_of(sc, index);
+	const char *name = sc->topo->nodes[node].name;
+
+	if ((flow->src_node == node && flow->src_nic != 0) || (flow->dst_node == node && flow->dst_nic != 0))
+		return cfg_fail(where, NULL, err, "uses the second NIC of %s; a host with its own kernel has one", name);
+	if (flow->kind == FLOW_CONTROL)
+		return 0;
+	if (!verbs_sport_possible(flow->sport))
+		return cfg_fail(where, "sport", err,
+				"%u: %s has its own kernel, and RoCEv2 devices send from ports %u to 65535", flow->sport,
+				name, VERBS_FIRST_SPORT);
+	if (flow->dport != ROCEV2_UDP_PORT)
+		return cfg_fail(where, "dport", err, "%u: %s has its own kernel, and RoCEv2 devices send to port %u",
+				flow->dport, name, ROCEV2_UDP_PORT);
+	return 0;
+}
+
+int
+kernel_host_check(const struct scenario *sc, uint32_t node, struct err *err)
+{
+	uint32_t mtu = sc->roce.mtu_bytes;
+	int ret = 0;
+
+	if (mtu < 256 || mtu > 4096 || (mtu & (mtu - 1)) != 0)
+		return cfg_fail(&sc->host.where, "mtu", err,
+				"%u: %s has its own kernel; its path MTU is 256, 512, 1024, 2048 or"
+				" 4096",
+				mtu, sc->topo->nodes[node].name);
+	for (uint32_t i = 0; ret == 0 && i < sc->plan->flows.count; i++)
+		if (sc->plan->flows.flows[i].src_node == node || sc->plan->flows.flows[i].dst_node == node)
+			ret = check_flow(sc, i, node, err);
+	return ret;
+}
+
+uint64_t *
+kernel_host_slowest_bps(const struct scenario *sc, struct err *err)
+{
+	uint64_t *slowest = calloc(sc->plan->flows.count + 1u, sizeof(*slowest));
+
+	if (slowest == NULL) {
+		err_set(err, -ENOMEM, "no memory for %u flows", sc->plan->flows.count);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < sc->plan->flows.count; i++) {
+		struct route_path path;
+
+		if (scenario_path(sc, i, false, &path) < 0 || path.hops == 0) {
+			err_set(err, -EHOSTUNREACH, "flow %u has no path", i);
+			free(slowest);
+			return NULL;
+		}
+		slowest[i] = UINT64_MAX;
+		for (uint32_t h = 0; h < path.hops; h++)
+			if (sc->topo->ports[path.ports[h]].rate_bps < slowest[i])
+				slowest[i] = sc->topo->ports[path.ports[h]].rate_bps;
+	}
+	return slowest;
+}
+
+/* Who runs each host. */
 
 /*
  * Room beside the payload in a network device's MTU: headers of RoCEv2 (80 B at most in Linux' rxe, which takes the

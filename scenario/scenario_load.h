@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The scenario's own groups; used by scenario.c, scenario_cfg.c, scenario_hosts.c, scenario_inband.c and scenario_memory.c. */
+/* The steps of loading a scenario, and the tables of its own groups; used by the files of this folder. */
 #pragma once
 
 #include "common/cfg/cfg.h"
@@ -24,13 +24,9 @@ int scenario_check_systems(const struct scenario *sc, struct err *err);
 int scenario_load_faults(struct scenario *sc, struct err *err);
 /* Refuses faults that cannot act, once the plan is known. @return 0, -EINVAL, -ENOMEM */
 int scenario_check_faults(const struct scenario *sc, struct err *err);
-/* The groups of "parts", once the topology is known. @return 0, -EINVAL, -ENOMEM */
-int scenario_load_partitions(struct scenario *sc, struct err *err);
 /* Who runs each host, once the topology is known: fills sc->hosts and decides the clock. @return 0, -EINVAL, -ENOMEM */
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
-/* Are windows long enough, once the clock is decided? Times that are looked at once a window become as long as one. @return 0 or -EINVAL */
-int scenario_fit_window(struct scenario *sc, struct err *err);
-/* What the two before that made. */
+/* Frees what scenario_resolve_hosts() made. */
 void scenario_forget_hosts(struct scenario *sc);
 /* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */
 int scenario_check_memory(const struct scenario *sc, struct err *err);

@@ -54,6 +54,9 @@ char *systems_names(char *buf, size_t cap);
 /* Known names, each once. @return 0, or -EINVAL with err */
 int systems_check_names(const struct cfg_strings *names, struct err *err);
 
+/* Adds a key. @return 0, or -E2BIG with err */
+int system_set(struct system_sets *sets, struct err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
 /*
  * What a run of a scenario needs that is one of several of the same packets: all have what each of the systems asks for, and in
  * this one some of them are at work, and no others.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "telemetry/drops.h"
+#include "telemetry/port.h"
 
 #include "common/wire/record.h"
 

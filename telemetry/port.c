@@ -7,6 +7,76 @@
 
 #include "common/array.h"
 #include "common/record/frame.h"
+#include "common/wire/record.h"
+
+/* The polling packets that a port was asked by. */
+
+int
+polled_init(struct polled *polled, bool host)
+{
+	polled->sets = host ? 1 : POLLED_SETS;
+	polled->ways = host ? POLLED_HOST_WAYS : POLLED_WAYS;
+	polled->events = calloc((size_t)polled->sets * polled->ways, sizeof(*polled->events));
+	return polled->events != NULL ? 0 : -ENOMEM;
+}
+
+void
+polled_fini(struct polled *polled)
+{
+	free(polled->events);
+	*polled = (struct polled){ 0 };
+}
+
+uint8_t
+polled_fresh(struct polled *polled, uint32_t event, uint8_t flags)
+{
+	uint32_t index = (uint32_t)((event * 0x9e3779b97f4a7c15ULL) >> 32) % polled->sets;
+	struct polled_event *set = polled->events + (size_t)index * polled->ways;
+
+	for (uint32_t i = 0; i < polled->ways; i++) {
+		if (set[i].event == event) {
+			uint8_t fresh = flags & (uint8_t)~set[i].flags;
+
+			set[i].flags |= flags;
+			return fresh;
+		}
+	}
+	memmove(set + 1, set, (polled->ways - 1) * sizeof(*set));
+	set[0] = (struct polled_event){ event, flags };
+	return flags;
+}
+
+void
+polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port, bool paused,
+	      bool repeated, struct recbuf *records, uint64_t now_ps)
+{
+	struct rec_poll rec;
+
+	if (poll->arg & POLL_QUIET)
+		return;
+	rec = (struct rec_poll){
+		.hdr.event = poll->id,
+		.victim = flow_tuple(&flows->flows[poll->flow]),
+		.in_port = in_port,
+		.out_port = out_port,
+		.flags = (uint16_t)poll->arg,
+		.out_paused = paused,
+		.repeated = repeated,
+		.ttl = poll->ttl,
+	};
+	recbuf_put(records, &rec, REC_POLL, sizeof(rec), now_ps);
+}
+
+void
+polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
+	       uint64_t now_ps)
+{
+	rec->hdr.event = poll->id;
+	rec->flow = flow_tuple(&flows->flows[poll->flow]);
+	recbuf_put(records, rec, REC_PASSAGE, sizeof(*rec), now_ps);
+}
+
+/* The port and its collectors. */
 
 /* In the order in which their rows follow each other in a reply. The first is also called in telem_enqueue(). */
 static const struct collector *const collectors[] = {
@@ -165,4 +235,63 @@ telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent e
 	}
 	to->spare.used_bytes = 0;
 	return query.kept;
+}
+
+/* Polling packets at a host's port. */
+
+/* What a host's port remembers of an event. */
+#define ASKED 1
+#define SENT_BACK 2
+
+static void
+reply(const struct telem_poll *at, enum telem_extent extent, uint32_t event)
+{
+	telem_reply(at->port, at->to, extent, at->present, event, at->now_ps, 1);
+}
+
+uint32_t
+telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paused)
+{
+	bool back = poll->arg & POLL_BACK; /* its event has asked here when it came */
+	bool repeated = !back && polled_fresh(&at->port->polled, poll->id, ASKED) == 0;
+
+	paused |= telem_has_epochs(at->port) && epochs_was_paused(&at->port->epochs, at->to->flows->flows[poll->flow].prio);
+	polled_record(poll, at->to->flows, REC_NO_PORT, at->index, paused, repeated, at->to->records, at->now_ps);
+	reply(at, TELEM_ROWS, poll->id);
+	return paused && !back ? poll->arg | POLL_PFC : poll->arg; /* nobody halts ACKs */
+}
+
+bool
+telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *back)
+{
+	if ((poll->arg & (POLL_VICTIM | POLL_ACKS)) != (POLL_VICTIM | POLL_ACKS) || (poll->flags & PKT_REVERSE) != 0 ||
+	    polled_fresh(&port->polled, poll->id, SENT_BACK) == 0)
+		return false;
+	*back = *poll;
+	back->arg = POLL_VICTIM | POLL_BACK | (poll->arg & POLL_QUIET);
+	back->flags = PKT_REVERSE;
+	back->ttl = PKT_TTL_INIT;
+	return true;
+}
+
+bool
+telem_poll_asks(struct telem_port *port, const struct pkt *poll, enum telem_extent *extent)
+{
+	*extent = poll->arg & POLL_PFC ? TELEM_ROWS : TELEM_DROPS; /* what the victim's packets met here: a wrong ICRC */
+	if (polled_fresh(&port->polled, poll->id, ASKED) == 0)
+		return false;
+	return *extent == TELEM_ROWS || (!(poll->arg & POLL_QUIET) && port_drops_any(port->drops));
+}
+
+void
+telem_poll_reply(const struct telem_poll *at, const struct pkt *poll, enum telem_extent extent)
+{
+	polled_record(poll, at->to->flows, at->index, REC_NO_PORT, false, false, at->to->records, at->now_ps);
+	reply(at, extent, poll->id);
+}
+
+void
+telem_poll_unasked(const struct telem_poll *at)
+{
+	reply(at, TELEM_ROWS, 0);
 }

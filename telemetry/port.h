@@ -6,10 +6,85 @@
  */
 #pragma once
 
-#include "telemetry/drops.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/flow.h"
+#include "common/pkt.h"
+#include "common/record/buffer.h"
+#include "common/wire/record_rows.h"
+#include "telemetry/collector.h"
 #include "telemetry/epochs.h"
-#include "telemetry/polled.h"
 #include "telemetry/report.h"
+
+/* What every port, a switch's or a NIC's, keeps and tells of the polling packets that it meets (VEDRFOLNIR III-C3). */
+
+/*
+ * Events that a switch's port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
+ * cycle of pauses, an event that is forgotten while it is under way goes round until its TTL ends. A NIC's has one set.
+ */
+#define POLLED_SETS 64
+#define POLLED_WAYS 8
+#define POLLED_HOST_WAYS 16
+
+struct polled_event {
+	uint32_t event;
+	uint8_t flags;
+};
+
+struct polled {
+	struct polled_event *events; /* [sets * ways] in each set the latest first */
+	uint32_t sets, ways;
+};
+
+/* @return 0 or -ENOMEM */
+int polled_init(struct polled *polled, bool host);
+/* Also of one that is zero. */
+void polled_fini(struct polled *polled);
+
+/* Notes that the port is asked about an event. @return those of the flags with which it had not been asked yet */
+uint8_t polled_fresh(struct polled *polled, uint32_t event, uint8_t flags);
+
+/*
+ * Puts the record that a polling packet passed, unless it is one of a flood (POLL_QUIET).
+ * @param in_port, out_port  where it came in, and the egress that it concerns; REC_NO_PORT: none
+ * @param paused    that egress is, or was within the kept epochs, paused
+ * @param repeated  that egress had answered the event before
+ */
+void polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port, bool paused,
+		   bool repeated, struct recbuf *records, uint64_t now_ps);
+
+/* Does who a polling packet passes tell of what has passed? Where packets were sent again, on both ways, of no flood. */
+static inline bool
+polled_asks_passage(const struct pkt *poll)
+{
+	return (poll->arg & POLL_VICTIM) && (poll->arg & (POLL_ACKS | POLL_BACK)) && !(poll->arg & POLL_QUIET);
+}
+
+/* Puts the record of that. @param rec  with what was counted; flow and event are set here */
+void polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
+		    uint64_t now_ps);
+
+/* What a port dropped: counted by reason where it happens, told to who polls (struct rec_drop_row). */
+
+struct drop_count {
+	uint64_t packets, bytes, first_ps, last_ps;
+	uint32_t last_flow; /* id, where packets is not 0 */
+};
+
+struct port_drops {
+	struct drop_count of[REC_DROP_REASONS];
+	const struct flow_table *flows;
+	uint16_t port;
+	bool was_down; /* the port's link was down; of[REC_DROP_LINK_DOWN] says when */
+};
+
+/* The link was cut, or mended: told also where nothing was dropped. */
+void port_drops_down(struct port_drops *drops, uint64_t now_ps);
+
+bool port_drops_any(const struct port_drops *drops);
+
+extern const struct collector collector_drops;
 
 #define TELEM_MAX_COLLECTORS 8
 
@@ -86,3 +161,40 @@ void telem_reporter_fini(struct telem_reporter *to);
  */
 bool telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_extent extent,
 		 const struct telem_present *present, uint32_t event, uint64_t now_ps, uint32_t asked);
+
+/*
+ * Polling packets at a host's port, whatever kernel the host has (VEDRFOLNIR III-C3). The victim's host reports its own NIC
+ * port first, as a switch would its egress, then lets the packet go. A host where a packet that traces pauses arrives is
+ * the one that pauses: it reports that port, and the path ends. Elsewhere the path ends without a word, unless packets
+ * were dropped there: the switch before has told that the polling packet went to a host.
+ */
+
+/* Of one port of a host. */
+struct telem_poll {
+	struct telem_port *port;
+	struct telem_reporter *to;
+	const struct telem_present *present;
+	uint64_t now_ps;
+	uint16_t index; /* of the port */
+};
+
+/*
+ * A polling packet is to leave by the port.
+ * @param paused  it is paused for the victim's class now
+ * @return flags that the packet leaves with
+ */
+uint32_t telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paused);
+
+/* A polling packet has come in. @return what the port is asked for by it, and is to reply; false: nothing */
+bool telem_poll_asks(struct telem_port *port, const struct pkt *poll, enum telem_extent *extent);
+/*
+ * Is a polling packet that has come in to be sent back, on the way of the ACKs? Its victim's path ends at this host, and its
+ * event was not sent back before.
+ * @param back  set to what is to leave
+ */
+bool telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *back);
+/* Replies. at->present may be NULL for TELEM_DROPS. */
+void telem_poll_reply(const struct telem_poll *at, const struct pkt *poll, enum telem_extent extent);
+
+/* The port reports unasked. */
+void telem_poll_unasked(const struct telem_poll *at);

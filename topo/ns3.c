@@ -6,13 +6,12 @@
 #include <sys/stat.h>
 
 #include "common/array.h"
-#include "common/number.h"
 #include "common/printable.h"
 #include "common/units.h"
 #include "topo/build.h"
 #include "topo/builder.h"
 #include "topo/check.h"
-#include "topo/show.h"
+#include "topo/topo.h"
 
 #define MAX_FILE_BYTES (64 << 20)
 #define MAX_TOKEN 64

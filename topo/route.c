@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of next-hop sets. */
+/* The table of next-hop sets, and what follows from it: paths of flows, members of bonds, shares of sprayed packets. */
 #include "topo/route.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/units.h"
+#include "topo/pins.h"
 
 #define UNREACHED UINT32_MAX
 
@@ -359,4 +362,177 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 	set = &table->sets[(size_t)node * table->nedges + table->edge_of[nic->peer]];
 	*ports = set->count != 0 ? &table->members[set->first] : NULL;
 	return set->count;
+}
+
+/* The way of one flow: choice, path, delay. */
+
+int
+route_choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
+	     struct route_choice *choice)
+{
+	uint32_t switch_seed = route_switch_seed(&routing->hashing, routing->seed, node);
+	const struct route_tuple tuple = route_tuple_of(flow, reverse);
+	const struct route_pin *pin;
+	int pinned;
+
+	*choice = (struct route_choice){ 0 };
+	if (routing->topo->nodes[node].kind == TOPO_HOST) {
+		choice->port = (uint8_t)(reverse ? flow->dst_nic : flow->src_nic);
+		return choice->port < routing->topo->nodes[node].nports ? 0 : -EHOSTUNREACH;
+	}
+	choice->nmembers = route_next_hops(routing->table, node, reverse ? flow->src_node : flow->dst_node,
+					   reverse ? flow->src_nic : flow->dst_nic, &choice->members);
+	choice->hash = route_hash(&routing->hashing, &tuple, switch_seed);
+	pin = route_pins_find(routing->pins, flow);
+	pinned = route_pin_egress(pin, routing->topo, node, reverse);
+	if (pinned >= 0) {
+		choice->port = (uint8_t)pinned;
+		choice->is_pinned = true;
+		choice->pin = pin->where;
+		return 0;
+	}
+	if (choice->nmembers == 0)
+		return -EHOSTUNREACH;
+	choice->port = choice->members[route_hash_index(choice->hash, choice->nmembers)];
+	return 0;
+}
+
+int
+route_flow_path(const struct routing *routing, const struct flow *flow, bool reverse, struct route_path *path)
+{
+	uint32_t node = reverse ? flow->dst_node : flow->src_node, dst = reverse ? flow->src_node : flow->dst_node;
+	struct route_choice choice;
+
+	for (path->hops = 0; path->hops < ROUTE_MAX_HOPS; path->hops++) {
+		const struct topo_port *port;
+		int rc;
+
+		if (node == dst)
+			return 0;
+		/* Only the sender is a host: a packet that comes to another has no way on. */
+		if (path->hops != 0 && routing->topo->nodes[node].kind == TOPO_HOST)
+			return -EHOSTUNREACH;
+		rc = route_choose(routing, node, flow, reverse, &choice);
+		if (rc != 0)
+			return rc;
+		port = topo_port_of(routing->topo, node, choice.port);
+		path->ports[path->hops] = routing->topo->nodes[node].first_port + choice.port;
+		node = port->peer;
+	}
+	return node == dst ? 0 : -ELOOP;
+}
+
+uint64_t
+route_one_way_ps(const struct topo *topo, const struct route_path *path, uint32_t frame_bytes, uint64_t pipeline_ps,
+		 uint64_t quantum_ps)
+{
+	uint64_t sum_ps = 0;
+
+	for (uint32_t i = 0; i < path->hops; i++) {
+		const struct topo_port *port = &topo->ports[path->ports[i]];
+
+		sum_ps += port->delay_ps + pipeline_ps + units_serialize_ps(frame_bytes, port->rate_bps, quantum_ps);
+	}
+	return sum_ps;
+}
+
+uint64_t
+route_rtt_ps(const struct topo *topo, const struct route_path *forward, const struct route_path *reverse,
+	     uint32_t frame_bytes, uint32_t reply_bytes, uint64_t pipeline_ps, uint64_t quantum_ps)
+{
+	return route_one_way_ps(topo, forward, frame_bytes, pipeline_ps, quantum_ps) +
+	       route_one_way_ps(topo, reverse, reply_bytes, pipeline_ps, quantum_ps);
+}
+
+/* Bonds of hosts. */
+
+uint16_t
+bond_member(const struct topo *topo, uint64_t seed, uint32_t host, const struct flow *flow, bool reverse,
+	    const bool *is_down)
+{
+	static const struct route_hashing own_seed;
+	const struct route_tuple tuple = route_tuple_of(flow, reverse);
+	uint16_t members[TOPO_MAX_PORTS], count = 0;
+
+	for (uint16_t i = 0; i < topo->nodes[host].nports; i++)
+		if (is_down == NULL || !is_down[i])
+			members[count++] = i;
+	if (count == 0)
+		return bond_member(topo, seed, host, flow, reverse, NULL);
+	return members[route_select(&own_seed, seed, host, &tuple, count)];
+}
+
+void
+bond_place(const struct routing *routing, struct flow *flow)
+{
+	const struct topo *topo = routing->topo;
+	const struct route_pin *pin;
+
+	if (topo->nodes[flow->src_node].bonded)
+		flow->src_nic = bond_member(topo, routing->seed, flow->src_node, flow, false, NULL);
+	if (topo->nodes[flow->dst_node].bonded)
+		flow->dst_nic = bond_member(topo, routing->seed, flow->dst_node, flow, true, NULL);
+	pin = route_pins_find(routing->pins, flow);
+	if (pin != NULL && pin->data.nic >= 0)
+		flow->src_nic = (uint16_t)pin->data.nic;
+	if (pin != NULL && pin->ack.nic >= 0)
+		flow->dst_nic = (uint16_t)pin->ack.nic;
+}
+
+/* Packets that are sprayed evenly. */
+
+/* A way through the network: what every part of it asks for. */
+struct visit {
+	const struct topo *topo;
+	const struct route_table *routes;
+	const double *kept;
+	uint32_t dst, at;
+	uint16_t dst_nic;
+	double share[TOPO_MAX_PORTS]; /* of what is sent, so much comes in at each port of at */
+	double again[TOPO_MAX_PORTS]; /* and so much would if each link lost of it twice */
+	double whole;                 /* and so much at the destination */
+};
+
+/*
+ * Shortest ways have no circles: it ends at the destination.
+ * @param part   of the packets that come to this switch so
+ * @param again  the same if each link lost of them twice
+ */
+static void
+walk(struct visit *visit, uint32_t node, double part, double again, uint32_t hops)
+{
+	const uint8_t *ports;
+	uint32_t count = route_next_hops(visit->routes, node, visit->dst, visit->dst_nic, &ports);
+
+	for (uint32_t i = 0; i < count && hops < ROUTE_MAX_HOPS; i++) {
+		uint32_t id = visit->topo->nodes[node].first_port + ports[i];
+		const struct topo_port *port = &visit->topo->ports[id];
+		double kept = visit->kept != NULL ? visit->kept[id] : 1, arriving = part / count * kept;
+		double returns = again / count * kept * kept;
+
+		if (port->peer == visit->at) {
+			visit->share[port->peer_index] += arriving;
+			visit->again[port->peer_index] += returns;
+		}
+		if (visit->topo->nodes[port->peer].kind == TOPO_SWITCH)
+			walk(visit, port->peer, arriving, returns, hops + 1);
+		else
+			visit->whole += arriving;
+	}
+}
+
+void
+spread_add(const struct topo *topo, const struct route_table *routes, const double *kept, uint32_t from, uint32_t dst,
+	   uint16_t dst_nic, uint32_t at, double *share, double *again)
+{
+	struct visit visit = { .topo = topo, .routes = routes, .kept = kept, .dst = dst, .at = at, .dst_nic = dst_nic };
+
+	if (from == at)
+		return;
+	walk(&visit, from, 1, 1, 0);
+	for (uint32_t i = 0; i < topo->nodes[at].nports && visit.whole > 0; i++) {
+		share[i] += visit.share[i] / visit.whole;
+		if (again != NULL)
+			again[i] += visit.again[i] / visit.whole;
+	}
 }

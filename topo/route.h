@@ -88,3 +88,45 @@ uint64_t route_one_way_ps(const struct topo *topo, const struct route_path *path
  */
 uint64_t route_rtt_ps(const struct topo *topo, const struct route_path *forward, const struct route_path *reverse,
 		      uint32_t frame_bytes, uint32_t reply_bytes, uint64_t pipeline_ps, uint64_t quantum_ps);
+
+/*
+ * Bonds (LAGs) of hosts: all ports of a bonded host have one address, and may lead to several leaves (MLAG, or EVPN
+ * multihoming, on these). What comes to the address may come in at any port: topo/route.h has the leaves' side. What leaves
+ * does so by the port that a hash of the flow's addresses and UDP ports chooses among those whose link is up, the fields
+ * of Linux bonding's xmit_hash_policy layer3+4; ACKs by the same hash of their own, reversed tuple. The function is
+ * the default one of switches (CRC-32C, then mixed), with a seed of the host's own, as NICs have it: the kernel's XOR, which is not
+ * seeded, spreads ports in a row evenly, and so says little of adapters that hash themselves.
+ */
+
+/*
+ * The member that a bonded host sends a flow by.
+ * @param seed     the run's
+ * @param host     node id of a bonded host: the flow's source, or its destination for reverse
+ * @param is_down  [ports of the host] members that take no part; NULL: none. If all are down, all take part
+ * @return port index
+ */
+uint16_t bond_member(const struct topo *topo, uint64_t seed, uint32_t host, const struct flow *flow, bool reverse,
+		     const bool *is_down);
+
+/*
+ * Sets both ends' NICs of a flow whose hosts are bonded to the members that they send by: a pin's, where it names one,
+ * or the hash's. Others stay as they are.
+ */
+void bond_place(const struct routing *routing, struct flow *flow);
+
+/* Where packets come by if every switch spreads them evenly over all next hops of equal cost: per-packet spraying. */
+
+/*
+ * Shares of a host's packets to another's NIC that come in at each port of a switch on the way. In a network of two tiers each
+ * spine that connects both leaves brings 1 / (s - f) (FlowPulse, 5.2). Where a link is known to lose packets, those are sent
+ * again, by any way: of those that arrive at last, a way brings its share times what it keeps, over the sum of that of all.
+ * @param kept   [ports by global id] of what leaves by one, so much arrives; NULL: all
+ * @param from   switch that the sender is attached to
+ * @param dst    host, by its NIC dst_nic
+ * @param at     switch; those that are not on the way get nothing
+ * @param share  [ports of at] added to
+ * @param again  [ports of at] the same of what would arrive if it had to come by its way a second time: over share, what ways
+ *               keep on average of those packets; added to; NULL: not asked for
+ */
+void spread_add(const struct topo *topo, const struct route_table *routes, const double *kept, uint32_t from, uint32_t dst,
+		uint16_t dst_nic, uint32_t at, double *share, double *again);

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/cfg/cfg.h"
 #include "common/err.h"
@@ -98,3 +99,12 @@ topo_nic_mac(uint32_t node, uint16_t nic, uint8_t mac[6])
 {
 	topo_mac_of_ip(mac, topo_nic_ip(node, nic));
 }
+
+/* A topology as text: for people, for Graphviz, for a scenario. */
+
+/* For people: counts, then every node with its ports and links. */
+void topo_show(const struct topo *topo, FILE *to);
+/* The same as an undirected graph for Graphviz. */
+void topo_show_dot(const struct topo *topo, FILE *to);
+/* As a scenario's group "topology" of kind "explicit". */
+void topo_show_scenario(const struct topo *topo, FILE *to);

@@ -2,6 +2,8 @@
 /* What a scenario says of collectives and background flows, as bound from its tables; names are not resolved yet. */
 #pragma once
 
+#include "collectives/data.h"
+#include "collectives/schedule.h"
 #include "common/cfg/cfg.h"
 
 enum collective_payload { PAYLOAD_SYNTHETIC, PAYLOAD_REAL };
@@ -55,3 +57,21 @@ extern const struct cfg_table collective_table, job_collective_table, background
 /* Checks what one group can tell by itself. @return 0 or -EINVAL with err naming file:line, value and remedy */
 int collective_config_check(const struct collective_config *config, struct err *err);
 int background_config_check(const struct background_config *config, struct err *err);
+
+/* Collectives whose schedule is in a file: the group "schedule" of a collective. */
+
+/* Tables of its kinds, for cfg_check(). Fills up to cap. @return how many there are */
+size_t plan_file_tables(struct cfg_known *known, size_t cap);
+
+/* @return whether the collective has one */
+bool plan_has_file(const struct collective_config *config);
+
+/*
+ * Reads the file that the group names.
+ * @param cfg    that the collective is of
+ * @param ranks  it has to be of so many
+ * @param type   out: elements are bytes where the file counts in those; else left as it is
+ * @return NULL with err set
+ */
+struct coll_schedule *plan_file_read(const struct cfg *cfg, const struct collective_config *config, uint32_t ranks,
+				     enum coll_type *type, struct err *err);

@@ -1,12 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "workload/fluid.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "common/units.h"
-#include "workload/fluid_share.h"
+
+/* Max-min fair shares of NICs among the flows in flight: what the run asks whenever one comes or goes. */
+
+#define SHARE_NONE UINT32_MAX
+
+enum share_side { SHARE_TX, SHARE_RX, SHARE_SIDES };
+
+/* A flow in flight. */
+struct share_flow {
+	uint32_t port[SHARE_SIDES]; /* index into ports; SHARE_NONE: not in flight */
+	uint32_t next[SHARE_SIDES], prev[SHARE_SIDES];
+	double cost[SHARE_SIDES]; /* share of the port's time that a unit of its rate takes */
+	double most;              /* its rate alone */
+	double speed;             /* its rate, in shares of that: 1 when nothing hinders it */
+	uint32_t round;           /* which sharing out has had it last */
+	bool fixed;
+};
+
+struct share_port {
+	uint32_t first; /* flow in flight */
+	uint32_t round;
+	/* While sharing out: flows without a rate yet, the port's time that others leave them, what a unit of rate of each costs. */
+	uint32_t open;
+	double free, cost;
+};
+
+struct share {
+	struct share_flow *flows; /* [nflows] */
+	struct share_port *ports; /* [2 * nports] senders', then receivers' */
+	uint32_t nports;
+	uint32_t *members; /* [nflows] flows that share_out() set a speed of */
+	uint32_t *slow;    /* [nflows] those that may not fill any port even alone, the slowest first */
+	uint32_t *touched; /* [2 * nports] ports that they depend on */
+	uint32_t nmembers, nslow, ntouched;
+	uint32_t round;
+};
+
+/* What a flow asks for. */
+struct share_demand {
+	uint64_t bytes;                    /* of its message: rates are in bytes */
+	uint64_t alone_ps;                 /* how long it takes alone */
+	uint64_t occupies_ps[SHARE_SIDES]; /* for how much of that it occupies its ports; at most all of it */
+	uint32_t port[SHARE_SIDES];
+};
+
+/*
+ * Shares out anew what a port has, and all that its flows depend on: sets the speed of the flows in members. Rates rise
+ * together until a port has no time left, or a flow has what it would have alone, and stays at that (progressive filling;
+ * Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
+ */
+void share_out(struct share *share, enum share_side side, uint32_t port);
+
+static int share_init(struct share *share, uint32_t nflows, uint32_t nports);
+static void share_fini(struct share *share);
+static void share_add(struct share *share, uint32_t flow, const struct share_demand *demand);
+static void share_remove(struct share *share, uint32_t flow);
+
+/* @return the first of a port's flows, SHARE_NONE */
+static inline uint32_t
+share_first(const struct share *share, enum share_side side, uint32_t port)
+{
+	return share->ports[port + side * share->nports].first;
+}
+
+/* Whether a port had its share in a round behind that one. */
+static inline bool
+share_is_since(const struct share *share, enum share_side side, uint32_t port, uint32_t round)
+{
+	return share->ports[port + side * share->nports].round > round;
+}
 
 /*
  * Where so many flows are in flight, what one leaves behind when it ends is shared out with what others leave a little
@@ -328,4 +401,213 @@ share_nics(struct run *run)
 		}
 	}
 	run->ndirty = 0;
+}
+
+/* Shares of ports among the flows in flight. */
+
+/* Levels that differ by less are one: what rounding makes of equal shares. */
+#define SAME_LEVEL (1 + 1e-9)
+
+static void gather(struct share *share, uint32_t port);
+static void fill(struct share *share);
+
+/* @return 0 or -ENOMEM */
+static int
+share_init(struct share *share, uint32_t nflows, uint32_t nports)
+{
+	*share = (struct share){
+		.flows = malloc((nflows + 1u) * sizeof(*share->flows)),
+		.ports = malloc((2 * nports + 1u) * sizeof(*share->ports)),
+		.nports = nports,
+		.members = malloc((nflows + 1u) * sizeof(*share->members)),
+		.slow = malloc((nflows + 1u) * sizeof(*share->slow)),
+		.touched = malloc((2 * nports + 1u) * sizeof(*share->touched)),
+	};
+	if (share->flows == NULL || share->ports == NULL || share->members == NULL || share->slow == NULL ||
+	    share->touched == NULL) {
+		share_fini(share);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < nflows; i++)
+		share->flows[i] = (struct share_flow){ .port = { SHARE_NONE, SHARE_NONE } };
+	for (uint32_t i = 0; i < 2 * nports; i++)
+		share->ports[i] = (struct share_port){ .first = SHARE_NONE };
+	return 0;
+}
+
+static void
+share_fini(struct share *share)
+{
+	free(share->flows);
+	free(share->ports);
+	free(share->members);
+	free(share->slow);
+	free(share->touched);
+	*share = (struct share){ 0 };
+}
+
+static void
+share_add(struct share *share, uint32_t flow, const struct share_demand *demand)
+{
+	struct share_flow *f = &share->flows[flow];
+
+	assert(f->port[SHARE_TX] == SHARE_NONE && demand->bytes > 0 && demand->alone_ps > 0);
+	f->most = (double)demand->bytes / (double)demand->alone_ps;
+	f->speed = 1;
+	f->round = 0;
+	for (uint32_t side = 0; side < SHARE_SIDES; side++) {
+		struct share_port *p;
+
+		assert(demand->port[side] < share->nports && demand->occupies_ps[side] <= demand->alone_ps);
+		f->port[side] = demand->port[side] + side * share->nports;
+		f->cost[side] = (double)demand->occupies_ps[side] / (double)demand->bytes;
+		p = &share->ports[f->port[side]];
+		f->prev[side] = SHARE_NONE;
+		f->next[side] = p->first;
+		if (p->first != SHARE_NONE)
+			share->flows[p->first].prev[side] = flow;
+		p->first = flow;
+	}
+}
+
+static void
+share_remove(struct share *share, uint32_t flow)
+{
+	struct share_flow *f = &share->flows[flow];
+
+	for (uint32_t side = 0; side < SHARE_SIDES; side++) {
+		if (f->prev[side] != SHARE_NONE)
+			share->flows[f->prev[side]].next[side] = f->next[side];
+		else
+			share->ports[f->port[side]].first = f->next[side];
+		if (f->next[side] != SHARE_NONE)
+			share->flows[f->next[side]].prev[side] = f->prev[side];
+		f->port[side] = SHARE_NONE;
+	}
+}
+
+void
+share_out(struct share *share, enum share_side side, uint32_t port)
+{
+	gather(share, port + side * share->nports);
+	if (share->nmembers == 1)
+		share->flows[share->members[0]].speed = 1; /* exactly */
+	else
+		fill(share);
+}
+
+static void
+touch(struct share *share, uint32_t port)
+{
+	struct share_port *p = &share->ports[port];
+
+	if (p->round == share->round)
+		return;
+	p->round = share->round;
+	p->open = 0;
+	p->free = 1;
+	p->cost = 0;
+	share->touched[share->ntouched++] = port;
+}
+
+/* The flows of a port, the other ports of those, and so on. */
+static void
+gather(struct share *share, uint32_t port)
+{
+	share->round++;
+	share->nmembers = 0;
+	share->nslow = 0;
+	share->ntouched = 0;
+	touch(share, port);
+	for (uint32_t i = 0; i < share->ntouched; i++) {
+		struct share_port *p = &share->ports[share->touched[i]];
+		uint32_t side = share->touched[i] >= share->nports ? SHARE_RX : SHARE_TX;
+
+		for (uint32_t at = p->first; at != SHARE_NONE; at = share->flows[at].next[side]) {
+			struct share_flow *f = &share->flows[at];
+
+			p->open++;
+			p->cost += f->cost[side];
+			if (f->round == share->round)
+				continue;
+			f->round = share->round;
+			f->fixed = false;
+			share->members[share->nmembers++] = at;
+			if (f->most * fmax(f->cost[SHARE_TX], f->cost[SHARE_RX]) * SAME_LEVEL < 1)
+				share->slow[share->nslow++] = at;
+			touch(share, f->port[!side]);
+		}
+	}
+}
+
+static int
+compare_most(const void *a, const void *b, void *flows_arg)
+{
+	const struct share_flow *flows = flows_arg;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (flows[x].most != flows[y].most)
+		return flows[x].most < flows[y].most ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* A flow has its rate: what it takes is gone from its ports. */
+static void
+fix(struct share *share, struct share_flow *f, double rate)
+{
+	f->fixed = true;
+	f->speed = rate >= f->most ? 1 : rate / f->most;
+	for (uint32_t side = 0; side < SHARE_SIDES; side++) {
+		struct share_port *p = &share->ports[f->port[side]];
+
+		p->free -= f->speed * f->most * f->cost[side];
+		p->cost -= f->cost[side];
+		p->open--;
+	}
+}
+
+/* The rate to which all flows of a port without one could rise. */
+static double
+level_of(const struct share_port *p)
+{
+	return p->open == 0 || p->cost <= 0 ? INFINITY : fmax(p->free, 0) / p->cost;
+}
+
+static void
+fix_port(struct share *share, uint32_t port, double rate)
+{
+	uint32_t side = port >= share->nports ? SHARE_RX : SHARE_TX;
+
+	for (uint32_t at = share->ports[port].first; at != SHARE_NONE; at = share->flows[at].next[side])
+		if (!share->flows[at].fixed)
+			fix(share, &share->flows[at], rate);
+}
+
+static void
+fill(struct share *share)
+{
+	uint32_t slow = 0;
+
+	qsort_r(share->slow, share->nslow, sizeof(*share->slow), compare_most, share->flows);
+	for (;;) {
+		double least = INFINITY;
+
+		for (uint32_t i = 0; i < share->ntouched; i++)
+			least = fmin(least, level_of(&share->ports[share->touched[i]]));
+		while (slow < share->nslow && share->flows[share->slow[slow]].fixed)
+			slow++;
+		if (slow < share->nslow && share->flows[share->slow[slow]].most <= least) {
+			fix(share, &share->flows[share->slow[slow]], INFINITY);
+			continue;
+		}
+		if (least == INFINITY)
+			break;
+		for (uint32_t i = 0; i < share->ntouched; i++)
+			if (level_of(&share->ports[share->touched[i]]) <= least * SAME_LEVEL)
+				fix_port(share, share->touched[i], least);
+	}
+	/* Only what costs nothing anywhere can be left. */
+	for (uint32_t i = 0; i < share->nmembers; i++)
+		if (!share->flows[share->members[i]].fixed)
+			fix(share, &share->flows[share->members[i]], INFINITY);
 }

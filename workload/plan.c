@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "workload/plan.h"
+
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/hash.h"
 #include "common/units.h"
 #include "workload/jobs/endpoint.h"
 #include "workload/plan_build.h"
+#include "workload/traffic/generator.h"
 
 static int add_collective(struct plan_builder *b, uint32_t index);
 static int add_background(struct plan_builder *b, const struct background_config *config);
@@ -225,4 +230,279 @@ add_background(struct plan_builder *b, const struct background_config *config)
 	bg->flow = plan_add_flow(b, &flow, &(struct plan_flow){ .owner = b->plan->nbackgrounds, .slot = bg->slot });
 	b->plan->nbackgrounds++;
 	return bg->flow == PLAN_NONE ? -ENOMEM : 0;
+}
+
+/* The plan as header records: the analyzer learns from them what was configured. */
+
+struct rec_tuple
+plan_tuple(const struct plan *plan, uint32_t flow)
+{
+	return flow_tuple(&plan->flows.flows[flow]);
+}
+
+void
+plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t iteration, struct rec_collective *rec)
+{
+	const struct plan_collective *c = &plan->collectives[collective];
+	const struct coll_size size = coll_size_of(c->schedule, coll_elem_bytes(c->type));
+
+	*rec = (struct rec_collective){
+		.hdr.node = REC_NONE,
+		.id = collective,
+		.iteration = iteration,
+		.algorithm = c->schedule->algorithm,
+		.op = size.op,
+		.ranks = c->schedule->ranks,
+		.steps = coll_all_steps(c->schedule),
+		.rank_steps = coll_max_steps(c->schedule),
+		.job = c->job,
+		.group_ranks = size.ranks != c->schedule->ranks ? size.ranks : 0,
+		.bytes = size.bytes,
+		.ideal_ps = c->ideal_ps,
+		.expect_ps = c->expect_ps,
+	};
+	memcpy(rec->name, plan->workload->works[collective].name, sizeof(rec->name));
+	memcpy(rec->job_name, plan->workload->jobs[c->job].name, sizeof(rec->job_name));
+}
+
+/* The dependencies that a SCHEDULE record itself has: the first own step and the first arrival; COLL_NONE: there is none. */
+struct first_deps {
+	uint32_t own, arrival; /* in schedule->deps */
+};
+
+static struct first_deps
+first_deps_of(const struct coll_schedule *schedule, uint32_t rank, const struct coll_step *at)
+{
+	struct first_deps first = { COLL_NONE, COLL_NONE };
+
+	for (uint32_t i = at->first_dep; i < at->first_dep + at->ndeps; i++) {
+		uint32_t *of = schedule->deps[i].rank == rank ? &first.own : &first.arrival;
+
+		if (*of == COLL_NONE)
+			*of = i;
+	}
+	return first;
+}
+
+void
+plan_schedule_record(const struct plan *plan, uint32_t collective, uint32_t iteration, uint32_t rank, uint32_t step,
+		     struct rec_schedule *rec)
+{
+	const struct plan_collective *c = &plan->collectives[collective];
+	const struct coll_step *at = coll_step_at(c->schedule, rank, step);
+	const struct plan_step *known = &c->steps[plan_at(c, rank, step)];
+	struct first_deps first = first_deps_of(c->schedule, rank, at);
+
+	*rec = (struct rec_schedule){
+		.hdr.node = c->ranks[rank].node,
+		.collective = collective,
+		.iteration = iteration,
+		.step = step,
+		.rank = rank,
+		.bytes = plan_step_bytes(c, rank, step),
+		.peer = at->peer,
+		.channel = at->channel,
+		.depends_rank = REC_NONE,
+		.depends = at->ndeps - (first.own != COLL_NONE) - (first.arrival != COLL_NONE),
+		.ideal_ps = known->ideal_ps,
+		.expect_ps = known->expect_ps,
+	};
+	if (known->flow != PLAN_NONE) {
+		rec->flow = plan_tuple(plan, known->flow);
+		rec->base_rtt_ps = plan->of[known->flow].base_rtt_ps;
+		rec->prio = plan->flows.flows[known->flow].prio;
+	}
+	if (first.own != COLL_NONE)
+		rec->own_step = c->schedule->deps[first.own].step;
+	if (first.arrival != COLL_NONE) {
+		rec->depends_rank = c->schedule->deps[first.arrival].rank;
+		rec->depends_step = c->schedule->deps[first.arrival].step;
+	}
+}
+
+void
+plan_depend_record(const struct plan *plan, const struct rec_schedule *of, uint32_t index, struct rec_depend *rec)
+{
+	const struct coll_schedule *schedule = plan->collectives[of->collective].schedule;
+	const struct coll_step *at = coll_step_at(schedule, of->rank, of->step);
+	struct first_deps first = first_deps_of(schedule, of->rank, at);
+	uint32_t dep = at->first_dep;
+
+	for (uint32_t skipped = 0;; dep++) {
+		if (dep == first.own || dep == first.arrival)
+			continue;
+		if (skipped++ == index)
+			break;
+	}
+	*rec = (struct rec_depend){
+		.hdr.node = of->hdr.node,
+		.collective = of->collective,
+		.iteration = of->iteration,
+		.step = of->step,
+		.rank = of->rank,
+		.on_collective = of->collective,
+		.on_rank = schedule->deps[dep].rank,
+		.on_step = schedule->deps[dep].step,
+	};
+}
+
+void
+plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
+		      struct rec_collective *rec)
+{
+	*rec = (struct rec_collective){
+		.hdr.node = REC_NONE,
+		.id = generator,
+		.algorithm = COLL_FILE,
+		.op = COLL_FLOWS,
+		.ranks = traffic->topo->nhosts,
+		.job_name = "flows",
+	};
+	for (uint32_t i = 0; i < plan->nmessages; i++) {
+		const struct plan_message *message = &plan->messages[i];
+
+		if (message->generator != generator)
+			continue;
+		rec->steps++;
+		rec->bytes += message->bytes;
+		rec->rank_steps = message->step > rec->rank_steps ? message->step : rec->rank_steps;
+	}
+	snprintf(rec->name, sizeof(rec->name), "%s", traffic->generators[generator]->name);
+}
+
+bool
+plan_backgrounds_record(const struct plan *plan, const struct topo *topo, struct rec_collective *rec)
+{
+	*rec = (struct rec_collective){
+		.hdr.node = REC_NONE,
+		.id = plan->background_id,
+		.algorithm = COLL_FILE,
+		.op = COLL_FLOWS,
+		.ranks = topo->nhosts,
+		.name = "flows",
+		.job_name = "flows",
+	};
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
+		const struct plan_background *background = &plan->backgrounds[i];
+
+		if (background->step == 0)
+			continue;
+		rec->steps++;
+		rec->bytes += background->bytes;
+		rec->rank_steps = background->step > rec->rank_steps ? background->step : rec->rank_steps;
+	}
+	return rec->steps != 0;
+}
+
+struct plan_judged
+plan_judged_message(const struct plan *plan, uint32_t index)
+{
+	const struct plan_message *message = &plan->messages[index];
+
+	return (struct plan_judged){ message->generator, message->step, message->flow, message->bytes, message->ideal_ps };
+}
+
+struct plan_judged
+plan_judged_background(const struct plan *plan, const struct plan_background *background)
+{
+	return (struct plan_judged){ plan->background_id, background->step, background->flow, background->bytes,
+				     background->ideal_ps };
+}
+
+void
+plan_judged_record(const struct plan *plan, const struct plan_judged *judged, struct rec_schedule *rec)
+{
+	const struct flow *flow = &plan->flows.flows[judged->flow];
+
+	*rec = (struct rec_schedule){
+		.hdr.node = flow->src_node,
+		.collective = judged->collective,
+		.step = judged->step,
+		.rank = plan->rank_of[flow->src_node],
+		.flow = plan_tuple(plan, judged->flow),
+		.bytes = judged->bytes,
+		.peer = plan->rank_of[flow->dst_node],
+		.channel = plan->of[judged->flow].slot,
+		.depends_rank = REC_NONE,
+		.ideal_ps = judged->ideal_ps,
+		.expect_ps = judged->ideal_ps,
+		.base_rtt_ps = plan->of[judged->flow].base_rtt_ps,
+		.prio = flow->prio,
+	};
+}
+
+/* The digest of a plan. */
+
+static uint64_t
+digest_flows(uint64_t digest, const struct plan *plan)
+{
+	for (uint32_t i = 0; i < plan->flows.count; i++) {
+		const struct flow *flow = &plan->flows.flows[i];
+
+		digest = digest_u64(digest, (uint64_t)flow->src_ip << 32 | flow->dst_ip);
+		digest = digest_u64(digest, (uint64_t)flow->sport << 32 | (uint64_t)flow->dport << 16 |
+						    (uint64_t)flow->prio << 8 | flow->kind);
+		digest = digest_u64(digest, plan->of[i].base_rtt_ps << 1 | plan->of[i].measured);
+	}
+	return digest;
+}
+
+static uint64_t
+digest_collective(uint64_t digest, const struct plan_collective *c)
+{
+	const struct coll_schedule *s = c->schedule;
+
+	digest = digest_u64(digest,
+			    (uint64_t)c->type << 32 | (uint64_t)c->real << 2 | (uint64_t)c->verify << 1 | c->qp_per_step);
+	digest = digest_u64(digest, (uint64_t)c->iterations << 32 | c->buffers);
+	digest = digest_u64(digest, c->vector_bytes);
+	digest = digest_u64(digest, c->start_ps);
+	digest = digest_u64(digest, c->gap_ps);
+	digest = digest_u64(digest, c->job);
+	for (uint32_t i = 0; i < c->nafter; i++)
+		digest = digest_u64(digest, c->after[i]);
+	for (uint32_t r = 0; r < s->ranks; r++) {
+		digest = digest_u64(digest, c->ranks[r].region_offset);
+		for (uint32_t step = 1; step <= coll_steps(s, r); step++) {
+			const struct coll_step *at = coll_step_at(s, r, step);
+			const struct plan_step *known = &c->steps[plan_at(c, r, step)];
+
+			digest = digest_u64(digest, (uint64_t)known->flow << 32 | known->notify_flow);
+			digest = digest_u64(digest, (uint64_t)at->peer << 32 | (uint64_t)at->ndeps << 1 | at->reduce);
+			digest = digest_u64(digest, at->src_elems);
+			digest = digest_u64(digest, at->dst_elems);
+			digest = digest_u64(digest, at->count_elems);
+			digest = digest_u64(digest, at->compute_ps);
+			digest = digest_u64(digest, known->expect_ps);
+			for (uint32_t i = 0; i < at->ndeps; i++) {
+				struct coll_dep dep = s->deps[at->first_dep + i];
+
+				digest = digest_u64(digest, (uint64_t)dep.rank << 32 | dep.step);
+			}
+		}
+	}
+	return digest;
+}
+
+uint64_t
+plan_digest(const struct plan *plan)
+{
+	uint64_t digest = digest_flows(DIGEST_INIT, plan);
+
+	for (uint32_t i = 0; i < plan->ncollectives; i++)
+		digest = digest_collective(digest, &plan->collectives[i]);
+	for (uint32_t i = 0; i < plan->nbackgrounds; i++) {
+		const struct plan_background *background = &plan->backgrounds[i];
+
+		digest = digest_u64(digest, (uint64_t)background->flow << 1 | background->repeat);
+		digest = digest_u64(digest, background->bytes);
+		digest = digest_u64(digest, background->start_ps);
+		digest = digest_u64(digest, background->until_ps);
+	}
+	for (uint32_t i = 0; i < plan->nmessages; i++) {
+		digest = digest_u64(digest, plan->messages[i].flow);
+		digest = digest_u64(digest, plan->messages[i].bytes);
+		digest = digest_u64(digest, plan->messages[i].start_ps);
+	}
+	return digest;
 }

@@ -54,8 +54,6 @@ int plan_add_probes(struct plan_builder *b);
 int plan_measure(struct plan_builder *b, uint32_t index, const struct collective_config *config);
 /* Tags tell iterations apart, not jobs. @return 0; -ENOMEM; -EINVAL with err set: a leaf receives those of two */
 int plan_check_measured(const struct plan_builder *b);
-/* Reads "0 1". @return whether it is two numbers */
-bool plan_parse_pair(const char *text, struct coll_pair *pair);
 
 /* Records and switches know flows by their 5-tuples only. @return 0; -ENOMEM; -EINVAL with err set: two have the same */
 int plan_check_tuples(const struct plan_builder *b);

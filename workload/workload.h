@@ -11,7 +11,6 @@
 #include "workload/jobs/compute.h"
 #include "workload/jobs/config.h"
 #include "workload/jobs/endpoint.h"
-#include "workload/jobs/groups.h"
 #include "workload/jobs/place.h"
 
 #define WORK_NO_STAGE UINT32_MAX

@@ -2,26 +2,207 @@
 /* rocelab blame: a scenario, or what a run left of it, is run again without each suspect. */
 #include <argp.h>
 #include <errno.h>
+#include <jansson.h>
+#include <libsmartcols/libsmartcols.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/blame/job.h"
-#include "cli/blame/report.h"
 #include "cli/command.h"
-#include "common/args.h"
 #include "common/array.h"
+#include "common/err.h"
 #include "common/hash.h"
 #include "common/log.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/args.h"
 #include "eval/job.h"
-#include "eval/pool.h"
+#include "eval/rerun.h"
+#include "eval/suspect.h"
 #include "eval/truth.h"
+#include "scenario/scenario.h"
 #include "scenario/scenario_args.h"
+
+/* Whose time `rocelab blame` speaks of. */
+
+/* The job that the headline of a run's verdict speaks of. @return its number; UINT32_MAX: there is none */
+static uint32_t
+job_of_verdict(const char *run)
+{
+	char path[PATH_MAX + 32];
+	json_t *verdict, *job;
+	uint32_t number;
+
+	if (run == NULL)
+		return UINT32_MAX;
+	snprintf(path, sizeof(path), "%s/" RUN_VERDICT, run);
+	verdict = json_load_file(path, 0, NULL);
+	job = json_object_get(json_object_get(json_object_get(verdict, "headline"), "of"), "job");
+	number = json_is_integer(job) ? (uint32_t)json_integer_value(job) : UINT32_MAX;
+	json_decref(verdict);
+	return number;
+}
+
+/*
+ * @param run  folder of a run; NULL: a scenario was given
+ * @param of   name of a job; NULL: of a run the one that its verdict's headline speaks of, else the first that is enabled
+ * @param job  set to its number
+ * @return 0 or -EINVAL with err
+ */
+static int
+blame_job_choose(const char *run, const char *of, const struct scenario *scenario, uint32_t *job, struct err *err)
+{
+	const struct workload *workload = scenario->workload;
+
+	*job = of == NULL ? job_of_verdict(run) : UINT32_MAX;
+	if (*job < workload->njobs && workload->jobs[*job].enabled)
+		return 0;
+	for (*job = 0; *job < workload->njobs; ++*job)
+		if (of != NULL ? strcmp(workload->jobs[*job].name, of) == 0 : workload->jobs[*job].enabled)
+			break;
+	if (*job == workload->njobs && of != NULL)
+		return err_set(err, -EINVAL, "--of %s: no job of the scenario has this name", of);
+	if (*job == workload->njobs)
+		return err_set(err, -EINVAL, "the scenario has no job: there is no time to be regained");
+	return workload->jobs[*job].enabled ? 0
+					    : err_set(err, -EINVAL, "--of %s: it is not enabled, and takes no time", of);
+}
+
+/* Is "all" meant, and no job's name? */
+static bool
+blame_job_is_all(const char *of, const struct scenario *scenario)
+{
+	bool all = of != NULL && strcmp(of, "all") == 0;
+
+	for (uint32_t j = 0; j < scenario->workload->njobs; j++)
+		all &= strcmp(scenario->workload->jobs[j].name, "all") != 0;
+	return all;
+}
+
+/* What `rocelab blame` found, as a table and as JSON. */
+
+struct blame_report {
+	const struct rerun_case *c;
+	const struct rerun_truth *truth;
+	const struct claims *claims;
+	const char *job; /* its name */
+};
+
+#define NS_PER_MS 1e6
+
+static const char *const columns[] = { "SUSPECT", "KIND",       "ALONE ms", "%",     "SHAPLEY ms",
+				       "SHARE",   "CLAIMED ms", "SHARE",    "EFFECT" };
+#define NCOLUMNS ARRAY_LEN(columns)
+#define TEXT_COLUMNS 2
+
+/* Of what all together cost. */
+static double
+shapley_share(const struct rerun_truth *truth, size_t suspect)
+{
+	double together_ns = truth->base_ns - truth->all_ns;
+
+	return together_ns > 0 ? truth->costs[suspect].shapley_ns / together_ns : 0;
+}
+
+static void
+add_line(const struct blame_report *report, size_t i, struct libscols_table *table)
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+	const struct suspect *suspect = &report->c->suspects.at[i];
+	const struct rerun_truth *truth = report->truth;
+	const struct rerun_cost *cost = &truth->costs[i];
+	const char *bound = !cost->complete ? "<" : truth->base_complete ? "" : ">";
+	char cells[NCOLUMNS][SUSPECT_NAME];
+	size_t n = 0, width = sizeof(cells[0]);
+
+	snprintf(cells[n++], width, "%s", suspect->name);
+	snprintf(cells[n++], width, "%s", suspect->kind);
+	snprintf(cells[n++], width, "%s%.3f", bound, cost->regained_ns / NS_PER_MS);
+	snprintf(cells[n++], width, "%.1f", truth->base_ns > 0 ? 100 * cost->regained_ns / truth->base_ns : 0);
+	if (truth->has_shapley) {
+		snprintf(cells[n++], width, "%.3f", cost->shapley_ns / NS_PER_MS);
+		snprintf(cells[n++], width, "%.1f %%", 100 * shapley_share(truth, i));
+	} else {
+		snprintf(cells[n++], width, "-");
+		snprintf(cells[n++], width, "-");
+	}
+	snprintf(cells[n++], width, "%.3f", report->claims->ns[i] / NS_PER_MS);
+	snprintf(cells[n++], width, "%.1f %%", 100 * claims_share(report->claims, &report->c->suspects, i));
+	snprintf(cells[n++], width, "%s", cost->has_effect ? "yes" : "none");
+	for (size_t k = 0; k < n; k++)
+		scols_line_set_data(line, k, cells[k]);
+}
+
+/* "took 16.443 ms" */
+static void
+print_time(const char *what, double ns, bool complete, FILE *to)
+{
+	fprintf(to, complete ? "%s %.3f ms" : "%s more than %.3f ms, when the run ended", what, ns / NS_PER_MS);
+}
+
+static void
+blame_print(const struct blame_report *report, FILE *to)
+{
+	const struct rerun_truth *truth = report->truth;
+	struct libscols_table *table = scols_new_table();
+
+	fprintf(to, "Job %s ", report->job);
+	print_time("took", truth->base_ns, truth->base_complete, to);
+	print_time("; without any suspect", truth->all_ns, truth->all_complete, to);
+	fprintf(to, ". %llu runs.\n\n", (unsigned long long)rerun_sets(report->c));
+	for (size_t i = 0; i < NCOLUMNS; i++)
+		scols_table_new_column(table, columns[i], 0, i < TEXT_COLUMNS ? 0 : SCOLS_FL_RIGHT);
+	scols_table_set_stream(table, to);
+	for (size_t i = 0; i < report->c->suspects.count; i++)
+		add_line(report, i, table);
+	scols_print_table(table);
+	scols_unref_table(table);
+	fprintf(to,
+		"\nALONE: time regained by leaving it out alone, and that in %% of the time taken. SHAPLEY: its share of "
+		"what "
+		"all cost\ntogether%s. CLAIMED: what the verdict says that it cost; its share of what all are said to.\n",
+		truth->has_shapley ? "" : " (not of more than 6 suspects; name them by --without)");
+}
+
+static json_t *
+suspect_json(const struct blame_report *report, size_t i)
+{
+	const struct suspect *suspect = &report->c->suspects.at[i];
+	const struct rerun_truth *truth = report->truth;
+	const struct rerun_cost *cost = &truth->costs[i];
+	json_t *root =
+		json_pack("{s:s, s:s, s:s, s:f, s:b, s:f, s:f, s:b}", "name", suspect->name, "kind", suspect->kind, "set",
+			  suspect->set, "without_ns", cost->without_ns, "complete", cost->complete, "regained_ns",
+			  cost->regained_ns, "regained_share", truth->base_ns > 0 ? cost->regained_ns / truth->base_ns : 0,
+			  "has_effect", cost->has_effect);
+
+	json_object_set_new(root, "shapley_ns", truth->has_shapley ? json_real(cost->shapley_ns) : json_null());
+	json_object_set_new(root, "shapley_share", truth->has_shapley ? json_real(shapley_share(truth, i)) : json_null());
+	json_object_set_new(root, "claimed_ns", json_real(report->claims->ns[i]));
+	json_object_set_new(root, "claimed_share", json_real(claims_share(report->claims, &report->c->suspects, i)));
+	json_object_set_new(root, "named", json_boolean(report->claims->named[i]));
+	return root;
+}
+
+/* @return NULL: out of memory */
+static json_t *
+blame_json(const struct blame_report *report)
+{
+	const struct rerun_truth *truth = report->truth;
+	json_t *suspects = json_array();
+
+	for (size_t i = 0; i < report->c->suspects.count; i++)
+		json_array_append_new(suspects, suspect_json(report, i));
+	return json_pack("{s:i, s:s, s:I, s:f, s:b, s:f, s:b, s:I, s:I, s:f, s:o}", "schema_version", 1, "job", report->job,
+			 "number", (json_int_t)report->c->job, "took_ns", truth->base_ns, "complete", truth->base_complete,
+			 "without_any_ns", truth->all_ns, "without_any_complete", truth->all_complete, "rtt_ns",
+			 (json_int_t)report->c->rtt_ns, "runs", (json_int_t)rerun_sets(report->c), "claimed_of_others_ns",
+			 report->claims->others_ns, "suspects", suspects);
+}
 
 #define STORE_FILE "blame.sqlite"
 

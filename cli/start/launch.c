@@ -2,21 +2,341 @@
 #include "cli/start/launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
-#include "cli/start/analyzer.h"
-#include "cli/start/launch_partitions.h"
-#include "cli/start/verdict_file.h"
+#include "cli/start/one_run.h"
+#include "cli/start/run_hosts.h"
+#include "common/child.h"
 #include "common/clock.h"
+#include "common/err.h"
 #include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/private_dir.h"
+#include "common/run_dir.h"
 #include "common/run_files.h"
+#include "common/wire/partition.h"
+
+#define ANALYZER_STUCK (-2) /* besides exit statuses */
+
+/* How long it may be idle; after an interrupt a fifth of that must do. */
+#define ANALYZER_IDLE_NS 10000000000ULL
+#define POLL_NS 5000000ULL
+
+/* Too long, for a user who is in a hurry or not; one who asked twice waits for nothing. */
+static bool
+too_long(uint64_t idle_ns)
+{
+	return interrupt_count() > 1 || idle_ns >= (interrupt_asked() ? ANALYZER_IDLE_NS / 5 : ANALYZER_IDLE_NS);
+}
+
+/* @param args  what it is to read, and from where. @return 0 or negative errno with err set */
+static int
+start_analyzer(struct analyzer *analyzer, struct child_args *args, struct err *err)
+{
+	char path[PATH_MAX], plugin[PATH_MAX], done[16];
+	int pipes[2], ret = child_find("analyzer", "diag", path, sizeof(path), err);
+
+	if (ret < 0)
+		return ret;
+	if (snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, analyzer->dir) >= (int)sizeof(plugin))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
+	/* Its end is not for the programs that are started later. */
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return err_set(err, -errno, "no pipe for the analyzer: %s", strerror(errno));
+	fcntl(pipes[1], F_SETFD, 0);
+	snprintf(done, sizeof(done), "%d", pipes[1]);
+	if (child_add(args, "--allow-left-out", err) < 0 || child_add(args, "--outside", err) < 0 ||
+	    child_add(args, plugin, err) < 0 || child_add(args, "--out", err) < 0 ||
+	    child_add(args, analyzer->dir, err) < 0 || child_add(args, "--done", err) < 0 ||
+	    child_add(args, done, err) < 0 || (analyzer->print && child_add(args, "--print", err) < 0))
+		ret = -E2BIG;
+	if (ret == 0)
+		ret = child_start(path, args, true, err);
+	close(pipes[1]);
+	if (ret < 0) {
+		close(pipes[0]);
+		return ret;
+	}
+	analyzer->pid = ret;
+	analyzer->done = pipes[0];
+	return 0;
+}
+
+static void
+forget(struct analyzer *analyzer)
+{
+	close(analyzer->done);
+	analyzer->pid = 0;
+}
+
+/* Sends it away: there is nothing to diagnose, or not by this one. */
+static void
+analyzer_dismiss(struct analyzer *analyzer)
+{
+	if (analyzer->pid == 0)
+		return;
+	child_end(analyzer->pid);
+	forget(analyzer);
+}
+
+/*
+ * Starts one that listens, and waits for its socket.
+ * @return 0, or negative errno with err set and nothing left: -ETIMEDOUT: it is stuck; -EINTR: so it was when the user had
+ *         enough; -ECHILD: it ended at once
+ */
+static int
+analyzer_listen(struct analyzer *analyzer, const char *socket, struct err *err)
+{
+	struct child_args args = { .argv = { "analyzer", "--listen", socket }, .count = 3 };
+	struct stall_timer stall_timer = { 0 };
+	int ret = start_analyzer(analyzer, &args, err), status;
+
+	while (ret == 0 && access(socket, F_OK) < 0) {
+		if (child_poll(analyzer->pid, &status)) {
+			forget(analyzer);
+			if (child_interrupted(status))
+				return err_set(err, -EINTR, "interrupted before the run began");
+			return err_set(err, -ECHILD, "the analyzer ended at once with status %d", status);
+		}
+		if (too_long(stall_timer_look(&stall_timer, clock_now_ns()))) {
+			ret = err_set(err, interrupt_asked() ? -EINTR : -ETIMEDOUT,
+				      "the analyzer did not open %s: stopped, or stuck", socket);
+			analyzer_dismiss(analyzer);
+			return ret;
+		}
+		clock_sleep_until_ns(clock_now_ns() + POLL_NS);
+	}
+	return ret;
+}
+
+static bool
+reports_written(const struct analyzer *analyzer)
+{
+	struct pollfd done = { .fd = analyzer->done, .events = POLLIN };
+
+	return poll(&done, 1, 0) == 1;
+}
+
+/*
+ * With its reports written it may wait for whoever reads what it prints, a pager perhaps; until the user has enough of that
+ * too.
+ */
+static int
+analyzer_wait(struct analyzer *analyzer)
+{
+	struct child_watch watch = { .pid = analyzer->pid };
+	bool written = false;
+	unsigned interrupts = 0;
+	int status;
+
+	while (!child_poll(analyzer->pid, &status)) {
+		if (!written && reports_written(analyzer)) {
+			written = true;
+			interrupts = interrupt_count();
+		}
+		if (written ? interrupt_count() != interrupts : too_long(child_idle_ns(&watch))) {
+			kill(analyzer->pid, SIGKILL);
+			status = child_wait(analyzer->pid);
+			forget(analyzer);
+			return written ? status : ANALYZER_STUCK;
+		}
+		clock_sleep_until_ns(clock_now_ns() + POLL_NS);
+	}
+	forget(analyzer);
+	return status;
+}
+
+/* Diagnoses the recording. @return as analyzer_wait(), or another negative value with err set: it did not start */
+static int
+analyzer_reread(struct analyzer *analyzer, struct err *err)
+{
+	char records[PATH_MAX];
+	struct child_args args = { .argv = { "analyzer", "--read", records }, .count = 3 };
+	int ret;
+
+	if (snprintf(records, sizeof(records), "%s/" RUN_RECORDING, analyzer->dir) >= (int)sizeof(records))
+		return err_set(err, -ENAMETOOLONG, "%s: too long a path", analyzer->dir);
+	ret = start_analyzer(analyzer, &args, err);
+	return ret == 0 ? analyzer_wait(analyzer) : ret;
+}
+
+/* The programs that run the other parts of a fabric here, beside that of part 0. */
+
+struct launch_partitions {
+	uint32_t count; /* with part 0; 0: the fabric is whole */
+	const struct launch *launch;
+	char addresses[PARTITION_MAX * 64]; /* as --parts-at wants them */
+	char number[PARTITION_MAX][16];     /* "1/2" */
+	char dir[PARTITION_MAX][PATH_MAX];
+	char first[64]; /* socket of part 0 */
+	bool started;
+	pid_t pids[PARTITION_MAX]; /* 0: it does not run */
+	struct child_watch watch[PARTITION_MAX];
+	int status;  /* the worst of theirs */
+	int refused; /* the first of theirs that is of no run */
+};
+
+/* One that is to end and does nothing for so long is stopped, or stuck. */
+#define PARTITION_IDLE_NS 5000000000ULL
+
+/* Names everything. Nothing is started. @return 0, or negative errno with err set */
+static int
+launch_partitions_init(struct launch_partitions *partitions, const struct launch *launch, struct err *err)
+{
+	size_t at = 0;
+
+	*partitions = (struct launch_partitions){ .count = launch->partitions, .launch = launch };
+	for (uint32_t p = 0; p < partitions->count; p++) {
+		at += (size_t)snprintf(partitions->addresses + at, sizeof(partitions->addresses) - at, "%s%s/part-%u",
+				       p != 0 ? "," : "", launch->private_dir, p);
+		snprintf(partitions->number[p], sizeof(partitions->number[p]), "%u/%u", p, partitions->count);
+		if (snprintf(partitions->dir[p], sizeof(partitions->dir[p]), "%s/" RUN_PARTITIONS "/%u", launch->dir, p) >=
+		    (int)sizeof(partitions->dir[p]))
+			return err_set(err, -ENAMETOOLONG, "%s: too long a path", launch->dir);
+	}
+	snprintf(partitions->first, sizeof(partitions->first), "%s/part-0", launch->private_dir);
+	return 0;
+}
+
+/* Appends what makes dpswitch a part. @return 0 or -E2BIG with err set */
+static int
+launch_partitions_add(const struct launch_partitions *partitions, uint32_t which, struct child_args *args, struct err *err)
+{
+	const char *const pairs[] = { "--part", partitions->number[which], "--parts-at", partitions->addresses };
+
+	for (size_t i = 0; partitions->count != 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (child_add(args, pairs[i], err) < 0)
+			return -E2BIG;
+	return 0;
+}
+
+static int
+start_partition(struct launch_partitions *partitions, uint32_t which, struct err *err)
+{
+	const struct launch *launch = partitions->launch;
+	struct child_args args = { .argv = { "dpswitch", launch->scenario, "--quiet", "--out", partitions->dir[which] },
+				   .count = 5 };
+	char path[PATH_MAX];
+	pid_t pid;
+
+	if (child_find("dpswitch", "dpswitch", path, sizeof(path), err) < 0 ||
+	    run_dir_make(partitions->dir[which], err) < 0 || launch_partitions_add(partitions, which, &args, err) < 0)
+		return -ENOENT;
+	if (launch->hosts != NULL &&
+	    (child_add(&args, "--hosts", err) < 0 || child_add(&args, launch->private_dir, err) < 0))
+		return -E2BIG;
+	for (size_t i = 0; i < launch->pass->count; i++)
+		if (child_add(&args, launch->pass->argv[i], err) < 0)
+			return -E2BIG;
+	pid = child_start(path, &args, false, err);
+	if (pid < 0)
+		return pid;
+	partitions->pids[which] = pid;
+	partitions->watch[which] = (struct child_watch){ .pid = pid };
+	if (interrupt_asked()) /* before it was there */
+		interrupt_pass_on(pid);
+	return 0;
+}
+
+static void
+reap(struct launch_partitions *partitions)
+{
+	char text[64];
+	int status;
+
+	for (uint32_t p = 1; p < partitions->count; p++) {
+		if (partitions->pids[p] == 0 || !child_poll(partitions->pids[p], &status))
+			continue;
+		partitions->pids[p] = 0;
+		if (status > EXIT_NOT_BEGUN && !exit_code_is_of_run(status))
+			log_error("dpswitch of part %u %s", p, child_text(status, text, sizeof(text)));
+		if (status > partitions->status)
+			partitions->status = status;
+		if (partitions->refused == EXIT_DONE && (status == EXIT_USAGE || status == EXIT_NOT_BEGUN))
+			partitions->refused = status;
+	}
+}
+
+/*
+ * Starts the others once part 0 listens: what it refuses is told once. To be called while it runs.
+ * @return 0, or negative errno with err set: one does not start
+ */
+static int
+launch_partitions_tend(struct launch_partitions *partitions, struct err *err)
+{
+	if (!partitions->started && partitions->count != 0 && access(partitions->first, F_OK) == 0) {
+		partitions->started = true;
+		for (uint32_t p = 1; p < partitions->count; p++) {
+			int ret = start_partition(partitions, p, err);
+
+			if (ret < 0)
+				return ret;
+		}
+	}
+	reap(partitions);
+	return 0;
+}
+
+/* Whether one of them has ended: part 0 should, too. */
+static bool
+launch_partitions_ended(const struct launch_partitions *partitions)
+{
+	for (uint32_t p = 1; partitions->started && p < partitions->count; p++)
+		if (partitions->pids[p] == 0)
+			return true;
+	return false;
+}
+
+/* The exit code of one that has ended before there was a run (EXIT_USAGE, EXIT_NOT_BEGUN); EXIT_DONE: none has. */
+static int
+launch_partitions_refused(const struct launch_partitions *partitions)
+{
+	return partitions->refused;
+}
+
+/* Part 0 has ended: waits for the others, and kills one that does nothing any more. @return the worst of their exit codes */
+static int
+launch_partitions_wait(struct launch_partitions *partitions)
+{
+	bool any = true;
+
+	while (any) {
+		reap(partitions);
+		any = false;
+		for (uint32_t p = 1; p < partitions->count; p++) {
+			any |= partitions->pids[p] != 0;
+			if (partitions->pids[p] != 0 &&
+			    (launch_abandoned() || child_idle_ns(&partitions->watch[p]) >= PARTITION_IDLE_NS))
+				kill(partitions->pids[p], SIGKILL);
+		}
+		if (any)
+			clock_sleep_until_ns(clock_now_ns() + POLL_NS);
+	}
+	for (uint32_t p = 1; p < partitions->count; p++) {
+		run_files_tidy(partitions->dir[p]);
+		rmdir(partitions->dir[p]); /* where nothing was written */
+	}
+	return partitions->status;
+}
+
+/* In a signal's handler: asks them to end. */
+static void
+launch_partitions_ask(const struct launch_partitions *partitions)
+{
+	for (uint32_t p = 1; p < partitions->count; p++)
+		if (partitions->pids[p] > 0)
+			interrupt_pass_on(partitions->pids[p]);
+}
 
 #define FABRIC_POLL_NS 5000000ULL
 /* A fabric that is to end and does nothing for so long is stopped, or stuck. */

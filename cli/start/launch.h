@@ -2,6 +2,7 @@
 /* One run: dpswitch on a scenario, and the analyzer that listens to it, connected by one socket. */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +20,18 @@ struct launch {
 };
 
 #define LAUNCH_NO_STREAM (-1) /* the analyzer was sent away: no run began that it could diagnose */
+
+/*
+ * The analyzer of a run, which may be slow, stopped or dead. Slow is waited for, however long a diagnosis takes; one that is
+ * idle (common/child.h) while it should work is stopped or stuck, and is killed.
+ */
+
+struct analyzer {
+	const char *dir; /* where the reports go; a recording is DIR/records.bin */
+	bool print;      /* the report for people as well */
+	pid_t pid;       /* 0: there is none */
+	int done;        /* pipe that ends when the reports are written */
+};
 
 /* Exit statuses as child_wait() gives them. */
 struct launch_status {

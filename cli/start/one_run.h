@@ -2,7 +2,11 @@
 /* A run in a folder that is locked: its sockets and hosts, the fabric and the analyzer, and what they leave. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "cli/start/launch.h"
+#include "common/err.h"
 #include "common/run_dir.h"
 #include "scenario/scenario.h"
 
@@ -25,3 +29,24 @@ int one_run(const struct one_run *run, struct scenario *scenario, const struct r
  * @return exit code (common/exit_code.h), EXIT_DONE also where nobody read what the analyzer printed
  */
 int one_run_check(const struct launch_status *status, const char *dir);
+
+/* DIR/verdict.json after a run: shown to machines, or judged for the exit code. */
+
+/* Prints DIR/verdict.json. @return 0 or negative errno with err set */
+int verdict_print(const char *dir, struct err *err);
+
+struct verdict_counts {
+	size_t findings;
+	size_t unfinished; /* collectives, each iteration of its own, as far as the evidence goes */
+	size_t left_out;   /* plugin diagnosers that broke, or sent what cannot be */
+	struct err why;    /* "diagnoser ./NAME was left out: WHY" of the first of them */
+};
+
+/* Reads DIR/verdict.json. @return 0 or negative errno with err set */
+int verdict_count(const char *dir, struct verdict_counts *counts, struct err *err);
+
+/*
+ * Whether the analyzer lacks records of this run that its recording has: it was given up, or did not keep up with real time.
+ * @return false too where DIR/run.json does not say
+ */
+bool run_analyzer_lacks(const char *dir);

@@ -2,8 +2,11 @@
 /* The hosts of a run that have their own kernel: booted once the fabric listens, watched, and gone after it. */
 #pragma once
 
+#include <limits.h>
+
 #include "common/child.h"
 #include "common/run_dir.h"
+#include "rxe-hosts/guest/guest.h"
 #include "scenario/scenario.h"
 
 struct run_hosts;
@@ -32,3 +35,20 @@ int run_hosts_tend(struct run_hosts *hosts, struct err *err);
 
 /* The fabric has ended: stops all guests, side by side. */
 void run_hosts_stop(struct run_hosts *hosts);
+
+/* What booting guests needs on this machine: where it is. */
+
+struct guests_paths {
+	char init[PATH_MAX];
+	char kernel[PATH_MAX]; /* empty: not built yet */
+};
+
+/*
+ * Finds rxe-guest-init and the cached kernel.
+ * @param err  what is missing and how to get it
+ * @return 0; -ENOENT if rxe-guest-init is not there. A kernel that was not built is no error here: only "uml" needs it.
+ */
+int guests_find(struct guests_paths *paths, struct err *err);
+
+/* Installs the packages that guests need, and builds their kernel where it is missing: minutes. @return 0, or -ENOENT with err */
+int guests_install(struct guests_paths *paths, struct err *err);

@@ -4,8 +4,10 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "common/child.h"
 #include "common/run_dir.h"
 #include "plugin/bounds.h"
 #include "scenario/systems.h"
@@ -60,6 +62,7 @@ struct systems_programs {
  */
 int systems_plan_init(struct systems_plan *plan, const struct scenario_options *options, const struct run_dir *dir,
 		      const struct systems_programs *programs, struct err *err);
+
 /* Is a row a program's? */
 static inline bool
 systems_is_program(const struct systems_entry *entry)
@@ -70,3 +73,23 @@ systems_is_program(const struct systems_entry *entry)
 void systems_plan_fini(struct systems_plan *plan);
 /* The scenario, the caller's from now on. */
 struct scenario *systems_plan_take(struct systems_plan *plan);
+
+/* The runs of systems that are to be shown side by side, one after the other. */
+
+/*
+ * Runs them; one that did not end well says why, and others follow it. After an interrupt none is begun any more.
+ * @param pass      what dpswitch gets in every run
+ * @param base_too  and in the base run alone
+ * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_UNFINISHED: the base run ended before its work did;
+ *         EXIT_INTERRUPTED; EXIT_USAGE or EXIT_NOT_BEGUN: the base run did not begin, with err set where nothing was printed
+ */
+int systems_run(struct systems_plan *plan, const struct child_args *pass, const struct child_args *base_too,
+		struct err *err);
+
+/*
+ * Diagnoses the recordings, each system by itself, and shows what came of it. Systems whose run left no recording say so.
+ * @param json      print comparison.json, not tables
+ * @param findings  set to how many there are of all systems
+ * @return EXIT_DONE; EXIT_FAILED: a recording has no verdict; or negative errno with err: the comparison could not be written
+ */
+int systems_show(struct systems_plan *plan, bool json, size_t *findings, struct err *err);

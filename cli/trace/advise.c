@@ -9,15 +9,13 @@
 #include <unistd.h>
 
 #include "cli/trace/trace.h"
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/printable.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "eval/args.h"
 #include "eval/flowtracer/study.h"
 #include "eval/job.h"
-#include "eval/pool.h"
 #include "scenario/scenario.h"
 
 struct options {

@@ -8,7 +8,7 @@
 #include "common/wire/drop.h"
 #include "operator/tracer/tracer.h"
 #include "scenario/scenario_args.h"
-#include "topo/load.h"
+#include "topo/advise.h"
 
 #define TRACE_MAX_HOSTS 1024
 #define TRACE_MAX_FILES 256

@@ -6,7 +6,7 @@
  * Broadcast; AllGather gathers blocks at rank 0 and broadcasts all; ReduceScatter reduces at rank 0 and scatters.
  */
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/rounds.h"
+#include "collectives/algorithm/pattern.h"
 
 enum what { WHOLE, BLOCKS }; /* the vector, or the blocks of the far one's subtree */
 

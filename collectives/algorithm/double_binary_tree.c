@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/tree.h"
+#include "collectives/algorithm/pattern.h"
 
 #define TREES 2
 

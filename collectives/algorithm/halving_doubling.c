@@ -12,7 +12,7 @@
 #include <inttypes.h>
 
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/rounds.h"
+#include "collectives/algorithm/pattern.h"
 
 static int
 check(const struct coll_params *params, struct err *err)

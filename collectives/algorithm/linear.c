@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/blocks.h"
+#include "collectives/algorithm/pattern.h"
 
 static void
 alltoall(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)

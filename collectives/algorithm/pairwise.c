@@ -5,8 +5,7 @@
  * k-th behind it and from the k-th before it. The next round begins when both are over.
  */
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/blocks.h"
-#include "collectives/algorithm/rounds.h"
+#include "collectives/algorithm/pattern.h"
 
 static void
 alltoall(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout)

@@ -4,7 +4,7 @@
  * chunk has arrived from the stage before. What a stage makes of it is not looked at: it sends its own vector's.
  */
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/tree.h"
+#include "collectives/algorithm/pattern.h"
 
 static uint32_t
 stages(const struct coll_params *params, struct coll_pair *pairs)

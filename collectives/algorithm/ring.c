@@ -9,8 +9,7 @@
 #include <errno.h>
 
 #include "collectives/algorithm/algorithm.h"
-#include "collectives/algorithm/rounds.h"
-#include "collectives/algorithm/tree.h"
+#include "collectives/algorithm/pattern.h"
 
 /* Rounds that reduce, then rounds that gather. */
 static void

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A Chakra execution trace on its way to a program: files, nodes, process groups and collectives are a file each. */
+/*
+ * A Chakra execution trace on its way to a program: chakra_node.c reads files, nodes and process groups, chakra.c makes
+ * the program of them.
+ */
 #pragma once
 
 #include "collectives/import/import.h"
@@ -90,14 +93,8 @@ int chakra_read_trace(struct chakra *chakra, uint32_t rank);
 /* Groups of the file that the options name. @return 0; -EINVAL or -ENOMEM with err set */
 int chakra_read_groups(struct chakra *chakra);
 
-/* Those that a metadata node of PyTorch tells of in its inputs; what is no such list tells of none. @return as above */
-int chakra_groups_of_inputs(struct chakra *chakra, const char *values, const char *place);
-
 /* @return NULL: there is none of the name */
 const struct chakra_group *chakra_find_group(const struct chakra *chakra, const char *name);
-
-/* Adds messages and computations of all collectives; their nodes have operations. @return 0; -EINVAL, -E2BIG, -ENOMEM */
-int chakra_expand_collectives(struct chakra *chakra);
 
 /* err: "file: node ID at byte OFFSET ...". @return -EINVAL */
 int chakra_fail(const struct chakra *chakra, uint32_t rank, const struct chakra_node *node, const char *fmt, ...)

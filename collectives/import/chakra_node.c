@@ -1,20 +1,469 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From bytes to nodes: messages with their lengths in front, first one of GlobalMetadata, then Nodes. */
 #include <chakra.pb-c.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "collectives/import/chakra.h"
-#include "collectives/import/chakra_wire.h"
-#include "collectives/import/room.h"
+#include "collectives/import/program.h"
 #include "common/array.h"
 #include "common/units.h"
 
+/*
+ * A node's bytes before they are decoded: what means nothing here, such as names, tensors and attributes of other tools, is left
+ * out without a copy, and the rest is bounded. With the bound on nodes a trace takes less memory than 64 MiB and 40 times its
+ * size.
+ */
+
+#define CHAKRA_MAX_USED_BYTES (4u << 20) /* of a node */
+#define CHAKRA_MAX_ATTRIBUTES 64u        /* of a node, that mean something */
+#define CHAKRA_MAX_ATTRIBUTE_BYTES 4096u
+
+/* Does an attribute of this name mean something? */
+typedef bool chakra_is_used(const uint8_t *name, size_t length);
+
+/* Field numbers of Node, of what is in it (chakra.proto), and protobuf's wire types. */
+enum {
+	NODE_ID = 1,
+	NODE_TYPE = 3,
+	NODE_CONTROL = 4,
+	NODE_DATA = 5,
+	NODE_DURATION = 7,
+	NODE_INPUTS = 8,
+	NODE_ATTRIBUTE = 10
+};
+enum { ATTRIBUTE_NAME = 1, INPUTS_VALUES = 1 };
+enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BLOCK = 2, WIRE_FIXED32 = 5 };
+
+/* A field of a message: where it begins, and where its value does. */
+struct wire_field {
+	uint32_t number, type;
+	const uint8_t *begin, *value;
+	size_t value_bytes;
+};
+
+/* A number as protobuf writes it, 7 bits a byte, at *at, which moves behind it. @return whether there is one */
+static bool
+chakra_varint(const uint8_t *bytes, size_t size, size_t *at, uint64_t *value)
+{
+	*value = 0;
+	for (unsigned shift = 0; shift < 70 && *at < size; shift += 7) {
+		uint8_t byte = bytes[(*at)++];
+
+		*value |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return true;
+	}
+	return false;
+}
+
+/* @return false: there is no whole field at *at */
+static bool
+read_field(const uint8_t *bytes, size_t size, size_t *at, struct wire_field *field)
+{
+	uint64_t key, length = 0;
+
+	field->begin = bytes + *at;
+	if (!chakra_varint(bytes, size, at, &key) || key >> 3 == 0 || key >> 3 > UINT32_MAX)
+		return false;
+	field->number = (uint32_t)(key >> 3);
+	field->type = (uint32_t)(key & 7);
+	field->value = bytes + *at;
+	if (field->type == WIRE_VARINT) {
+		if (!chakra_varint(bytes, size, at, &length))
+			return false;
+		length = (size_t)(bytes + *at - field->value);
+		*at -= (size_t)length;
+	} else if (field->type == WIRE_BLOCK) {
+		if (!chakra_varint(bytes, size, at, &length))
+			return false;
+		field->value = bytes + *at;
+	} else if (field->type == WIRE_FIXED64 || field->type == WIRE_FIXED32) {
+		length = field->type == WIRE_FIXED64 ? 8 : 4;
+	} else {
+		return false;
+	}
+	if (length > size - *at)
+		return false;
+	field->value_bytes = (size_t)length;
+	*at += (size_t)length;
+	return true;
+}
+
+/* The last name counts, as of any field that is there twice. */
+static bool
+is_used_attribute(const struct wire_field *attribute, chakra_is_used *is_used)
+{
+	struct wire_field field;
+	bool used = false;
+
+	for (size_t at = 0; at < attribute->value_bytes;) {
+		if (!read_field(attribute->value, attribute->value_bytes, &at, &field))
+			return true; /* the decoder refuses it */
+		if (field.number == ATTRIBUTE_NAME && field.type == WIRE_BLOCK)
+			used = is_used(field.value, field.value_bytes);
+	}
+	return used;
+}
+
+/* Of a node's inputs the values are used alone. @return the field of the last ones; of no bytes: there are none */
+static struct wire_field
+values_of(const struct wire_field *inputs)
+{
+	struct wire_field field, values = { .value_bytes = 0 };
+
+	for (size_t at = 0; at < inputs->value_bytes && read_field(inputs->value, inputs->value_bytes, &at, &field);)
+		if (field.number == INPUTS_VALUES && field.type == WIRE_BLOCK)
+			values = field;
+	return values;
+}
+
+/* Is there something in the field that means something? One that does not have the schema's type is the decoder's to refuse. */
+static bool
+is_kept(const struct wire_field *field, chakra_is_used *is_used)
+{
+	switch (field->number) {
+	case NODE_ID:
+	case NODE_TYPE:
+	case NODE_CONTROL:
+	case NODE_DATA:
+	case NODE_DURATION:
+		return true;
+	case NODE_INPUTS:
+		return field->type != WIRE_BLOCK || values_of(field).value_bytes != 0;
+	case NODE_ATTRIBUTE:
+		return field->type != WIRE_BLOCK || is_used_attribute(field, is_used);
+	default:
+		return false;
+	}
+}
+
+/* Puts a field to *used, without what is not used of inputs. */
+static void
+keep_field(uint8_t *bytes, size_t *used, const struct wire_field *field)
+{
+	const uint8_t *end = field->value + field->value_bytes;
+	struct wire_field values;
+	uint64_t inner;
+
+	if (field->number != NODE_INPUTS || field->type != WIRE_BLOCK) {
+		memmove(bytes + *used, field->begin, (size_t)(end - field->begin));
+		*used += (size_t)(end - field->begin);
+		return;
+	}
+	values = values_of(field);
+	inner = (uint64_t)(values.value + values.value_bytes - values.begin);
+	end = values.begin + inner;
+	bytes[(*used)++] = NODE_INPUTS << 3 | WIRE_BLOCK; /* shorter than what it stands for: it moves to the front */
+	for (uint64_t left = inner; left > 0x7f; left >>= 7)
+		bytes[(*used)++] = (uint8_t)(left | 0x80);
+	bytes[(*used)++] = (uint8_t)(inner >> 7 * ((63 - __builtin_clzll(inner)) / 7));
+	memmove(bytes + *used, values.begin, (size_t)(end - values.begin));
+	*used += (size_t)inner;
+}
+
+/*
+ * Moves what is used of a node to the front of its bytes.
+ * @param used  set: its length
+ * @return 0; -EINVAL: it is no message; -E2BIG: more than the limits above
+ */
+static int
+chakra_keep_used(uint8_t *bytes, size_t size, chakra_is_used *is_used, size_t *used)
+{
+	uint32_t attributes = 0;
+
+	*used = 0;
+	for (size_t at = 0; at < size;) {
+		struct wire_field field;
+		size_t length;
+
+		if (!read_field(bytes, size, &at, &field))
+			return -EINVAL;
+		if (!is_kept(&field, is_used))
+			continue;
+		attributes += field.number == NODE_ATTRIBUTE;
+		length = (size_t)(bytes + at - field.begin);
+		if (attributes > CHAKRA_MAX_ATTRIBUTES || length > CHAKRA_MAX_USED_BYTES - *used ||
+		    (field.number == NODE_ATTRIBUTE && length > CHAKRA_MAX_ATTRIBUTE_BYTES))
+			return -E2BIG;
+		keep_field(bytes, used, &field);
+	}
+	return 0;
+}
+
+#define ENDING ".et"
+
+/* "NAME.12.et" -> length of "NAME" and 12. @return whether it is one */
+static bool
+split_name(const char *name, size_t *stem, uint64_t *rank)
+{
+	size_t length = strlen(name), ending = strlen(ENDING);
+	char number[16];
+	const char *dot;
+
+	if (length <= ending || strcmp(name + length - ending, ENDING) != 0)
+		return false;
+	dot = memrchr(name, '.', length - ending);
+	if (dot == NULL || dot == name)
+		return false;
+	if ((size_t)snprintf(number, sizeof(number), "%.*s", (int)(name + length - ending - dot - 1), dot + 1) >=
+	    sizeof(number))
+		return false;
+	*stem = (size_t)(dot - name);
+	return number_parse(number, 0, UINT32_MAX, rank);
+}
+
+/* The one stem of a folder's traces, or what is before ".RANK.et" of a path. @return malloc'd; NULL with err set */
+static char *
+find_stem(struct chakra *chakra, DIR *folder)
+{
+	const struct dirent *entry;
+	char *stem = NULL;
+	uint64_t rank;
+	size_t length;
+
+	while ((entry = readdir(folder)) != NULL) {
+		if (!split_name(entry->d_name, &length, &rank))
+			continue;
+		if (stem == NULL) {
+			stem = strndup(entry->d_name, length);
+		} else if (strlen(stem) != length || strncmp(stem, entry->d_name, length) != 0) {
+			err_set(chakra->err, -EINVAL,
+				"%s has traces of \"%s\" and of \"%.*s\": PATH/NAME, without .RANK" ENDING ", says which",
+				chakra->options->path, stem, (int)length, entry->d_name);
+			free(stem);
+			return NULL;
+		}
+		if (stem == NULL)
+			return NULL;
+	}
+	if (stem == NULL)
+		err_set(chakra->err, -EINVAL, "%s has no NAME.RANK" ENDING, chakra->options->path);
+	return stem;
+}
+
+static int
+list_files(struct chakra *chakra, const char *folder, const char *stem)
+{
+	uint64_t rank;
+	size_t length;
+
+	chakra->paths = calloc(COLL_MAX_RANKS + 1, sizeof(*chakra->paths));
+	if (chakra->paths == NULL)
+		return -ENOMEM;
+	for (uint32_t r = 0; r <= COLL_MAX_RANKS; r++) {
+		struct stat st;
+		char *path;
+
+		if (asprintf(&path, "%s%s%s.%" PRIu32 ENDING, folder, *folder != '\0' ? "/" : "", stem, r) < 0)
+			return -ENOMEM;
+		if (stat(path, &st) != 0) {
+			free(path);
+			break;
+		}
+		chakra->paths[r] = path;
+		chakra->ranks = r + 1;
+	}
+	if (chakra->ranks == 0 && split_name(stem, &length, &rank))
+		return err_set(chakra->err, -EINVAL,
+			       "%s is the trace of one rank; PATH/NAME, without .RANK" ENDING
+			       ", or its folder, would be right",
+			       chakra->options->path);
+	if (chakra->ranks < 2)
+		return err_set(chakra->err, -EINVAL, "%s%s%s.%" PRIu32 ENDING " is missing: a trace is of 2 ranks at least",
+			       folder, *folder != '\0' ? "/" : "", stem, chakra->ranks);
+	if (chakra->ranks > COLL_MAX_RANKS)
+		return err_set(chakra->err, -EINVAL, "%s: more than %d ranks", chakra->options->path, COLL_MAX_RANKS);
+	return 0;
+}
+
+/* A rank behind a gap would be left out silently. */
+static int
+check_gap(struct chakra *chakra, DIR *folder, const char *stem)
+{
+	const struct dirent *entry;
+	uint64_t rank;
+	size_t length;
+
+	rewinddir(folder);
+	while ((entry = readdir(folder)) != NULL)
+		if (split_name(entry->d_name, &length, &rank) && strlen(stem) == length &&
+		    strncmp(stem, entry->d_name, length) == 0 && rank >= chakra->ranks)
+			return err_set(chakra->err, -EINVAL, "%s: there is %s, but no %s.%" PRIu32 ENDING,
+				       chakra->options->path, entry->d_name, stem, chakra->ranks);
+	return 0;
+}
+
+int
+chakra_find_files(struct chakra *chakra)
+{
+	const char *path = chakra->options->path, *slash = strrchr(path, '/');
+	DIR *folder = opendir(path);
+	char *where = NULL, *stem = NULL;
+	int rc = -ENOMEM;
+
+	if (folder != NULL) {
+		where = strdup(path);
+		stem = find_stem(chakra, folder);
+	} else {
+		where = slash != NULL ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : strdup("");
+		stem = strdup(slash != NULL ? slash + 1 : path);
+		if (where != NULL)
+			folder = opendir(*where != '\0' ? where : ".");
+		if (where != NULL && folder == NULL)
+			rc = err_set(chakra->err, -errno, "%s: %s", path, strerror(errno));
+	}
+	if (chakra->err->text[0] != '\0')
+		rc = -EINVAL;
+	else if (where != NULL && stem != NULL)
+		rc = list_files(chakra, where, stem);
+	if (rc == 0)
+		rc = check_gap(chakra, folder, stem);
+	if (folder != NULL)
+		closedir(folder);
+	free(where);
+	free(stem);
+	return rc;
+}
+
+/*
+ * Process groups: { "NAME": [ranks], ... } of a file, as astra-sim has it, or what PyTorch's traces keep in the inputs of
+ * a metadata node: [{"pg_name": "NAME", "ranks": [ranks], ...}, ...], no ranks being all of them.
+ */
+
+const struct chakra_group *
+chakra_find_group(const struct chakra *chakra, const char *name)
+{
+	for (size_t i = 0; i < chakra->ngroups; i++)
+		if (strcmp(chakra->groups[i].name, name) == 0)
+			return &chakra->groups[i];
+	return NULL;
+}
+
+static int
+read_ranks(const struct chakra *chakra, const char *place, const char *name, const json_t *list, uint32_t *ranks)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *item = json_array_get(list, i);
+		json_int_t rank = json_is_integer(item) ? json_integer_value(item) : -1;
+
+		if (rank < 0 || rank >= (json_int_t)chakra->ranks)
+			return err_set(chakra->err, -EINVAL,
+				       "%s: group \"%s\": member %zu is no rank of the trace, 0 to %" PRIu32, place, name,
+				       i + 1, chakra->ranks - 1);
+		ranks[i] = (uint32_t)rank;
+		for (size_t before = 0; before < i; before++)
+			if (ranks[before] == ranks[i])
+				return err_set(chakra->err, -EINVAL, "%s: group \"%s\" has rank %" PRIu32 " twice", place,
+					       name, ranks[i]);
+	}
+	return 0;
+}
+
+/* Every rank's trace may tell of a group: they have to agree. */
+static int
+add_group(struct chakra *chakra, const char *place, const char *name, const json_t *list)
+{
+	const struct chakra_group *same = chakra_find_group(chakra, name);
+	size_t count = json_array_size(list);
+	struct chakra_group group = { .nranks = (uint32_t)count };
+	int rc;
+
+	if (*name == '\0' || strlen(name) >= sizeof(group.name) || count > chakra->ranks)
+		return err_set(chakra->err, -EINVAL, "%s: group \"%.32s\" of %zu ranks; the trace has %" PRIu32, place,
+			       name, count, chakra->ranks);
+	if (chakra->ngroups == CHAKRA_MAX_GROUPS)
+		return err_set(chakra->err, -EINVAL, "%s: more than %d groups", place, CHAKRA_MAX_GROUPS);
+	snprintf(group.name, sizeof(group.name), "%s", name);
+	group.ranks = calloc(count + 1, sizeof(*group.ranks));
+	if (group.ranks == NULL)
+		return -ENOMEM;
+	rc = read_ranks(chakra, place, name, list, group.ranks);
+	if (rc == 0 && same != NULL &&
+	    (same->nranks != group.nranks || memcmp(same->ranks, group.ranks, count * sizeof(*group.ranks)) != 0))
+		rc = err_set(chakra->err, -EINVAL, "%s: group \"%s\" has other ranks than it had before", place, name);
+	if (rc != 0 || same != NULL) {
+		free(group.ranks);
+		return rc;
+	}
+	if (!import_room(&chakra->groups, &chakra->group_room, chakra->ngroups, sizeof(*chakra->groups))) {
+		free(group.ranks);
+		return -ENOMEM;
+	}
+	chakra->groups[chakra->ngroups++] = group;
+	return 0;
+}
+
+/* Those that a metadata node of PyTorch tells of in its inputs; what is no such list tells of none. @return as above */
+static int
+chakra_groups_of_inputs(struct chakra *chakra, const char *values, const char *place)
+{
+	const char *begins = values != NULL ? strstr(values, "[{") : NULL, *ends = begins, *next;
+	json_t *list;
+	int rc = 0;
+
+	while (ends != NULL && (next = strstr(ends + 1, "}]")) != NULL)
+		ends = next;
+	if (begins == NULL || ends == begins)
+		return 0;
+	list = json_loadb(begins, (size_t)(ends + 2 - begins), JSON_REJECT_DUPLICATES, NULL);
+	for (size_t i = 0; i < json_array_size(list) && rc == 0; i++) {
+		const json_t *name = json_object_get(json_array_get(list, i), "pg_name");
+		const json_t *ranks = json_object_get(json_array_get(list, i), "ranks");
+
+		/* Without ranks: all of them, which has no need of a group. */
+		if (json_is_string(name) && json_array_size(ranks) != 0)
+			rc = add_group(chakra, place, json_string_value(name), ranks);
+	}
+	json_decref(list);
+	return rc;
+}
+
+int
+chakra_read_groups(struct chakra *chakra)
+{
+	const char *path = chakra->options->groups_path, *name;
+	json_error_t error;
+	json_t *root, *list;
+	size_t length;
+	char *text;
+	int rc = 0;
+
+	if (path == NULL)
+		return 0;
+	text = import_read_text(path, &length, chakra->err);
+	if (text == NULL)
+		return -errno;
+	root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+	free(text);
+	if (root == NULL)
+		return err_set(chakra->err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
+	if (!json_is_object(root))
+		rc = err_set(chakra->err, -EINVAL, "%s: {\"GROUP\": [RANK, ...], ...} would be right", path);
+	json_object_foreach(root, name, list)
+	{
+		if (rc == 0 && json_array_size(list) == 0)
+			rc = err_set(chakra->err, -EINVAL, "%s: group \"%.32s\" has no list of ranks", path, name);
+		if (rc == 0)
+			rc = add_group(chakra, path, name, list);
+	}
+	json_decref(root);
+	return rc;
+}
+
+/* Nodes. */
+
 #define MAX_MESSAGE_BYTES (64u << 20)
-/* Nodes and dependencies of a file: some, and one for each so many bytes. With chakra_wire.h this bounds memory by its size. */
+/* Nodes and dependencies of a file: some, and one for each so many bytes. With the bounds of a node this bounds memory by its size. */
 #define LEAST_NODES 65536u
 #define LEAST_DEPS 65536u
 #define BYTES_A_NODE 32u

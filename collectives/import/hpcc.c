@@ -3,17 +3,487 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/import/hpcc_parts.h"
+#include "collectives/import/import.h"
+#include "collectives/import/program.h"
+#include "common/array.h"
 #include "common/log.h"
 #include "common/printable.h"
 #include "common/units.h"
 #include "topo/build.h"
-#include "topo/show.h"
+#include "topo/topo.h"
+
+#define HPCC_PATH 512
+#define HPCC_VALUE 64
+#define HPCC_RATES 16
+
+enum hpcc_cc { HPCC_DCQCN = 1, HPCC_HPCC = 3, HPCC_TIMELY = 7, HPCC_DCTCP = 8, HPCC_PINT = 10 };
+
+/* "RATE VALUE" pairs, as KMIN_MAP has them. */
+struct hpcc_map {
+	uint64_t rate_bps[HPCC_RATES];
+	double value[HPCC_RATES];
+	size_t count;
+	int line;
+};
+
+/* As the simulator has them where config.txt says nothing. */
+struct hpcc_config {
+	const char *path;
+	char topology[HPCC_PATH], flow[HPCC_PATH];
+	int64_t qcn, cc, clamp, payload_bytes, ack_packets, fast_recovery, has_win, var_win, mi_thresh, buffer_mb;
+	double alpha_us, decrease_us, timer_us, g, stop_s, target;
+	char ai[HPCC_VALUE], hai[HPCC_VALUE], min_rate[HPCC_VALUE];
+	struct hpcc_map kmin, kmax, pmax;
+	int64_t down_us, down_a, down_b; /* down_us 0: no link goes down */
+	int down_line;
+};
+
+struct hpcc_flow {
+	uint32_t src, dst;
+	uint32_t prio, dport, sport;
+	uint64_t bytes, start_ps;
+};
+
+struct hpcc_flows {
+	struct hpcc_flow *at;
+	size_t count;
+	uint64_t first_ps; /* start of the earliest: the scenario counts from there */
+};
+
+/* A text cut into lines of words; "{ ... }" is a comment, as in the simulator's config_doc.txt. */
+struct hpcc_lines {
+	char *next;
+	const char *path;
+	int line;
+	char *words[64];
+	size_t count;
+};
+
+/* config.txt: a key and its values a line. */
+
+enum value_type {
+	VALUE_INT,   /* int64_t, from min to max */
+	VALUE_FLOAT, /* double, from min to max */
+	VALUE_RATE,  /* char [HPCC_VALUE], a rate */
+	VALUE_PATH,  /* char [HPCC_PATH] */
+	VALUE_MAP,   /* struct hpcc_map */
+	VALUE_DOWN,  /* time, node, node */
+	VALUE_NONE,  /* says nothing of the network: where results go, or a parameter of what is not chosen */
+};
+
+/* One key. Of an integer that is not kept (offset KEPT_NOT), only "right" is served. */
+#define KEPT_NOT SIZE_MAX
+struct key {
+	const char *name;
+	enum value_type type;
+	size_t offset;
+	double min, max;
+	const char *unless; /* not kept: what another value would ask for; NULL: it is warned of */
+	const char *warning;
+};
+
+#define AT(field) offsetof(struct hpcc_config, field)
+static const struct key keys[] = {
+	{ "ENABLE_QCN", VALUE_INT, AT(qcn), 0, 1, NULL, NULL },
+	{ "CC_MODE", VALUE_INT, AT(cc), 0, 10, NULL, NULL },
+	{ "CLAMP_TARGET_RATE", VALUE_INT, AT(clamp), 0, 1, NULL, NULL },
+	{ "PACKET_PAYLOAD_SIZE", VALUE_INT, AT(payload_bytes), 1, 9000, NULL, NULL },
+	{ "L2_ACK_INTERVAL", VALUE_INT, AT(ack_packets), 1, 1024, NULL, NULL },
+	{ "FAST_RECOVERY_TIMES", VALUE_INT, AT(fast_recovery), 0, 1000, NULL, NULL },
+	{ "HAS_WIN", VALUE_INT, AT(has_win), 0, 1, NULL, NULL },
+	{ "VAR_WIN", VALUE_INT, AT(var_win), 0, 1, NULL, NULL },
+	{ "MI_THRESH", VALUE_INT, AT(mi_thresh), 0, 1000, NULL, NULL },
+	{ "BUFFER_SIZE", VALUE_INT, AT(buffer_mb), 1, 1 << 20, NULL, NULL },
+	{ "ALPHA_RESUME_INTERVAL", VALUE_FLOAT, AT(alpha_us), 0.001, 1e9, NULL, NULL },
+	{ "RATE_DECREASE_INTERVAL", VALUE_FLOAT, AT(decrease_us), 0.001, 1e9, NULL, NULL },
+	{ "RP_TIMER", VALUE_FLOAT, AT(timer_us), 0.001, 1e9, NULL, NULL },
+	{ "EWMA_GAIN", VALUE_FLOAT, AT(g), 1e-6, 1, NULL, NULL },
+	{ "SIMULATOR_STOP_TIME", VALUE_FLOAT, AT(stop_s), 0, 1e4, NULL, NULL },
+	{ "U_TARGET", VALUE_FLOAT, AT(target), 0.01, 1, NULL, NULL },
+	{ "RATE_AI", VALUE_RATE, AT(ai), 0, 0, NULL, NULL },
+	{ "RATE_HAI", VALUE_RATE, AT(hai), 0, 0, NULL, NULL },
+	{ "MIN_RATE", VALUE_RATE, AT(min_rate), 0, 0, NULL, NULL },
+	{ "TOPOLOGY_FILE", VALUE_PATH, AT(topology), 0, 0, NULL, NULL },
+	{ "FLOW_FILE", VALUE_PATH, AT(flow), 0, 0, NULL, NULL },
+	{ "KMIN_MAP", VALUE_MAP, AT(kmin), 0, 1e9, NULL, NULL },
+	{ "KMAX_MAP", VALUE_MAP, AT(kmax), 0, 1e9, NULL, NULL },
+	{ "PMAX_MAP", VALUE_MAP, AT(pmax), 0, 1, NULL, NULL },
+	{ "LINK_DOWN", VALUE_DOWN, AT(down_us), 0, 0, NULL, NULL },
+	/* Served for one value alone. */
+	{ "L2_BACK_TO_ZERO", VALUE_INT, KEPT_NOT, 0, 0,
+	  "a message from its beginning after a loss; ours go back to the lost packet", NULL },
+	{ "ERROR_RATE_PER_LINK", VALUE_FLOAT, KEPT_NOT, 0, 0, "loss on every link; write faults of kind loss", NULL },
+	{ "FAST_REACT", VALUE_INT, KEPT_NOT, 1, 1, "one reaction a round trip; ours react to every ACK", NULL },
+	{ "MULTI_RATE", VALUE_INT, KEPT_NOT, 0, 0, "a rate for each hop; there is one here", NULL },
+	{ "SAMPLE_FEEDBACK", VALUE_INT, KEPT_NOT, 0, 0, "telemetry of some packets; ours is of all", NULL },
+	{ "RATE_BOUND", VALUE_INT, KEPT_NOT, 1, 1, "no pacing; ours pace", NULL },
+	/* Done otherwise here, whatever they say: warned of. */
+	{ "USE_DYNAMIC_PFC_THRESHOLD", VALUE_INT, KEPT_NOT, 1, 1, NULL,
+	  "the simulator's switches have a dynamic threshold whatever this says, and so have ours" },
+	{ "GLOBAL_T", VALUE_INT, KEPT_NOT, 1, 1, NULL,
+	  "windows and round trips of each pair: all have the longest's here" },
+	{ "ACK_HIGH_PRIO", VALUE_INT, KEPT_NOT, 1, 1, NULL,
+	  "ACKs wait behind data there; here they have a class of their own" },
+	/* Without meaning here. */
+	{ .name = "TRACE_FILE", .type = VALUE_NONE },
+	{ .name = "TRACE_OUTPUT_FILE", .type = VALUE_NONE },
+	{ .name = "FCT_OUTPUT_FILE", .type = VALUE_NONE },
+	{ .name = "PFC_OUTPUT_FILE", .type = VALUE_NONE },
+	{ .name = "ENABLE_TRACE", .type = VALUE_NONE },
+	{ .name = "QLEN_MON_FILE", .type = VALUE_NONE },
+	{ .name = "QLEN_MON_START", .type = VALUE_NONE },
+	{ .name = "QLEN_MON_END", .type = VALUE_NONE },
+	{ .name = "L2_CHUNK_SIZE", .type = VALUE_NONE },
+	{ .name = "DCTCP_RATE_AI", .type = VALUE_NONE },
+	{ .name = "INT_MULTI", .type = VALUE_NONE },
+	{ .name = "PINT_LOG_BASE", .type = VALUE_NONE },
+	{ .name = "PINT_PROB", .type = VALUE_NONE },
+	{ .name = "PAUSE_TIME", .type = VALUE_NONE },
+	{ .name = "DATA_RATE", .type = VALUE_NONE },
+	{ .name = "LINK_DELAY", .type = VALUE_NONE },
+};
+
+/* @return whether there is one more line with words; its words are cut out of the text */
+static bool
+hpcc_next_line(struct hpcc_lines *lines)
+{
+	for (lines->count = 0; *lines->next != '\0' && lines->count == 0;) {
+		char *end = lines->next, *rest, *word;
+		bool last;
+
+		while (*end != '\0' && *end != '\n') /* strcspn() may look at all that is left, for each line */
+			end++;
+		last = *end == '\0';
+		*end = '\0';
+		lines->line++;
+		lines->next[strcspn(lines->next, "{")] = '\0';
+		for (word = strtok_r(lines->next, " \t\r", &rest); word != NULL && lines->count < ARRAY_LEN(lines->words);
+		     word = strtok_r(NULL, " \t\r", &rest))
+			lines->words[lines->count++] = word;
+		lines->next = end + !last;
+	}
+	return lines->count != 0;
+}
+
+static int
+refuse(const struct hpcc_lines *lines, const char *what, struct err *err)
+{
+	return err_set(err, -EINVAL, "%s:%d: %s: found \"%.32s\"; %s would be right", lines->path, lines->line,
+		       lines->words[0], lines->count > 1 ? lines->words[1] : "", what);
+}
+
+static bool
+read_float(const char *word, double *value)
+{
+	char *end;
+
+	*value = strtod(word, &end);
+	return end != word && *end == '\0' && *value == *value;
+}
+
+/* Of a key of which one value alone is served. */
+static int
+check_served(const struct hpcc_lines *lines, const struct key *key, double value, struct err *err)
+{
+	if (value >= key->min && value <= key->max)
+		return 0;
+	if (key->unless != NULL)
+		return err_set(err, -EINVAL, "%s:%d: %s %.32s asks for %s", lines->path, lines->line, key->name,
+			       lines->words[1], key->unless);
+	log_warning("%s:%d: %s %.32s: %s", lines->path, lines->line, key->name, lines->words[1], key->warning);
+	return 0;
+}
+
+static int
+read_number(const struct hpcc_lines *lines, const struct key *key, struct hpcc_config *config, struct err *err)
+{
+	char right[96];
+	uint64_t whole;
+	double value;
+
+	if (lines->count < 2 || !read_float(lines->words[1], &value) ||
+	    (key->type == VALUE_INT && !number_parse(lines->words[1], 0, INT64_MAX, &whole)))
+		return refuse(lines, key->type == VALUE_INT ? "a whole number" : "a number", err);
+	if (key->offset == KEPT_NOT)
+		return check_served(lines, key, value, err);
+	if (value < key->min || value > key->max) {
+		snprintf(right, sizeof(right), "%g to %g", key->min, key->max);
+		return refuse(lines, right, err);
+	}
+	if (key->type == VALUE_INT)
+		*(int64_t *)((char *)config + key->offset) = (int64_t)whole;
+	else
+		*(double *)((char *)config + key->offset) = value;
+	return 0;
+}
+
+static int
+read_map(const struct hpcc_lines *lines, const struct key *key, struct hpcc_map *map, struct err *err)
+{
+	uint64_t count;
+
+	if (lines->count < 2 || !number_parse(lines->words[1], 1, HPCC_RATES, &count) || lines->count < 2 + 2 * count)
+		return refuse(lines, "a number of pairs, 1 to 16, and as many pairs of rate and value", err);
+	map->line = lines->line;
+	map->count = (size_t)count;
+	for (size_t i = 0; i < count; i++)
+		if (!number_parse(lines->words[2 + 2 * i], 1, UINT64_MAX / 2, &map->rate_bps[i]) ||
+		    !read_float(lines->words[3 + 2 * i], &map->value[i]) || map->value[i] < key->min ||
+		    map->value[i] > key->max)
+			return err_set(err, -EINVAL,
+				       "%s:%d: %s: pair %zu: found \"%.32s %.32s\"; bit/s and %g to %g would be right",
+				       lines->path, lines->line, key->name, i + 1, lines->words[2 + 2 * i],
+				       lines->words[3 + 2 * i], key->min, key->max);
+	return 0;
+}
+
+static int
+read_down(const struct hpcc_lines *lines, struct hpcc_config *config, struct err *err)
+{
+	uint64_t values[3];
+
+	for (size_t i = 0; i < 3; i++)
+		if (lines->count < 4 || !number_parse(lines->words[1 + i], 0, INT32_MAX, &values[i]))
+			return refuse(lines, "microseconds and two nodes", err);
+	config->down_us = (int64_t)values[0];
+	config->down_a = (int64_t)values[1];
+	config->down_b = (int64_t)values[2];
+	config->down_line = lines->line;
+	return 0;
+}
+
+static int
+read_text(const struct hpcc_lines *lines, const struct key *key, struct hpcc_config *config, struct err *err)
+{
+	size_t cap = key->type == VALUE_PATH ? HPCC_PATH : HPCC_VALUE;
+	uint64_t rate_bps;
+
+	if (lines->count < 2 || strlen(lines->words[1]) >= cap ||
+	    (key->type == VALUE_RATE && units_parse_rate(lines->words[1], &rate_bps) != 0))
+		return refuse(lines, key->type == VALUE_RATE ? "a rate, as 50Mb/s," : "a path", err);
+	strcpy((char *)config + key->offset, lines->words[1]);
+	return 0;
+}
+
+static int
+read_key(const struct hpcc_lines *lines, struct hpcc_config *config, struct err *err)
+{
+	const struct key *key = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (strcmp(keys[i].name, lines->words[0]) == 0)
+			key = &keys[i];
+	if (key == NULL)
+		return err_set(err, -EINVAL, "%s:%d: \"%.48s\" is no key of the simulator", lines->path, lines->line,
+			       lines->words[0]);
+	switch (key->type) {
+	case VALUE_INT:
+	case VALUE_FLOAT:
+		return read_number(lines, key, config, err);
+	case VALUE_RATE:
+	case VALUE_PATH:
+		return read_text(lines, key, config, err);
+	case VALUE_MAP:
+		return read_map(lines, key, (struct hpcc_map *)((char *)config + key->offset), err);
+	case VALUE_DOWN:
+		return read_down(lines, config, err);
+	case VALUE_NONE:
+		break;
+	}
+	return 0;
+}
+
+static int
+check(const struct hpcc_config *config, const char *path, struct err *err)
+{
+	if (config->cc != 0 && config->cc != HPCC_DCQCN && config->cc != HPCC_HPCC && config->cc != HPCC_TIMELY)
+		return err_set(err, -EINVAL,
+			       "%s: CC_MODE %" PRId64 " is %s; 1 (DCQCN), 3 (HPCC) and 7 (TIMELY) are here, and 0 for none",
+			       path, config->cc,
+			       config->cc == HPCC_DCTCP  ? "DCTCP"
+			       : config->cc == HPCC_PINT ? "HPCC-PINT"
+							 : "no congestion control of the simulator");
+	return 0;
+}
+
+/* @return 0; -EINVAL or -ENOMEM with err set */
+static int
+hpcc_read_config(const char *path, struct hpcc_config *config, struct err *err)
+{
+	struct hpcc_lines lines = { .path = path };
+	size_t length;
+	char *text;
+	int rc = 0;
+
+	*config = (struct hpcc_config){
+		.path = path,
+		.qcn = 1,
+		.cc = HPCC_DCQCN,
+		.payload_bytes = 1000,
+		.has_win = 1,
+		.ack_packets = 1,
+		.fast_recovery = 5,
+		.mi_thresh = 5,
+		.buffer_mb = 16,
+		.alpha_us = 55,
+		.decrease_us = 4,
+		.timer_us = 1500,
+		.g = 1.0 / 16,
+		.stop_s = 3.01,
+		.target = 0.95,
+		.ai = "5Mb/s",
+		.hai = "50Mb/s",
+		.min_rate = "100Mb/s",
+	};
+	if (path == NULL)
+		return 0;
+	text = import_read_text(path, &length, err);
+	if (text == NULL)
+		return -errno;
+	for (lines.next = text; rc == 0 && hpcc_next_line(&lines);)
+		rc = read_key(&lines, config, err);
+	free(text);
+	return rc == 0 ? check(config, path, err) : rc;
+}
+
+/* flow.txt: how many flows, then "src dst pg dport bytes start" each; what follows the last is ignored, as there. */
+
+#define FIRST_SPORT 10000 /* of a pair, as third.cc counts */
+#define MAX_START_S 1e4
+
+/* Whole numbers of a line, in its order. */
+static const struct {
+	const char *name;
+	uint64_t min, max;
+} columns[] = {
+	{ "source", 0, UINT32_MAX },      { "destination", 0, UINT32_MAX },       { "priority group", 1, 7 },
+	{ "destination port", 1, 65535 }, { "bytes", 1, COLL_MAX_MESSAGE_BYTES },
+};
+
+static int
+read_flow(const struct hpcc_lines *lines, uint32_t nodes, struct hpcc_flow *flow, struct err *err)
+{
+	uint64_t values[ARRAY_LEN(columns)];
+	double start_s;
+	char *end;
+
+	if (lines->count < ARRAY_LEN(columns) + 1)
+		return err_set(err, -EINVAL, "%s:%d: %zu words; \"src dst pg dport bytes start\" would be right",
+			       lines->path, lines->line, lines->count);
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+		uint64_t max = i < 2 ? nodes - 1 : columns[i].max;
+
+		if (!number_parse(lines->words[i], columns[i].min, max, &values[i]))
+			return err_set(err, -EINVAL,
+				       "%s:%d: %s: found \"%.32s\"; %" PRIu64 " to %" PRIu64 " would be right", lines->path,
+				       lines->line, columns[i].name, lines->words[i], columns[i].min, max);
+	}
+	start_s = strtod(lines->words[ARRAY_LEN(columns)], &end);
+	if (end == lines->words[ARRAY_LEN(columns)] || *end != '\0' || !(start_s >= 0 && start_s <= MAX_START_S))
+		return err_set(err, -EINVAL, "%s:%d: start: found \"%.32s\"; seconds, 0 to %g, would be right", lines->path,
+			       lines->line, lines->words[ARRAY_LEN(columns)], MAX_START_S);
+	if (values[0] == values[1])
+		return err_set(err, -EINVAL, "%s:%d: a flow from node %" PRIu64 " to itself", lines->path, lines->line,
+			       values[0]);
+	*flow = (struct hpcc_flow){
+		.src = (uint32_t)values[0],
+		.dst = (uint32_t)values[1],
+		.prio = (uint32_t)values[2],
+		.dport = (uint32_t)values[3],
+		.bytes = values[4],
+		.start_ps = (uint64_t)llround(start_s * 1e9) * PS_PER_NS,
+	};
+	return 0;
+}
+
+static int
+compare_pairs(const void *a, const void *b, void *at)
+{
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct hpcc_flow *x = (struct hpcc_flow *)at + i, *y = (struct hpcc_flow *)at + j;
+
+	if (x->src != y->src)
+		return x->src < y->src ? -1 : 1;
+	if (x->dst != y->dst)
+		return x->dst < y->dst ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+/* The next port of each pair. */
+static int
+number_ports(const char *path, struct hpcc_flows *flows, struct err *err)
+{
+	uint32_t *order = malloc((flows->count + 1) * sizeof(*order)), port = FIRST_SPORT;
+
+	if (order == NULL)
+		return err_set(err, -ENOMEM, "out of memory for %zu flows", flows->count);
+	for (uint32_t i = 0; i < flows->count; i++)
+		order[i] = i;
+	qsort_r(order, flows->count, sizeof(*order), compare_pairs, flows->at);
+	for (size_t i = 0; i < flows->count; i++) {
+		struct hpcc_flow *flow = &flows->at[order[i]];
+		const struct hpcc_flow *before = i > 0 ? &flows->at[order[i - 1]] : NULL;
+
+		port = before != NULL && before->src == flow->src && before->dst == flow->dst ? port + 1 : FIRST_SPORT;
+		flow->sport = port;
+	}
+	free(order);
+	return port > 65535 ? err_set(err, -EINVAL, "%s: more flows of one pair than it has ports", path) : 0;
+}
+
+static int
+read_lines(struct hpcc_lines *lines, uint32_t nodes, struct hpcc_flows *flows, struct err *err)
+{
+	uint64_t count;
+	size_t room = 0; /* which grows with the lines, not with the number that the first of them promises */
+	int rc = 0;
+
+	if (!hpcc_next_line(lines) || !number_parse(lines->words[0], 1, HPCC_MAX_FLOWS, &count))
+		return err_set(err, -EINVAL, "%s:%d: found \"%.32s\"; the number of flows, 1 to %d, would be right",
+			       lines->path, lines->count != 0 ? lines->line : 1, lines->count != 0 ? lines->words[0] : "",
+			       HPCC_MAX_FLOWS);
+	while (flows->count < count && rc == 0) {
+		if (!hpcc_next_line(lines))
+			return err_set(err, -EINVAL, "%s:%d: the file ends behind %zu flows of %" PRIu64, lines->path,
+				       lines->line, flows->count, count);
+		if (!import_room(&flows->at, &room, flows->count, sizeof(*flows->at)))
+			return err_set(err, -ENOMEM, "out of memory for %zu flows", flows->count);
+		rc = read_flow(lines, nodes, &flows->at[flows->count], err);
+		if (rc == 0 && flows->at[flows->count].start_ps < flows->first_ps)
+			flows->first_ps = flows->at[flows->count].start_ps;
+		flows->count += rc == 0;
+	}
+	return rc == 0 ? number_ports(lines->path, flows, err) : rc;
+}
+
+/* @param nodes  of the topology. @return the same; flows->at is the caller's to free */
+static int
+hpcc_read_flows(const char *path, uint32_t nodes, struct hpcc_flows *flows, struct err *err)
+{
+	struct hpcc_lines lines = { .path = path };
+	size_t length;
+	int rc;
+	char *text = import_read_text(path, &length, err);
+
+	*flows = (struct hpcc_flows){ .first_ps = UINT64_MAX };
+	if (text == NULL)
+		return -errno;
+	lines.next = text;
+	rc = read_lines(&lines, nodes, flows, err);
+	free(text);
+	return rc;
+}
+
+/* The scenario. */
 
 #define TIME_BYTES 32
 /* Of the simulator: headers, ACKs, and when links come down (third.cc). */

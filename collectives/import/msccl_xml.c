@@ -10,10 +10,9 @@
 #include <string.h>
 
 #include "collectives/import/program.h"
-#include "collectives/import/room.h"
 #include "collectives/schedule.h"
 #include "common/array.h"
-#include "common/number.h"
+#include "common/units.h"
 
 #define TYPE_ROW(id, name, receives, reduces, sends, local) [id] = { name, receives, reduces, sends, local },
 const struct msccl_type_row msccl_types[] = { MSCCL_TYPES(TYPE_ROW) };

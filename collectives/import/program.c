@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "collectives/import/room.h"
-
 static uint32_t
 least(uint64_t a, uint32_t b)
 {

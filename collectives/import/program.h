@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a file of any format says, before it is a schedule: operations of each rank, and which of them wait for which of
- * the same rank. Sends and receives find each other later (match.c), by source, destination and tag, the k-th send and
+ * the same rank. Sends and receives find each other later (schedule.c), by source, destination and tag, the k-th send and
  * the k-th receive in the order of the file. Readers fill it in; program_schedule() makes steps of it.
  */
 #pragma once
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "collectives/schedule.h"
 
@@ -107,3 +108,27 @@ int program_fail(const struct program *program, uint32_t op, struct err *err, co
  */
 struct coll_schedule *program_schedule(const struct program *program, const struct coll_params *params,
 				       const struct coll_layout *layout, struct err *err);
+
+/* Arrays that grow with what a file says; what fills them has its limit. */
+
+/*
+ * Makes room for one more.
+ * @param array  pointer to the array, moved or not
+ * @param cap    elements there is room for, updated
+ * @return false without memory, the array as it was
+ */
+static inline bool
+import_room(void *array, size_t *cap, size_t used, size_t elem_bytes)
+{
+	void **at = array, *moved;
+	size_t next = *cap != 0 ? *cap * 2 : 64;
+
+	if (used < *cap)
+		return true;
+	moved = realloc(*at, next * elem_bytes);
+	if (moved == NULL)
+		return false;
+	*at = moved;
+	*cap = next;
+	return true;
+}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "collectives/proof/cells.h"
+#include "collectives/proof/proof.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/contents.h"
+#include "collectives/data.h"
 
 /* Bounds of one rank while cells are being cut: sorted, each once. */
 struct cuts {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/contents.h"
+#include "collectives/data.h"
 #include "collectives/proof/proof.h"
 
 struct values {

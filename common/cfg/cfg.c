@@ -2,14 +2,206 @@
 /* Loading: the only file that sees libconfig. */
 #include "common/cfg/cfg.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libconfig.h>
 #include <libgen.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/cfg/cfg_tree.h"
+
+FILE *
+cfg_open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 ? fdopen(fd, "rb") : NULL;
+}
+
+/* The whole of a plain text file, the caller's to free. NULL with err and errno set. */
+static char *
+cfg_read_file(const char *path, struct err *err)
+{
+	FILE *file = cfg_open_file(path);
+	char *text = NULL;
+	struct stat st;
+
+	if (file == NULL || fstat(fileno(file), &st) != 0) {
+		err_set(err, -errno, "%s: %s", path, strerror(errno));
+		goto out;
+	}
+	if (!S_ISREG(st.st_mode) || st.st_size > CFG_MAX_BYTES) {
+		errno = EINVAL;
+		err_set(err, -EINVAL, "%s: not a regular file of at most %u MiB", path, CFG_MAX_BYTES >> 20);
+		goto out;
+	}
+	text = calloc(1, (size_t)st.st_size + 1);
+	if (text == NULL || fread(text, 1, (size_t)st.st_size, file) != (size_t)st.st_size) {
+		errno = EIO;
+		err_set(err, -EIO, "%s: cannot be read", path);
+		goto fail;
+	}
+	if (memchr(text, '\0', (size_t)st.st_size) == NULL)
+		goto out;
+	errno = EINVAL;
+	err_set(err, -EINVAL, "%s: holds a zero byte; plain text would be right", path);
+fail:
+	free(text);
+	text = NULL;
+out:
+	if (file != NULL)
+		fclose(file);
+	return text;
+}
+
+/*
+ * A look at the text before libconfig reads it, for what libconfig 1.5 does not survive or does not tell:
+ * an included file that cannot be read to its end (a directory, say) ends the whole program, and an integer beyond
+ * 32 bits without an L behind it is cut down silently.
+ */
+
+#define MAX_INCLUDE_DEPTH 8 /* libconfig itself stops at 10 */
+
+struct scan {
+	const char *text, *name, *dir; /* dir NULL: no files, no @include */
+	const char *at;
+	int line, depth;
+	struct err *err;
+};
+
+static int scan_text(struct scan *scan);
+
+/* Finds what libconfig would not survive or not report. @return 0 or -EINVAL with err set */
+static int
+cfg_scan(const char *text, const char *name, const char *include_dir, struct err *err)
+{
+	struct scan scan = { .text = text, .name = name, .dir = include_dir, .at = text, .line = 1, .err = err };
+
+	return scan_text(&scan);
+}
+
+/* Moves behind the string or comment that begins here, if any does. */
+static bool
+skip_blank(struct scan *scan)
+{
+	const char *from = scan->at, *end = from;
+
+	if (*from == '"') {
+		for (end++; *end != '\0' && *end != '"'; end++)
+			end += *end == '\\' && end[1] != '\0';
+		end += *end == '"';
+	} else if (*from == '#' || (from[0] == '/' && from[1] == '/')) {
+		end += strcspn(from, "\n");
+	} else if (from[0] == '/' && from[1] == '*') {
+		end = strstr(from + 2, "*/");
+		end = end != NULL ? end + 2 : from + strlen(from);
+	}
+	for (; scan->at < end; scan->at++)
+		scan->line += *scan->at == '\n';
+	return end != from;
+}
+
+static int
+scan_number(struct scan *scan)
+{
+	bool is_hex = scan->at[0] == '0' && (scan->at[1] | 0x20) == 'x';
+	size_t length = strspn(scan->at, "0123456789");
+	const char *start = scan->at;
+	unsigned long long value;
+	bool is_long;
+	char *end;
+
+	errno = 0;
+	value = strtoull(start, &end, is_hex ? 16 : 10);
+	scan->at = end;
+	if (!is_hex && (start[length] == '.' || (start[length] | 0x20) == 'e')) {
+		scan->at += strspn(scan->at, "0123456789.eE+-");
+		return 0;
+	}
+	is_long = *end == 'L';
+	if (errno == ERANGE || value > INT64_MAX)
+		return err_set(scan->err, -EINVAL, "%s:%d: %.*s does not fit 64 bits", scan->name, scan->line,
+			       (int)(end - start < 64 ? end - start : 64), start);
+	if (value > INT32_MAX && !is_long)
+		return err_set(scan->err, -EINVAL, "%s:%d: %.*s does not fit 32 bits; %.*sL would be right", scan->name,
+			       scan->line, (int)(end - start), start, (int)(end - start), start);
+	return 0;
+}
+
+/* At "@include": libconfig takes it at the beginning of a line only. */
+static int
+scan_include(struct scan *scan)
+{
+	const char *name = scan->at + strlen("@include");
+	struct scan inner = *scan;
+	char file[CFG_MAX_FILE], *text;
+	struct err why = { "" };
+	size_t length;
+	int rc;
+
+	name += strspn(name, " \t");
+	scan->at++;
+	if (*name != '"')
+		return 0;
+	length = strcspn(++name, "\"\\\n");
+	if (scan->dir == NULL)
+		return err_set(scan->err, -EINVAL, "%s:%d: @include works in files only", scan->name, scan->line);
+	if (name[length] != '"' || length == 0 || length + strlen(scan->dir) + 2 > sizeof(file))
+		return err_set(scan->err, -EINVAL, "%s:%d: @include needs a file name in double quotes, without \\",
+			       scan->name, scan->line);
+	if (scan->depth == MAX_INCLUDE_DEPTH)
+		return err_set(scan->err, -EINVAL, "%s:%d: @include: more than %d files deep", scan->name, scan->line,
+			       MAX_INCLUDE_DEPTH);
+	snprintf(file, sizeof(file), "%s%s%.*s", *name == '/' ? "" : scan->dir, *name == '/' ? "" : "/", (int)length, name);
+	text = cfg_read_file(file, &why);
+	if (text == NULL)
+		return err_set(scan->err, -EINVAL, "%s:%d: @include: %s", scan->name, scan->line, why.text);
+	inner.text = inner.at = text;
+	inner.name = file;
+	inner.line = 1;
+	inner.depth++;
+	rc = scan_text(&inner);
+	free(text);
+	return rc;
+}
+
+static bool
+is_name(char c)
+{
+	return isalnum((unsigned char)c) || strchr("_*-", c) != NULL;
+}
+
+static int
+scan_text(struct scan *scan)
+{
+	int rc = 0;
+
+	while (*scan->at != '\0' && rc == 0) {
+		char c = *scan->at;
+
+		if (skip_blank(scan))
+			continue;
+		if (isdigit((unsigned char)c)) {
+			rc = scan_number(scan);
+		} else if (isalpha((unsigned char)c)) {
+			while (*scan->at != '\0' && is_name(*scan->at))
+				scan->at++;
+		} else if (strncmp(scan->at, "@include", strlen("@include")) == 0) {
+			rc = scan_include(scan);
+		} else {
+			scan->line += c == '\n';
+			scan->at++;
+		}
+	}
+	return rc;
+}
+
+/* Loading. */
 
 /* Copies line number line of text, trimmed, for a message. */
 static void
@@ -145,7 +337,8 @@ fail:
 	return NULL;
 }
 
-struct cfg_node *
+/* Parses libconfig text into a tree; names in messages and places are interned in cfg. NULL with err set. */
+static struct cfg_node *
 cfg_parse(struct cfg *cfg, const char *text, const char *name, const char *include_dir, struct err *err)
 {
 	struct parse parse = { cfg, text, name, include_dir, err };
@@ -233,4 +426,159 @@ cfg_resolve(const struct cfg *cfg, const char *path)
 		resolved = NULL;
 	free(copy);
 	return resolved;
+}
+
+/* --set path=value */
+
+#define SET_FILE_BYTES 256 /* of "--set PATH"; a longer one is cut */
+
+/* Text that libconfig would read as something else than a bare word. */
+static bool
+is_structured(const char *text)
+{
+	return strchr("\"[({", text[0]) != NULL;
+}
+
+static bool
+is_integer(const char *text)
+{
+	text += *text == '-';
+	return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+static struct cfg_node *
+parse_value(struct cfg *cfg, const char *text, struct err *err)
+{
+	struct err reason = { "" };
+	struct cfg_node *root, *node = NULL;
+	size_t size = strlen(text) + sizeof("value = L\n;");
+	char *setting = malloc(size);
+
+	if (setting == NULL)
+		goto out;
+	snprintf(setting, size, "value = %s%s\n;", text, is_integer(text) ? "L" : "");
+	root = cfg_parse(cfg, setting, cfg->override_place, NULL, &reason);
+	if (root != NULL && root->nkids == 1) {
+		node = root->kids[0];
+		root->nkids = 0;
+		node->parent = NULL;
+		free(node->name);
+		node->name = NULL;
+	}
+	cfg_node_destroy(root);
+	if (node == NULL && !is_structured(text)) {
+		node = cfg_node_create(CFG_NODE_STRING, NULL, cfg->override_place, cfg->overrides);
+		if (node != NULL && (node->text = strdup(text)) == NULL) {
+			cfg_node_destroy(node);
+			node = NULL;
+		}
+	}
+out:
+	free(setting);
+	if (node == NULL)
+		err_set(err, -EINVAL, "--set: \"%s\" is no value: write it as in a file, or as a bare word", text);
+	return node;
+}
+
+static void
+set_place(struct cfg_node *node, const char *file, int line)
+{
+	node->file = file;
+	node->line = line;
+	for (size_t i = 0; i < node->nkids; i++)
+		set_place(node->kids[i], file, line);
+}
+
+/* The aggregate that a step leads to, made when it is missing. next says whether it must hold indices. */
+static int
+descend(struct cfg_node **node, const struct cfg_step *step, const struct cfg_step *next, struct cfg *cfg)
+{
+	struct cfg_node *kid;
+	int rc;
+
+	if (step->is_index)
+		kid = step->index < (*node)->nkids ? (*node)->kids[step->index] : NULL;
+	else
+		kid = cfg_node_kid(*node, step->name);
+	if (kid == NULL) {
+		kid = cfg_node_create(next->is_index ? CFG_NODE_LIST : CFG_NODE_GROUP, step->is_index ? NULL : step->name,
+				      cfg->override_place, cfg->overrides);
+		if (kid == NULL)
+			return -ENOMEM;
+		rc = cfg_node_add(*node, kid);
+		if (rc != 0)
+			return rc;
+	}
+	*node = kid;
+	return 0;
+}
+
+/* May step be taken from node? */
+static bool
+step_fits(const struct cfg_node *node, const struct cfg_step *step)
+{
+	if (!step->is_index)
+		return node->type == CFG_NODE_GROUP;
+	return (node->type == CFG_NODE_LIST || node->type == CFG_NODE_ARRAY) && step->index <= node->nkids;
+}
+
+static int
+put_value(struct cfg *cfg, struct cfg_node *node, const char *path, const char *text, struct err *err)
+{
+	struct cfg_step step, next;
+	struct cfg_node *value;
+	char what[CFG_MAX_PATH];
+	bool ok;
+
+	for (int depth = 0; depth < CFG_MAX_DEPTH; depth++) {
+		path = cfg_path_step(path, &step, &ok);
+		if (!ok)
+			return err_set(err, -EINVAL, "--set %s: the path is made of names and [indices] joined by dots",
+				       text);
+		if (!step_fits(node, &step))
+			return err_set(err, -EINVAL, "--set %s: \"%s\" leads nowhere in %s%s", text, step.name,
+				       cfg_node_describe(node, what),
+				       step.is_index ? ": an index counts from 0, one past the end appends" : "");
+		if (path == NULL) {
+			value = parse_value(cfg, strchr(text, '=') + 1, err);
+			if (value == NULL)
+				return -EINVAL;
+			set_place(value, cfg->override_place, cfg->overrides);
+			if (!step.is_index && (value->name = strdup(step.name)) == NULL) {
+				cfg_node_destroy(value);
+				return err_set(err, -ENOMEM, "--set: out of memory");
+			}
+			if (cfg_node_put(node, value->name, step.index, value) != 0 || cfg_node_collect_strings(node) != 0)
+				return err_set(err, -ENOMEM, "--set: out of memory");
+			return 0;
+		}
+		cfg_path_step(path, &next, &ok);
+		if (!ok)
+			continue;
+		if (descend(&node, &step, &next, cfg) != 0)
+			return err_set(err, -ENOMEM, "--set: out of memory");
+	}
+	return err_set(err, -EINVAL, "--set %s: more than %d groups within groups", text, CFG_MAX_DEPTH);
+}
+
+int
+cfg_override(struct cfg *cfg, const char *assignment, struct err *err)
+{
+	const char *equals = strchr(assignment, '=');
+	char place[SET_FILE_BYTES], *path;
+	int rc;
+
+	if (equals == NULL || equals == assignment || equals[1] == '\0')
+		return err_set(err, -EINVAL, "--set %s: write path=value, as in switch.pfc.headroom=80KB", assignment);
+	path = strndup(assignment, (size_t)(equals - assignment));
+	snprintf(place, sizeof(place), "--set %.*s", (int)(equals - assignment), assignment);
+	cfg->override_place = cfg_intern(cfg, place);
+	if (path == NULL || cfg->override_place == NULL) {
+		free(path);
+		return err_set(err, -ENOMEM, "--set: out of memory");
+	}
+	cfg->overrides++;
+	rc = put_value(cfg, cfg->root, path, assignment, err);
+	free(path);
+	return rc;
 }

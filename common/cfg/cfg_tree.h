@@ -77,15 +77,5 @@ const char *cfg_intern(struct cfg *cfg, const char *name);
 /* Turns the short form of a list element into a group, see struct cfg_table. @return 0, -EINVAL or -ENOMEM */
 int cfg_node_expand(struct cfg_node *node, const struct cfg_table *table, struct err *err);
 
-/* The whole of a plain text file, the caller's to free. NULL with err and errno set. */
-char *cfg_read_file(const char *path, struct err *err);
-/* Finds what libconfig would not survive or not report. @return 0 or -EINVAL with err set */
-int cfg_scan(const char *text, const char *name, const char *include_dir, struct err *err);
-
-/* Parses libconfig text into a tree; names in messages and places are interned in cfg. NULL with err set. */
-struct cfg_node *cfg_parse(struct cfg *cfg, const char *text, const char *name, const char *include_dir, struct err *err);
-
-/* Converts a node for a field; the default is written as text. @return 0 or -EINVAL with err set */
-int cfg_value_bind(const struct cfg_node *node, const struct cfg_field *field, void *out, struct err *err);
 /* A node with the field's default. @return NULL when out of memory; not for required or empty defaults */
 struct cfg_node *cfg_value_default(const struct cfg_field *field, const char *file);

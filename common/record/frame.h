@@ -23,7 +23,6 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/record/limits.h"
 #include "common/wire/record_hdr.h"
 
 #define RECFRAME_TUPLES 64

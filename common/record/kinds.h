@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/record/limits.h"
 #include "common/wire/record.h"
+#include "common/wire/record_hdr.h"
 
 enum record_rule {
 	RECORD_ANY,

@@ -7,8 +7,8 @@
 #include "common/err.h"
 #include "common/record/check.h"
 #include "common/record/kinds.h"
-#include "common/record/limits.h"
 #include "common/wire/record_fabric.h"
+#include "common/wire/record_hdr.h"
 
 struct known_node {
 	bool host;
@@ -57,17 +57,3 @@ const struct rec_ecmp *known_set(const struct record_check *check, uint32_t set)
 /* Take in a header record that was found good. @return 0 or -ENOMEM with err */
 int known_add(struct record_check *check, const struct rec_hdr *rec, struct err *err);
 void known_fini(struct record_check *check);
-
-/* The record's fields against each other and against what is known. @return 0 or -EINVAL with err */
-int record_cross_check(struct record_check *check, const struct rec_hdr *rec, struct err *err);
-
-/* The collective of a RECORD_STEP field, and that it has such a step. @return NULL with err */
-const struct known_collective *record_check_step(struct record_check *check, const struct rec_hdr *rec,
-						 const struct record_field *field, struct err *err);
-
-/*
- * "STEP of node 3: end_ps = 5: ..." @param field  NULL: the record as a whole
- * @return -EINVAL
- */
-int record_wrong(const struct rec_hdr *rec, const char *field, uint64_t value, struct err *err, const char *right, ...)
-	__attribute__((format(printf, 5, 6)));

@@ -2,7 +2,7 @@
 /* Operations and algorithms of collectives: in records (struct rec_collective), scenarios and reports. */
 #pragma once
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 
 /* Value, name, title, the file's symbol (collectives/op/op.h). */
 #define COLL_OPS(ROW)                                                                                                      \

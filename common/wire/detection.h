@@ -2,7 +2,7 @@
 /* When hosts poll, and what made one poll: in records (struct rec_run, rec_trigger) and scenarios. */
 #pragma once
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 
 /* Value, name, the file's symbol (rxe-hosts/agent/policy.h), meaning. */
 #define REC_POLICIES(ROW)                                                                                                  \

@@ -2,7 +2,7 @@
 /* Why a packet was dropped: in records (struct rec_drop_row), counters and run.json. */
 #pragma once
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 
 #define REC_DROPS(ROW)                                                                                                     \
 	ROW(REC_DROP_INJECTED, 0, "injected") /* a faulty link lost it */                                                  \

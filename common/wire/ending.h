@@ -2,7 +2,7 @@
 /* Why a run ended: in its last record (struct rec_end), run.json and reports. */
 #pragma once
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 
 #define REC_ENDINGS(ROW)                                                                                                   \
 	ROW(REC_END_COMPLETE, 0, "complete")                                                                               \

@@ -126,3 +126,58 @@ eth_wire_bytes(uint32_t frame_bytes)
 
 	return ETH_PREAMBLE_BYTES + padded + ETH_FCS_BYTES + ETH_GAP_BYTES;
 }
+
+/* ARP for IPv4 over Ethernet (RFC 826), behind the Ethernet header. */
+
+#define ARP_HARDWARE_ETHERNET 1
+#define ARP_REQUEST 1
+#define ARP_REPLY 2
+
+struct wire_arp {
+	wire_be16 hardware, protocol; /* ARP_HARDWARE_ETHERNET, ETH_TYPE_IPV4 */
+	uint8_t hardware_bytes, protocol_bytes;
+	wire_be16 operation;
+	uint8_t sender_mac[ETH_ADDR_BYTES];
+	wire_be32 sender_ip;
+	uint8_t target_mac[ETH_ADDR_BYTES];
+	wire_be32 target_ip;
+} __attribute__((packed));
+
+WIRE_AT(wire_arp, 0, hardware)
+WIRE_AT(wire_arp, 2, protocol)
+WIRE_AT(wire_arp, 4, hardware_bytes)
+WIRE_AT(wire_arp, 5, protocol_bytes)
+WIRE_AT(wire_arp, 6, operation)
+WIRE_AT(wire_arp, 8, sender_mac)
+WIRE_AT(wire_arp, 14, sender_ip)
+WIRE_AT(wire_arp, 18, target_mac)
+WIRE_AT(wire_arp, 24, target_ip)
+WIRE_SIZE(wire_arp, 28)
+
+/* Priority-based Flow Control frame: a MAC Control frame (IEEE 802.3 clause 31, 802.1Q clause 36, once 802.1Qbb). */
+
+#define PFC_OPCODE 0x0101
+#define PFC_CLASSES 8
+#define PFC_QUANTUM_BITS 512 /* a pause quantum is the time of so many bits */
+#define PFC_QUANTA_MAX 0xffff
+
+/* 60 bytes; the MAC appends the FCS: 64 on the link, 84 with preamble and gap. */
+struct wire_pfc {
+	struct wire_eth eth; /* to PFC_DST, type ETH_TYPE_MAC_CONTROL */
+	wire_be16 opcode;
+	wire_be16 class_enable;        /* bit i: quanta[i] is meant; upper byte zero */
+	wire_be16 quanta[PFC_CLASSES]; /* 0: resume */
+	uint8_t pad[26];               /* zero */
+} __attribute__((packed));
+
+WIRE_AT(wire_pfc, 0, eth)
+WIRE_AT(wire_pfc, 14, opcode)
+WIRE_AT(wire_pfc, 16, class_enable)
+WIRE_AT(wire_pfc, 18, quanta)
+WIRE_AT(wire_pfc, 34, pad)
+WIRE_SIZE(wire_pfc, 60)
+
+#define PFC_DST                                                                                                            \
+	{                                                                                                                  \
+		0x01, 0x80, 0xc2, 0x00, 0x00, 0x01                                                                         \
+	} /* never forwarded */

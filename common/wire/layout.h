@@ -7,3 +7,20 @@
 /* @param at  bytes from the struct's begin  @param ...  what lists of fields say besides */
 #define WIRE_AT(type, at, member, ...) _Static_assert(offsetof(struct type, member) == (at), #type "." #member);
 #define WIRE_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
+
+/*
+ * An enumeration on the wire is one list of rows, from which its values, its names, its range in what is checked and its
+ * words in scenarios come:
+ *   #define THINGS(ROW) ROW(THING_A, 0, "a", ...) ROW(THING_B, 1, "b", ...)
+ * A row begins with identifier, value (from 0 on, without a gap) and name; the list says what follows.
+ */
+
+/* enum thing { THINGS(ENUM_VALUE) }; */
+#define ENUM_VALUE(id, value, ...) id = (value),
+
+/* static const char *const names[] = { THINGS(ENUM_NAME) }; */
+#define ENUM_NAME(id, value, name, ...) [value] = (name),
+
+/* How many values the list has: an integer constant. */
+#define ENUM_COUNT(LIST) (0 LIST(ENUM_ONE))
+#define ENUM_ONE(...) +1

@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-#include "common/wire/enum.h"
 #include "common/wire/eth.h"
 #include "common/wire/layout.h"
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "common/wire/record_fabric.h"
-#include "common/wire/record_lateness.h"
 #include "common/wire/record_paths.h"
 #include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"

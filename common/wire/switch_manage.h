@@ -19,7 +19,6 @@
 
 #include <stdint.h>
 
-#include "common/wire/enum.h"
 #include "common/wire/layout.h"
 
 #define SWM_MAGIC 0x4d575352U /* "RSWM" */

@@ -2,7 +2,7 @@
 /* FlowTracer's enumerations: how it asks switches (III-A, Fig. 5), and what they reply about a flow's way. */
 #pragma once
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 
 /* Connections to switches and hosts (IV-B). Value, name, what it means. */
 #define REC_TRACE_CONNECTIONS(ROW)                                                                                         \

@@ -2,7 +2,7 @@
 /* What FlowPulse's monitors in switches go by, and what they find: in records (record_volumes.h) and scenarios. */
 #pragma once
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 
 /* Where a prediction comes from. Value, name, meaning. */
 #define REC_PREDICTIONS(ROW)                                                                                               \

@@ -1,14 +1,460 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/collect/evidence.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/err.h"
 #include "common/record/kinds.h"
+#include "common/record/limits.h"
 #include "common/wire/record.h"
+#include "common/wire/record_fabric.h"
+#include "common/wire/record_lateness.h"
+#include "common/wire/record_paths.h"
+#include "common/wire/record_probes.h"
+#include "common/wire/record_rows.h"
+#include "common/wire/record_run.h"
+#include "common/wire/record_steps.h"
+#include "common/wire/record_volumes.h"
 #include "diag/collect/evidence_internal.h"
+#include "diag/collect/radix.h"
+
+/* The order of each type of record, and which of them replace each other: those of the same key. */
+
+#define KEY_WORDS 4
+
+/* The first word counts first. Two nearly always tell; those not used are 0. */
+struct rec_key {
+	uint64_t word[KEY_WORDS];
+};
+
+typedef struct rec_key key_fn(const void *rec);
+
+#define NODE_BITS 16
+#define TUPLE_BITS 96 /* its reserved part is 0 */
+#define MAX_PARTS 8
+
+_Static_assert(RECORD_MAX_NODES <= 1 << NODE_BITS, "a node has so many bits in a key");
+
+/* A member of a key. */
+struct part {
+	uint16_t at, bits;
+};
+
+/* Behind what the key has already: so many lower bits of the value. */
+static inline void
+append(struct rec_key *key, uint32_t *used, uint64_t value, uint32_t bits)
+{
+	uint32_t word = *used / 64, end = *used % 64 + bits;
+
+	if (end <= 64) {
+		key->word[word] |= value << (64 - end);
+	} else {
+		key->word[word] |= value >> (end - 64);
+		key->word[word + 1] |= value << (128 - end);
+	}
+	*used += bits;
+}
+
+static inline void
+append_tuple(struct rec_key *key, uint32_t *used, const struct rec_tuple *tuple)
+{
+	append(key, used, tuple->src_ip, 32);
+	append(key, used, tuple->dst_ip, 32);
+	append(key, used, tuple->sport, 16);
+	append(key, used, tuple->dport, 16);
+}
+
+/* Inlined where parts are known, so that of all this shifts remain. */
+static inline __attribute__((always_inline)) struct rec_key
+make(const void *rec, const struct part *parts, uint32_t nparts)
+{
+	struct rec_key key = { { 0 } };
+	uint32_t used = 0;
+
+#pragma GCC unroll 8
+	for (uint32_t i = 0; i < nparts; i++) {
+		const uint8_t *at = (const uint8_t *)rec + parts[i].at;
+
+		if (parts[i].bits == TUPLE_BITS)
+			append_tuple(&key, &used, (const struct rec_tuple *)(const void *)at);
+		else if (parts[i].bits == 32)
+			append(&key, &used, *(const uint32_t *)(const void *)at, 32);
+		else
+			append(&key, &used, *(const uint16_t *)(const void *)at, 16);
+	}
+	return key;
+}
+
+/* Little-endian: the lower half of a node's number begins where the whole does. */
+#define AT(type, member) offsetof(struct type, member)
+#define BITS(type, member)                                                                                                 \
+	(AT(type, member) == offsetof(struct rec_hdr, node)               ? NODE_BITS                                      \
+	 : sizeof(((struct type *)0)->member) == sizeof(struct rec_tuple) ? TUPLE_BITS                                     \
+									  : 8 * sizeof(((struct type *)0)->member))
+#define PART(type, member) { AT(type, member), BITS(type, member) },
+#define COUNT_PART(type, member) +1
+#define COUNT_BITS(type, member) +BITS(type, member)
+
+#define KEY(number, KIND, kind, ...)                                                                                       \
+	_Static_assert((0 REC_##KIND##_KEY(COUNT_PART, rec_##kind)) <= MAX_PARTS &&                                        \
+			       (0 REC_##KIND##_KEY(COUNT_BITS, rec_##kind)) <= 64 * KEY_WORDS,                             \
+		       "a key of " #KIND);                                                                                 \
+	static struct rec_key key_##kind(const void *rec)                                                                  \
+	{                                                                                                                  \
+		static const struct part parts[MAX_PARTS] = { REC_##KIND##_KEY(PART, rec_##kind) };                        \
+                                                                                                                           \
+		return make(rec, parts, 0 REC_##KIND##_KEY(COUNT_PART, rec_##kind));                                       \
+	}
+REC_KINDS(KEY)
+
+/* Types whose later records replace earlier ones of the same key. */
+#define KEY_OF(number, KIND, kind, ...) [number] = (0 REC_##KIND##_KEY(COUNT_PART, rec_##kind)) != 0 ? key_##kind : NULL,
+static key_fn *const keys[RECORD_KINDS] = { REC_KINDS(KEY_OF) };
+
+/* @return the key of a type whose later records replace earlier ones, NULL: nothing replaces this type's */
+static key_fn *
+key_of(uint16_t type)
+{
+	return keys[type];
+}
+
+static inline uint64_t
+at_port(const struct rec_hdr *hdr, uint16_t port, uint32_t low)
+{
+	return (uint64_t)hdr->node << 48 | (uint64_t)port << 32 | low;
+}
+
+/* Of a port row as the report of a moment: node, port, time, sequence. */
+static struct rec_key
+key_state(const void *rec)
+{
+	const struct rec_port_row *r = rec;
+
+	return (struct rec_key){ { at_port(&r->hdr, r->port, 0), r->hdr.time_ps, r->hdr.seq } };
+}
+
+/* Of a flow row as the report of a moment: node, port, epoch, time. */
+static struct rec_key
+key_flow_state(const void *rec)
+{
+	const struct rec_flow_row *r = rec;
+
+	return (struct rec_key){ { at_port(&r->hdr, r->port, r->epoch_first), r->hdr.time_ps } };
+}
+
+/* Of any record: time, node, sequence. */
+static struct rec_key
+key_time(const void *rec)
+{
+	const struct rec_hdr *hdr = rec;
+
+	return (struct rec_key){ { hdr->time_ps, (uint64_t)hdr->node << 32 | hdr->seq } };
+}
+
+/* Records in order, each of those that replace each other once. */
+
+/* @return <0, 0, >0 */
+static inline int
+key_cmp(const struct rec_key *a, const struct rec_key *b)
+{
+	for (int w = 0; w < KEY_WORDS; w++) {
+		if (a->word[w] != b->word[w])
+			return a->word[w] < b->word[w] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* The last word between records of one key: time, node, sequence. */
+static int
+cmp_time(const struct rec_hdr *a, const struct rec_hdr *b)
+{
+	struct rec_key key_a = key_time(a), key_b = key_time(b);
+	int cmp = key_cmp(&key_a, &key_b);
+
+	return cmp != 0 ? cmp : memcmp(a, b, a->size);
+}
+
+/* Records of one array, and what orders them. */
+struct order {
+	char *data;
+	size_t size_bytes;
+	key_fn *key;
+	bool replace; /* the last of a key replaces those before it */
+};
+
+static const struct rec_hdr *
+record(const struct order *o, uint32_t i)
+{
+	return (const struct rec_hdr *)(const void *)(o->data + o->size_bytes * i);
+}
+
+static int
+cmp_record(const struct order *o, uint32_t a, uint32_t b)
+{
+	struct rec_key key_a = o->key(record(o, a)), key_b = o->key(record(o, b));
+	int cmp = key_cmp(&key_a, &key_b);
+
+	return cmp != 0 ? cmp : cmp_time(record(o, a), record(o, b));
+}
+
+static int
+cmp_item(const void *pa, const void *pb, void *order)
+{
+	return cmp_record(order, ((const struct radix_item *)pa)->index, ((const struct radix_item *)pb)->index);
+}
+
+static bool
+is_same_key(const struct order *o, uint32_t a, uint32_t b)
+{
+	struct rec_key key_a = o->key(record(o, a)), key_b = o->key(record(o, b));
+
+	return key_cmp(&key_a, &key_b) == 0;
+}
+
+/* Is every record where it belongs, and none to be replaced? */
+static bool
+is_settled(const struct order *o, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		if (cmp_record(o, i - 1, i) > 0 || (o->replace && is_same_key(o, i - 1, i)))
+			return false;
+	}
+	return true;
+}
+
+/* What the words of the items leave open. */
+static void
+sort_ties(struct order *o, struct radix_item *items, uint32_t count)
+{
+	for (uint32_t first = 0, end; first < count; first = end) {
+		for (end = first + 1;
+		     end < count && items[end].key[0] == items[first].key[0] && items[end].key[1] == items[first].key[1];
+		     end++)
+			;
+		if (end - first > 1)
+			qsort_r(&items[first], end - first, sizeof(*items), cmp_item, o);
+	}
+}
+
+/* Keeps the last record of each key. @return how many are kept */
+static uint32_t
+keep_last(const struct order *o, struct radix_item *items, uint32_t count)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + 1 == count || items[i].key[0] != items[i + 1].key[0] || items[i].key[1] != items[i + 1].key[1] ||
+		    !is_same_key(o, items[i].index, items[i + 1].index))
+			items[kept++] = items[i];
+	}
+	return kept;
+}
+
+#define AHEAD 16 /* records asked of the memory before their turn */
+
+static void
+gather(const struct order *o, const struct radix_item *items, uint32_t count, char *to)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (i + AHEAD < count)
+			__builtin_prefetch(record(o, items[i + AHEAD].index));
+		memcpy(to + o->size_bytes * i, record(o, items[i].index), o->size_bytes);
+	}
+}
+
+static int
+sort(struct ev_vec *vec, struct order o, struct err *err)
+{
+	struct radix_item *items, *sorted;
+	void *data;
+
+	if (is_settled(&o, vec->count))
+		return 0;
+	items = malloc(2 * sizeof(*items) * vec->count);
+	data = malloc(vec->cap * o.size_bytes);
+	if (items == NULL || data == NULL) {
+		free(items);
+		free(data);
+		return err_set(err, -ENOMEM, "out of memory to sort %u records", vec->count);
+	}
+	for (uint32_t i = 0; i < vec->count; i++) {
+		struct rec_key key = o.key(record(&o, i));
+
+		items[i] = (struct radix_item){ { key.word[0], key.word[1] }, i };
+	}
+	sorted = radix_sort(items, items + vec->count, vec->count);
+	sort_ties(&o, sorted, vec->count);
+	if (o.replace)
+		vec->count = keep_last(&o, sorted, vec->count);
+	gather(&o, sorted, vec->count, data);
+	free(items);
+	free(vec->data);
+	vec->data = data;
+	return 0;
+}
+
+/*
+ * Sorts records of a type that replace each other and keeps the latest of each key; others are left alone. In time
+ * proportional to their number, as the next three. @return 0 or -ENOMEM with err
+ */
+static int
+evidence_dedup(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err)
+{
+	key_fn *key = key_of(type);
+
+	return key != NULL ? sort(vec, (struct order){ vec->data, size_bytes, key, true }, err) : 0;
+}
+
+/* Sorts any type into its final order, deduplicating those that replace each other. */
+static int
+evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *err)
+{
+	return key_of(type) != NULL ? evidence_dedup(vec, type, size_bytes, err)
+				    : sort(vec, (struct order){ vec->data, size_bytes, key_time, false }, err);
+}
+
+/* Sorts struct rec_port_row by (node, port, time), and leaves out what was received twice. */
+static int
+evidence_sort_states(struct ev_vec *vec, struct err *err)
+{
+	return sort(vec, (struct order){ vec->data, sizeof(struct rec_port_row), key_state, true }, err);
+}
+
+/* Sorts struct rec_flow_row by (node, port, epoch, time). */
+static int
+evidence_sort_flow_states(struct ev_vec *vec, struct err *err)
+{
+	return sort(vec, (struct order){ vec->data, sizeof(struct rec_flow_row), key_flow_state, false }, err);
+}
+
+/* The index over sorted records: nodes and ports get ids. */
+
+static void
+copy_name(char *to, const char *from)
+{
+	size_t len = strnlen(from, REC_NAME_LEN);
+
+	for (size_t i = 0; i < len; i++)
+		to[i] = isprint((unsigned char)from[i]) ? from[i] : '?';
+	to[len] = '\0';
+}
+
+void *
+evidence_alloc(size_t count, size_t size_bytes, struct err *err)
+{
+	void *p = calloc(count != 0 ? count : 1, size_bytes);
+
+	if (p == NULL)
+		err_set(err, -ENOMEM, "out of memory for %zu x %zu B of evidence", count, size_bytes);
+	return p;
+}
+
+uint32_t
+evidence_port(const struct evidence *ev, uint32_t node, uint16_t index)
+{
+	if (node >= ev->nnodes || index >= ev->nodes[node].nports)
+		return EV_NONE;
+	return ev->nodes[node].first_port + index;
+}
+
+char *
+evidence_port_name(const struct evidence *ev, uint32_t port, char *buf)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	snprintf(buf, 48, "%s:%u", ev->nodes[p->node].name, p->index + 1u);
+	return buf;
+}
+
+#define ENDPOINT_NAME 48 /* 37 are used: a name, a colon, a port number */
+
+/* NICs with addresses of their own; those of a bond have one. */
+static bool
+has_several_addresses(const struct evidence *ev, const struct ev_node *node)
+{
+	return node->nports > 1 && ev->ports[node->first_port].ip != ev->ports[node->first_port + 1].ip;
+}
+
+static void
+endpoint_name(const struct evidence *ev, uint32_t port, uint32_t ip, char *buf)
+{
+	if (port != EV_NONE && has_several_addresses(ev, &ev->nodes[ev->ports[port].node]))
+		evidence_port_name(ev, port, buf);
+	else if (port != EV_NONE)
+		snprintf(buf, ENDPOINT_NAME, "%s", ev->nodes[ev->ports[port].node].name);
+	else
+		snprintf(buf, ENDPOINT_NAME, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 0xff, ip >> 8 & 0xff, ip & 0xff);
+}
+
+char *
+evidence_flow_name(const struct evidence *ev, uint32_t flow, char *buf)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+	char src[ENDPOINT_NAME], dst[ENDPOINT_NAME];
+
+	endpoint_name(ev, f->src_port, f->tuple.src_ip, src);
+	endpoint_name(ev, f->dst_port, f->tuple.dst_ip, dst);
+	snprintf(buf, 96, "%.38s->%.38s/%u>%u", src, dst, f->tuple.sport, f->tuple.dport);
+	return buf;
+}
+
+static void
+describe_ports(struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->port_recs.count; i++) {
+		const struct rec_port *rec = EV_AT(ev->port_recs, struct rec_port, i);
+		struct ev_port *port = &ev->ports[evidence_port(ev, rec->hdr.node, rec->port)];
+
+		port->ip = rec->ip;
+		port->rate_bps = rec->rate_bps;
+		port->delay_ps = rec->delay_ps;
+		if (rec->peer == REC_NONE)
+			continue;
+		port->peer = evidence_port(ev, rec->peer, rec->peer_port);
+		port->peer_node = rec->peer;
+	}
+}
+
+/* Parts of evidence_finish(), in this order. @return 0 or -ENOMEM with err */
+static int
+evidence_join_nodes(struct evidence *ev, struct err *err)
+{
+	uint32_t total = 0;
+
+	ev->nnodes = ev->node_recs.count;
+	ev->nodes = evidence_alloc(ev->nnodes, sizeof(*ev->nodes), err);
+	if (ev->nodes == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->nnodes; i++) {
+		const struct rec_node *rec = EV_AT(ev->node_recs, struct rec_node, i);
+		struct ev_node *node = &ev->nodes[i];
+
+		copy_name(node->name, rec->name);
+		node->host = rec->kind == 1;
+		node->first_port = total;
+		node->nports = rec->nports;
+		total += rec->nports;
+	}
+	ev->nports = total;
+	ev->ports = evidence_alloc(total, sizeof(*ev->ports), err);
+	if (ev->ports == NULL)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < ev->nnodes; n++) {
+		for (uint32_t p = 0; p < ev->nodes[n].nports; p++)
+			ev->ports[ev->nodes[n].first_port + p] =
+				(struct ev_port){ .node = n, .index = (uint16_t)p, .peer = EV_NONE, .peer_node = EV_NONE };
+	}
+	describe_ports(ev);
+	return 0;
+}
 
 /* The array of struct evidence that keeps each record type: its offset; 0: kept otherwise. */
 static const size_t vec_of[RECORD_KINDS] = {

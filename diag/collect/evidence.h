@@ -7,9 +7,8 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "common/record/limits.h"
 #include "common/wire/record_fabric.h"
-#include "common/wire/record_lateness.h"
+#include "common/wire/record_hdr.h"
 #include "common/wire/record_paths.h"
 #include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"
@@ -224,6 +223,7 @@ bool evidence_is_sprayed(const struct evidence *ev, uint32_t flow);
 bool evidence_has_member(const struct rec_ecmp *set, uint16_t port);
 /* @param prio  as rows name the class. @return a port row of an epoch, NULL: there is none of this class */
 const struct rec_port_row *evidence_port_row(const struct evidence *ev, const struct ev_epoch *epoch, uint8_t prio);
+
 /* Some of an array. */
 struct ev_range {
 	uint32_t first, end;

@@ -260,3 +260,167 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 		resolve_members(ev);
 	return rc;
 }
+
+/* What had passed where polling packets came by: each record with what it is compared with. */
+
+#define HOPS_LOOKED_AT                                                                                                     \
+	64 /* latest records of what left by a port: its polling packet is among them, or its record was lost */
+
+/* Records by the port that their packets left by: the latest, and of each the one before. */
+struct leaving {
+	uint32_t *latest, *before;
+};
+
+static uint32_t
+find_hop(const struct evidence *ev, const struct leaving *leaving, uint32_t port, uint32_t event)
+{
+	uint32_t i = port != EV_NONE ? leaving->latest[port] : EV_NONE;
+
+	for (uint32_t n = 0; i != EV_NONE && n < HOPS_LOOKED_AT; n++, i = leaving->before[i])
+		if (EV_AT(ev->passages, struct rec_passage, i)->hdr.event == event)
+			return i;
+	return EV_NONE;
+}
+
+/* The ACKs' way begins at the flow's destination, which records that the packet came, and not that it goes back. */
+static bool
+is_back(const struct evidence *ev, const struct ev_passed *passed)
+{
+	if (passed->hop != EV_NONE)
+		return ev->passed[passed->hop].back;
+	return passed->in_port != EV_NONE && passed->flow != EV_NONE &&
+	       ev->ports[passed->in_port].peer_node == ev->flows[passed->flow].dst;
+}
+
+static void
+join(struct evidence *ev, struct leaving *leaving, uint32_t i)
+{
+	const struct rec_passage *rec = EV_AT(ev->passages, struct rec_passage, i);
+	struct ev_passed *passed = &ev->passed[i];
+
+	*passed = (struct ev_passed){
+		.flow = evidence_flow(ev, &rec->flow),
+		.in_port = evidence_port(ev, rec->hdr.node, rec->in_port),
+		.out_port = evidence_port(ev, rec->hdr.node, rec->out_port),
+		.earlier = EV_NONE,
+		.hop = EV_NONE,
+	};
+	if (passed->in_port != EV_NONE) {
+		passed->earlier = ev->ports[passed->in_port].last_passed;
+		ev->ports[passed->in_port].last_passed = i;
+		passed->hop = find_hop(ev, leaving, ev->ports[passed->in_port].peer, rec->hdr.event);
+	}
+	passed->back = is_back(ev, passed);
+	if (passed->out_port != EV_NONE) {
+		leaving->before[i] = leaving->latest[passed->out_port];
+		leaving->latest[passed->out_port] = i;
+	}
+}
+
+int
+evidence_join_passages(struct evidence *ev, struct err *err)
+{
+	struct leaving leaving = {
+		.latest = evidence_alloc(ev->nports, sizeof(*leaving.latest), err),
+		.before = evidence_alloc(ev->passages.count, sizeof(*leaving.before), err),
+	};
+	int rc = 0;
+
+	ev->passed = evidence_alloc(ev->passages.count, sizeof(*ev->passed), err);
+	if (leaving.latest == NULL || leaving.before == NULL || ev->passed == NULL) {
+		rc = -ENOMEM;
+	} else {
+		for (uint32_t p = 0; p < ev->nports; p++)
+			leaving.latest[p] = ev->ports[p].last_passed = EV_NONE;
+		for (uint32_t i = 0; i < ev->passages.count; i++)
+			join(ev, &leaving, i);
+	}
+	free(leaving.latest);
+	free(leaving.before);
+	return rc;
+}
+
+/* Configured paths, and the sets of equal cost that hashes choose from. */
+
+#define PORTS_A_WORD 64
+
+bool
+evidence_has_member(const struct rec_ecmp *set, uint16_t port)
+{
+	return port / PORTS_A_WORD < ARRAY_LEN(set->ports) &&
+	       (set->ports[port / PORTS_A_WORD] >> port % PORTS_A_WORD & 1) != 0;
+}
+
+/* Sets are sorted by their number. */
+static const struct rec_ecmp *
+find_set(const struct evidence *ev, uint32_t set)
+{
+	uint32_t lo = 0, hi = ev->ecmps.count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		const struct rec_ecmp *rec = EV_AT(ev->ecmps, struct rec_ecmp, mid);
+
+		if (rec->set == set)
+			return rec;
+		if (rec->set < set)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+/* Route records are sorted by (flow, direction, hop). */
+int
+evidence_join_routes(struct evidence *ev, struct err *err)
+{
+	ev->hops = evidence_alloc(ev->routes.count, sizeof(*ev->hops), err);
+	if (ev->hops == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->routes.count; i++) {
+		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
+		struct ev_flow *flow = &ev->flows[evidence_flow(ev, &rec->flow)];
+
+		if (flow->nhops + flow->nback == 0)
+			flow->first_hop = i;
+		ev->hops[i] = evidence_port(ev, rec->hdr.node, rec->port);
+		if (rec->reverse) {
+			flow->nback++;
+		} else {
+			flow->nhops++;
+			ev->ports[ev->hops[i]].on_path = true;
+		}
+	}
+	return 0;
+}
+
+bool
+evidence_is_sprayed(const struct evidence *ev, uint32_t flow)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+
+	for (uint32_t h = f->first_hop; h < f->first_hop + f->nhops + f->nback; h++) {
+		const struct rec_ecmp *set = find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
+
+		if (set != NULL && set->sprayed)
+			return true;
+	}
+	return false;
+}
+
+const struct rec_ecmp *
+evidence_choice(const struct evidence *ev, uint32_t flow, uint32_t port)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+
+	for (uint32_t h = f->first_hop; h < f->first_hop + f->nhops; h++) {
+		const struct rec_ecmp *set;
+
+		if (ev->hops[h] != port)
+			continue;
+		set = find_set(ev, EV_AT(ev->routes, struct rec_route, h)->ecmp);
+		return set != NULL && !set->sprayed ? set : NULL;
+	}
+	return NULL;
+}

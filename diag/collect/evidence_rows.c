@@ -2,9 +2,113 @@
 /* The index over telemetry rows: by port and epoch, by flow. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/minmax.h"
+#include "diag/collect/evidence.h"
 #include "diag/collect/evidence_internal.h"
+
+/* The index over meter rows: by ingress, then egress, then epoch and class. */
+
+/* Groups rows by ingress: a counting sort, stable in (egress, epoch). Their times are those of their ports' epochs. */
+static void
+group_rows(struct evidence *ev, uint32_t *next)
+{
+	uint32_t e = 0;
+
+	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
+		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+		struct ev_feed_row *to = &ev->feed_rows[next[evidence_port(ev, row->hdr.node, row->in_port)]++];
+
+		/* Both are sorted by port and epoch. */
+		while (e < ev->nepochs && (ev->epochs[e].port < port ||
+					   (ev->epochs[e].port == port && ev->epochs[e].epoch_first < row->epoch_first)))
+			e++;
+		to->row = row;
+		if (e < ev->nepochs && ev->epochs[e].port == port && ev->epochs[e].epoch_first == row->epoch_first) {
+			to->from_ps = ev->epochs[e].from_ps;
+			to->to_ps = ev->epochs[e].to_ps;
+		} else {
+			to->from_ps = row->epoch_first * ev->run.epoch_ps;
+			to->to_ps = (row->epoch_last + 1ULL) * ev->run.epoch_ps;
+		}
+	}
+}
+
+static void
+fill_bounds(struct ev_feed_row *rows, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		rows[i].begin_ps = min_u64(rows[i].from_ps, rows[i].row->hdr.time_ps);
+		rows[i].reach_ps = max_u64(rows[i].to_ps, rows[i].row->hdr.time_ps);
+		if (i > 0)
+			rows[i].reach_ps = max_u64(rows[i].reach_ps, rows[i - 1].reach_ps);
+	}
+	for (uint32_t i = count; i > 1; i--)
+		rows[i - 2].begin_ps = min_u64(rows[i - 2].begin_ps, rows[i - 1].begin_ps);
+}
+
+static struct ev_feed
+begin_feed(uint32_t egress, uint32_t first_row)
+{
+	struct ev_feed feed = { .egress = egress, .first_row = first_row };
+
+	memset(feed.first_moved, 0xff, sizeof(feed.first_moved));
+	return feed;
+}
+
+/* The feeds of the rows [first, end), all of one ingress. @return how many */
+static uint32_t
+split_feeds(const struct evidence *ev, struct ev_feed *feeds, uint32_t first, uint32_t end)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = first; i < end; i++) {
+		const struct rec_meter_row *row = ev->feed_rows[i].row;
+		uint32_t egress = evidence_port(ev, row->hdr.node, row->port);
+
+		if (count == 0 || feeds[count - 1].egress != egress)
+			feeds[count++] = begin_feed(egress, i);
+		feeds[count - 1].nrows++;
+		if (row->bytes != 0 && feeds[count - 1].first_moved[row->prio] == EV_NONE)
+			feeds[count - 1].first_moved[row->prio] = i;
+	}
+	for (uint32_t f = 0; f < count; f++)
+		fill_bounds(&ev->feed_rows[feeds[f].first_row], feeds[f].nrows);
+	return count;
+}
+
+/* A part of evidence_join_rows(), once there are epochs. */
+static int
+evidence_join_feeds(struct evidence *ev, struct err *err)
+{
+	uint32_t *next = evidence_alloc((size_t)ev->nports + 1, sizeof(*next), err);
+	uint32_t nfeeds = 0;
+
+	ev->feeds = evidence_alloc(ev->meter_rows.count, sizeof(*ev->feeds), err);
+	ev->feed_rows = evidence_alloc(ev->meter_rows.count, sizeof(*ev->feed_rows), err);
+	if (next == NULL || ev->feeds == NULL || ev->feed_rows == NULL) {
+		free(next);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < ev->meter_rows.count; i++) {
+		const struct rec_meter_row *row = EV_AT(ev->meter_rows, struct rec_meter_row, i);
+
+		next[evidence_port(ev, row->hdr.node, row->in_port) + 1]++;
+	}
+	for (uint32_t p = 0; p < ev->nports; p++)
+		next[p + 1] += next[p];
+	group_rows(ev, next);
+	/* Now next[p] is where the rows of p end. */
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		ev->ports[p].first_feed = nfeeds;
+		ev->ports[p].nfeeds = split_feeds(ev, &ev->feeds[nfeeds], p > 0 ? next[p - 1] : 0, next[p]);
+		nfeeds += ev->ports[p].nfeeds;
+	}
+	free(next);
+	return 0;
+}
 
 /* Where a row stands in the order (port, epoch). Ports are consecutive by node, so it is the rows' own order. */
 static uint64_t
@@ -329,4 +433,156 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 	if (rc == 0)
 		rc = index_states(ev, err);
 	return rc;
+}
+
+/* What a port or a flow has of a time, found by bisection: what was reported before and after costs nothing. */
+
+/* The earliest, or latest, time that an element and those after, or before, it tell of. */
+typedef uint64_t time_fn(const struct evidence *ev, uint32_t i);
+
+/* Leaves out what ends before from_ps and what begins after to_ps. */
+static inline struct ev_range
+within(const struct evidence *ev, struct ev_range range, time_fn *begin, time_fn *end, uint64_t from_ps, uint64_t to_ps)
+{
+	for (uint32_t last = range.end; range.first < last;) {
+		uint32_t mid = range.first + (last - range.first) / 2;
+
+		if (end(ev, mid) < from_ps)
+			range.first = mid + 1;
+		else
+			last = mid;
+	}
+	for (uint32_t first = range.first; first < range.end;) {
+		uint32_t mid = first + (range.end - first) / 2;
+
+		if (begin(ev, mid) <= to_ps)
+			first = mid + 1;
+		else
+			range.end = mid;
+	}
+	return range;
+}
+
+static uint64_t
+epoch_begin(const struct evidence *ev, uint32_t i)
+{
+	return ev->epochs[i].begin_ps;
+}
+
+static uint64_t
+epoch_end(const struct evidence *ev, uint32_t i)
+{
+	return ev->epochs[i].reach_ps;
+}
+
+struct ev_range
+evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	return within(ev, (struct ev_range){ p->first_epoch, p->first_epoch + p->nepochs }, epoch_begin, epoch_end, from_ps,
+		      to_ps);
+}
+
+static uint64_t
+state_end(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->states, struct rec_port_row, i)->hdr.time_ps;
+}
+
+/* A state tells of the pause that lasted then, from its start. */
+static uint64_t
+state_begin(const struct evidence *ev, uint32_t i)
+{
+	uint64_t time_ps = state_end(ev, i), since_ps = ev->paused_since_ps[i];
+
+	return since_ps < time_ps ? since_ps : time_ps;
+}
+
+struct ev_range
+evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	return within(ev, (struct ev_range){ p->first_state, p->first_state + p->nstates }, state_begin, state_end, from_ps,
+		      to_ps);
+}
+
+static uint64_t
+poll_time(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->polls, struct rec_poll, ev->poll_by_flow[i])->hdr.time_ps;
+}
+
+struct ev_range
+evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_flow *f = &ev->flows[flow];
+
+	return within(ev, (struct ev_range){ f->first_poll, f->first_poll + f->npolls }, poll_time, poll_time, from_ps,
+		      to_ps);
+}
+
+uint64_t
+evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row)
+{
+	return min_u64(row->hdr.time_ps, (row->epoch_last + 1ULL) * ev->run.epoch_ps);
+}
+
+bool
+evidence_class_is_ahead(const struct evidence *ev, uint8_t of, uint32_t flow)
+{
+	uint8_t prio = ev->flows[flow].prio;
+
+	return (ev->run.strict_classes >> of & 1) != 0 && of != prio &&
+	       ((ev->run.strict_classes >> prio & 1) == 0 || of > prio);
+}
+
+bool
+evidence_is_ahead(const struct evidence *ev, const struct rec_overtake_row *row, uint32_t flow)
+{
+	uint8_t prio = ev->flows[flow].prio;
+
+	return row->prio == 0 || (row->prio != prio && (ev->run.strict_classes >> prio & 1) == 0) || row->prio > prio;
+}
+
+static uint64_t
+overtake_begin(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->overtakes, struct rec_overtake_row, i)->epoch_first * ev->run.epoch_ps;
+}
+
+/* A port reports an epoch with those before it, or alone: a row ends no earlier than those of earlier epochs. */
+static uint64_t
+overtake_end(const struct evidence *ev, uint32_t i)
+{
+	return (EV_AT(ev->overtakes, struct rec_overtake_row, i)->epoch_last + 1ULL) * ev->run.epoch_ps;
+}
+
+struct ev_range
+evidence_overtakes(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps)
+{
+	const struct ev_port *p = &ev->ports[port];
+
+	return within(ev, (struct ev_range){ p->first_overtake, p->first_overtake + p->novertakes }, overtake_begin,
+		      overtake_end, from_ps, to_ps);
+}
+
+static uint64_t
+feed_begin(const struct evidence *ev, uint32_t i)
+{
+	return ev->feed_rows[i].begin_ps;
+}
+
+static uint64_t
+feed_end(const struct evidence *ev, uint32_t i)
+{
+	return ev->feed_rows[i].reach_ps;
+}
+
+struct ev_range
+evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps)
+{
+	return within(ev, (struct ev_range){ feed->first_row, feed->first_row + feed->nrows }, feed_begin, feed_end,
+		      from_ps, to_ps);
 }

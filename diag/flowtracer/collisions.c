@@ -1,15 +1,111 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/flowtracer/collisions.h"
+/* What the way of flows cost jobs: links on which they met while others of equal cost had room. */
+#include "diag/flowtracer/flowtracer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/minmax.h"
-#include "diag/flowtracer/load.h"
-#include "diag/flowtracer/paths.h"
-#include "diag/flowtracer/regain.h"
+#include "diag/diagnoser.h"
+#include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
+#include "diag/run/run.h"
+
+/* What jobs would have taken less if some steps had: each iteration again, with the dependencies and gaps that there were. */
+
+/* Room for it, made once for all of a run's questions. */
+struct regain {
+	const struct run *run;
+	uint32_t *order;  /* [nsteps] of each iteration in the order of starts */
+	double *end_ps;   /* [nsteps] scratch */
+	double *saved_ps; /* [nsteps] that a step takes less; the caller's to set, and to zero again */
+};
+
+static int
+cmp_start(const void *pa, const void *pb, void *of)
+{
+	const struct run_step *steps = of;
+	uint32_t i = *(const uint32_t *)pa, j = *(const uint32_t *)pb;
+	const struct run_step *a = &steps[i], *b = &steps[j];
+
+	if (a->start_ps != b->start_ps)
+		return a->start_ps < b->start_ps ? -1 : 1;
+	if (a->end_ps != b->end_ps)
+		return a->end_ps < b->end_ps ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+/* @return 0 or -ENOMEM with err; regain_fini() either way */
+static int
+regain_init(struct regain *regain, const struct run *run, struct err *err)
+{
+	*regain = (struct regain){ .run = run,
+				   .order = run_alloc(run->nsteps, sizeof(*regain->order), err),
+				   .end_ps = run_alloc(run->nsteps, sizeof(*regain->end_ps), err),
+				   .saved_ps = run_alloc(run->nsteps, sizeof(*regain->saved_ps), err) };
+	if (regain->order == NULL || regain->end_ps == NULL || regain->saved_ps == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		regain->order[i] = i;
+	for (uint32_t i = 0; i < run->niterations; i++)
+		qsort_r(&regain->order[run->iterations[i].first_step], run->iterations[i].nsteps, sizeof(*regain->order),
+			cmp_start, run->steps);
+	return 0;
+}
+
+static void
+regain_fini(struct regain *regain)
+{
+	free(regain->order);
+	free(regain->end_ps);
+	free(regain->saved_ps);
+}
+
+/* A step's new end, when those of all that started before are known. */
+static double
+end_of(const struct regain *regain, uint32_t index)
+{
+	const struct run_step *step = &regain->run->steps[index];
+	double took_ps = (double)(step->end_ps - step->start_ps) - regain->saved_ps[index];
+	double was_ps = -1, is_ps = -1;
+
+	for (uint32_t d = step->first_dep; d < step->first_dep + step->ndeps; d++) {
+		uint32_t on = regain->run->depends[d];
+
+		if (!regain->run->steps[on].started || regain->run->steps[on].end_ps > step->start_ps)
+			continue;
+		was_ps = fmax(was_ps, (double)regain->run->steps[on].end_ps);
+		is_ps = fmax(is_ps, regain->end_ps[on]);
+	}
+	return (was_ps >= 0 ? is_ps + (double)step->start_ps - was_ps : (double)step->start_ps) + took_ps;
+}
+
+/*
+ * Of an iteration: a step starts as long after the last that it depends on as it did, without any when it did. Of flows
+ * without a collective, each is for itself: what all of them save.
+ * @return by how much it ends earlier, or that sum
+ */
+static double
+regain_iteration_ps(struct regain *regain, const struct run_iteration *iteration)
+{
+	const struct run *run = regain->run;
+	bool flows = run_is_flows(&run->collectives[iteration->first_collective]);
+	double was_ps = 0, is_ps = 0, sum_ps = 0;
+
+	for (uint32_t i = iteration->first_step; i < iteration->first_step + iteration->nsteps; i++) {
+		uint32_t index = regain->order[i];
+
+		if (!run->steps[index].started)
+			continue;
+		regain->end_ps[index] = end_of(regain, index);
+		was_ps = fmax(was_ps, (double)run->steps[index].end_ps);
+		is_ps = fmax(is_ps, regain->end_ps[index]);
+		sum_ps += regain->saved_ps[index];
+	}
+	return flows ? sum_ps : fmax(0, was_ps - is_ps);
+}
 
 /* ---- which steps are judged ---- */
 

@@ -8,13 +8,381 @@
 #include <string.h>
 
 #include "common/array.h"
+#include "common/fim_fabric.h"
+#include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
-#include "diag/flowtracer/collisions.h"
-#include "diag/flowtracer/links.h"
-#include "diag/flowtracer/pairs.h"
-#include "diag/flowtracer/paths.h"
+#include "diag/diagnoser.h"
+#include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
+
+/* A record of a hop, and whose it is. */
+struct path_report {
+	uint32_t flow, round, hop;
+	const struct rec_traced_hop *rec;
+};
+
+static int
+cmp_path_report(const void *pa, const void *pb)
+{
+	const struct path_report *a = pa, *b = pb;
+
+	if (a->flow != b->flow)
+		return a->flow < b->flow ? -1 : 1;
+	if (a->round != b->round)
+		return a->round < b->round ? -1 : 1;
+	return a->hop < b->hop ? -1 : a->hop > b->hop;
+}
+
+static int
+cmp_path(const void *pa, const void *pb)
+{
+	const struct flowtracer_path *a = pa, *b = pb;
+
+	if (a->flow != b->flow)
+		return a->flow < b->flow ? -1 : 1;
+	return a->round < b->round ? -1 : a->round > b->round;
+}
+
+static int
+sum_rounds(struct flowtracer *own, const struct evidence *ev, struct err *err)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < ev->trace_rounds.count; i++)
+		count = max_u32(count, EV_AT(ev->trace_rounds, struct rec_trace_round, i)->round + 1);
+	/* Rounds of one stream follow each other: there are no more than records. */
+	count = min_u32(count, ev->trace_rounds.count);
+	own->rounds = run_alloc(count, sizeof(*own->rounds), err);
+	if (own->rounds == NULL)
+		return -ENOMEM;
+	own->nrounds = count;
+	for (uint32_t i = 0; i < count; i++)
+		own->rounds[i] = (struct flowtracer_round){ .start_ps = UINT64_MAX, .complete = true };
+	for (uint32_t i = 0; i < ev->trace_rounds.count; i++) {
+		const struct rec_trace_round *rec = EV_AT(ev->trace_rounds, struct rec_trace_round, i);
+		struct flowtracer_round *round = &own->rounds[rec->round < count ? rec->round : count - 1];
+
+		round->hosts++;
+		round->flows += rec->flows;
+		round->traced += rec->traced;
+		round->questions += rec->questions;
+		round->connections += rec->connections;
+		round->start_ps = min_u64(round->start_ps, rec->start_ps);
+		round->end_ps = max_u64(round->end_ps, rec->hdr.time_ps);
+		round->bytes += rec->sent_bytes + rec->received_bytes;
+		round->complete &= rec->complete != 0;
+	}
+	return 0;
+}
+
+/* The last round of those in which most flows were traced. */
+static void
+choose_round(struct flowtracer *own)
+{
+	uint32_t most = 0, *traced = calloc(own->nrounds + 1u, sizeof(*traced));
+
+	own->shown = RUN_NONE;
+	for (uint32_t i = 0; i < own->npaths && traced != NULL; i++)
+		traced[min_u32(own->paths[i].round, own->nrounds)]++;
+	for (uint32_t r = 0; r <= own->nrounds && traced != NULL; r++) {
+		if (traced[r] == 0 || traced[r] < most)
+			continue;
+		most = traced[r];
+		own->shown = r;
+	}
+	free(traced);
+}
+
+static uint32_t
+port_of(const struct run *run, uint32_t node, uint16_t port)
+{
+	return port < run->nodes[node].nports ? run->nodes[node].first_port + port : RUN_NONE;
+}
+
+static void
+put_hops(struct flowtracer *own, const struct run *run, struct flowtracer_path *path, const struct rec_traced *traced,
+	 const struct path_report **reports, const struct path_report *end)
+{
+	path->first = own->nhops;
+	own->hops[own->nhops++] = (struct flowtracer_hop){ .node = traced->hdr.node,
+							   .port = port_of(run, traced->hdr.node, traced->nic),
+							   .set = { { traced->set_low, traced->set_high } } };
+	while (*reports < end && (*reports)->flow == path->flow && (*reports)->round < path->round)
+		(*reports)++;
+	for (; *reports < end && (*reports)->flow == path->flow && (*reports)->round == path->round; (*reports)++) {
+		const struct rec_traced_hop *rec = (*reports)->rec;
+
+		own->hops[own->nhops++] = (struct flowtracer_hop){ .node = rec->hdr.node,
+								   .port = port_of(run, rec->hdr.node, rec->out_port),
+								   .set = { { rec->set_low, rec->set_high } } };
+	}
+	path->nhops = own->nhops - path->first;
+}
+
+/* Records of flows come in the order of time: sorted by flow and round first, each takes the hops that are told of it. */
+static int
+join(struct flowtracer *own, const struct evidence *ev, const struct run *run, struct path_report *reports, struct err *err)
+{
+	uint32_t nhops = ev->traced_hops.count;
+	const struct path_report *next = reports;
+	struct rec_traced **by = run_alloc(ev->traced.count, sizeof(struct rec_traced *), err);
+
+	if (by == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ev->traced.count; i++) {
+		const struct rec_traced *rec = EV_AT(ev->traced, struct rec_traced, i);
+
+		own->paths[i] = (struct flowtracer_path){ .flow = evidence_flow(ev, &rec->tuple),
+							  .round = rec->round,
+							  .first = i,
+							  .result = rec->result,
+							  .told_ps = rec->told_ps,
+							  .messages = rec->messages };
+		by[i] = (struct rec_traced *)ev->traced.data + i;
+	}
+	qsort(own->paths, ev->traced.count, sizeof(*own->paths), cmp_path);
+	qsort(reports, nhops, sizeof(*reports), cmp_path_report);
+	own->npaths = ev->traced.count;
+	for (uint32_t i = 0; i < own->npaths; i++) {
+		while (next < reports + nhops && next->flow < own->paths[i].flow)
+			next++;
+		put_hops(own, run, &own->paths[i], by[own->paths[i].first], &next, reports + nhops);
+	}
+	free(by);
+	return 0;
+}
+
+/* Sets own->paths, hops, rounds and shown. @return 0 or -ENOMEM with err */
+static int
+flowtracer_paths(struct flowtracer *own, const struct evidence *ev, const struct run *run, struct err *err)
+{
+	uint32_t nhops = ev->traced_hops.count;
+	struct path_report *reports = run_alloc(nhops, sizeof(*reports), err);
+	int rc = reports != NULL ? sum_rounds(own, ev, err) : -ENOMEM;
+
+	own->paths = run_alloc(ev->traced.count, sizeof(*own->paths), err);
+	own->hops = run_alloc((size_t)nhops + ev->traced.count, sizeof(*own->hops), err);
+	if (own->paths == NULL || own->hops == NULL)
+		rc = -ENOMEM;
+	for (uint32_t i = 0; rc == 0 && i < nhops; i++) {
+		const struct rec_traced_hop *rec = EV_AT(ev->traced_hops, struct rec_traced_hop, i);
+
+		reports[i] = (struct path_report){
+			.flow = evidence_flow(ev, &rec->tuple), .round = rec->round, .hop = rec->hop, .rec = rec
+		};
+	}
+	if (rc == 0)
+		rc = join(own, ev, run, reports, err);
+	if (rc == 0)
+		choose_round(own);
+	free(reports);
+	return rc;
+}
+
+const struct flowtracer_path *
+flowtracer_path_of(const struct flowtracer *own, uint32_t flow, uint64_t time_ps)
+{
+	uint32_t lo = 0, hi = own->npaths;
+	const struct flowtracer_path *path;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (own->paths[mid].flow < flow)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == own->npaths || own->paths[lo].flow != flow)
+		return NULL;
+	path = &own->paths[lo];
+	while (lo + 1 < own->npaths && own->paths[lo + 1].flow == flow && own->paths[lo + 1].told_ps <= time_ps)
+		path = &own->paths[++lo];
+	return path;
+}
+
+/* How many flows each link carries, in layers, and how far that is from even: III-C of the paper. */
+
+static bool
+is_shown(const struct flowtracer *own, const struct flowtracer_path *path)
+{
+	return path->round == own->shown;
+}
+
+static int
+fill(struct fim_fabric *fabric, const struct run *run)
+{
+	if (fim_fabric_init(fabric, run->nnodes, run->nports) != 0)
+		return -ENOMEM;
+	for (uint32_t n = 0; n < run->nnodes; n++)
+		fabric->nodes[n] = (struct fim_node){ run->nodes[n].first_port, run->nodes[n].nports, run->nodes[n].host };
+	for (uint32_t p = 0; p < run->nports; p++)
+		fabric->ports[p] = (struct fim_port){ .node = run->ports[p].node,
+						      .peer = run->ports[p].peer_node,
+						      .peer_port = run->ports[p].peer_port,
+						      .rate_bps = run->ports[p].rate_bps };
+	return fim_fabric_layers(fabric);
+}
+
+/* The ports of a host that answer to an address; all, if none does. */
+static struct fim_ports
+ports_of(const struct run *run, uint32_t node, uint32_t ip)
+{
+	struct fim_ports ports = { { 0 } }, all = { { 0 } };
+
+	for (uint32_t i = 0; i < run->nodes[node].nports && i < FIM_MAX_PORTS; i++) {
+		all.of[i / 64] |= UINT64_C(1) << i % 64;
+		if (run->ports[run->nodes[node].first_port + i].ip == ip)
+			ports.of[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	return (ports.of[0] | ports.of[1]) != 0 ? ports : all;
+}
+
+/* What flows of a path could have done; where a switch reported ports of equal cost, they count, and not its cables. */
+static bool
+list_path(const struct flowtracer *own, const struct run *run, const struct flowtracer_path *path, struct fim_flow *flow,
+	  struct fim_set *sets, uint32_t *nsets)
+{
+	const struct flowtracer_hop *hops = &own->hops[path->first];
+	const struct run_flow *of = &run->flows[path->flow];
+	uint32_t known = 0;
+
+	for (uint32_t h = 0; h < path->nhops; h++)
+		known += hops[h].port != RUN_NONE;
+	if (known == 0 || of->dst == RUN_NONE || hops[0].port == RUN_NONE)
+		return false;
+	*flow = (struct fim_flow){ .src = hops[0].node,
+				   .dst = of->dst,
+				   .from = { { hops[0].set.ports[0], hops[0].set.ports[1] } },
+				   .to = ports_of(run, of->dst, of->tuple.dst_ip),
+				   .hops = path->result == REC_TRACE_EGRESS ? FIM_MAX_HOPS : known };
+	for (uint32_t h = 1; h < path->nhops; h++)
+		if (flowtracer_count(&hops[h].set) != 0)
+			sets[(*nsets)++] = (struct fim_set){ hops[h].node,
+							     of->dst,
+							     { { hops[h].set.ports[0], hops[h].set.ports[1] } } };
+	return true;
+}
+
+static int
+offer(struct flowtracer *own, const struct run *run, struct fim_fabric *fabric, struct err *err)
+{
+	struct fim_flow *flows = run_alloc(own->npaths, sizeof(*flows), err);
+	struct fim_set *sets = run_alloc(own->nhops, sizeof(*sets), err);
+	uint32_t count = 0, nsets = 0;
+	int rc = flows != NULL && sets != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; rc == 0 && i < own->npaths; i++) {
+		const struct flowtracer_path *path = &own->paths[i];
+
+		if (!is_shown(own, path))
+			continue;
+		own->sprayed += path->result == REC_TRACE_SPRAYED;
+		count += list_path(own, run, path, &flows[count], sets, &nsets);
+		for (uint32_t h = path->first; h < path->first + path->nhops; h++)
+			if (own->hops[h].port != RUN_NONE)
+				fabric->links[own->hops[h].port].flows++;
+	}
+	if (rc == 0)
+		rc = fim_fabric_offer(fabric, flows, count, sets, nsets);
+	free(flows);
+	free(sets);
+	return rc;
+}
+
+/* Layers that flows cross, and links of theirs. */
+static void
+measure(struct flowtracer *own, const struct run *run, struct fim_fabric *fabric)
+{
+	const struct fim switches = fim_fabric_metric(fabric, FIM_SWITCHES), all = fim_fabric_metric(fabric, FIM_ALL);
+	uint32_t layer_of[FIM_MAX_GROUPS];
+
+	own->fim = switches.percent;
+	own->expected = fim_fabric_expected(fabric, FIM_SWITCHES);
+	own->fim_all = all.percent;
+	own->expected_all = fim_fabric_expected(fabric, FIM_ALL);
+	own->most_tier = fabric->most_tier;
+	for (uint16_t g = 0; g < fabric->nlayers; g++) {
+		const struct fim one = fim_fabric_metric(fabric, g);
+
+		layer_of[g] = own->nlayers;
+		if (one.links == 0)
+			continue;
+		own->layers[own->nlayers++] = (struct flowtracer_layer){ .tiers = fabric->layers[g],
+									 .links = one.links,
+									 .least = one.least,
+									 .most = one.most,
+									 .ideal = one.ideal,
+									 .fim = one.percent,
+									 .expected = fim_fabric_expected(fabric, g) };
+	}
+	for (uint32_t p = 0; p < run->nports; p++) {
+		const struct fim_link *link = &fabric->links[p];
+
+		if (link->ideal <= 0)
+			continue;
+		own->links[own->nlinks++] = (struct flowtracer_link){ p, layer_of[link->group], link->flows, link->ideal };
+		own->layers[layer_of[link->group]].flows += link->flows;
+	}
+}
+
+/* Of the round that is shown: sets layers, links, and the metric over all. @return 0 or -ENOMEM with err */
+static int
+flowtracer_links(struct flowtracer *own, const struct run *run, struct err *err)
+{
+	struct fim_fabric fabric;
+	int rc = fill(&fabric, run);
+
+	own->links = run_alloc(run->nports, sizeof(*own->links), err);
+	own->layers = run_alloc(FIM_MAX_GROUPS, sizeof(*own->layers), err);
+	if (own->links == NULL || own->layers == NULL)
+		rc = -ENOMEM;
+	if (rc == 0)
+		rc = offer(own, run, &fabric, err);
+	if (rc == 0)
+		measure(own, run, &fabric);
+	else
+		err_set(err, rc, "out of memory for links");
+	fim_fabric_fini(&fabric);
+	return rc;
+}
+
+/* Throughput between hosts, as their steps report it: Fig. 3(a) of the paper. */
+
+/* Steps of flows that were traced. @return how many */
+static uint32_t
+list(const struct flowtracer *own, const struct run *run, struct pair_message *messages)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_flow *flow = step->flow != RUN_NONE ? &run->flows[step->flow] : NULL;
+
+		if (flow == NULL || !step->started || flow->src == RUN_NONE || flow->dst == RUN_NONE ||
+		    flowtracer_path_of(own, step->flow, 0) == NULL)
+			continue;
+		messages[count++] =
+			(struct pair_message){ flow->src,      flow->dst,    step->flow,
+					       step->start_ps, step->end_ps, step->open ? step->acked_bytes : step->bytes };
+	}
+	return count;
+}
+
+/* Sets own->pairs, of flows whose ways were traced. @return 0 or -ENOMEM with err */
+static int
+flowtracer_pairs(struct flowtracer *own, const struct run *run, struct err *err)
+{
+	struct pair_message *messages = run_alloc(run->nsteps, sizeof(*messages), err);
+	uint32_t count = messages != NULL ? list(own, run, messages) : 0;
+
+	own->pairs = run_alloc(count, sizeof(*own->pairs), err);
+	if (messages != NULL && own->pairs != NULL)
+		own->npairs = pair_rates(messages, count, own->pairs);
+	free(messages);
+	return messages != NULL && own->pairs != NULL ? 0 : -ENOMEM;
+}
 
 enum { CLAUSE_ALONE, CLAUSE_TOGETHER };
 static const char *const clauses[] = {

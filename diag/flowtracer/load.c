@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/flowtracer/load.h"
+/*
+ * What links had to carry at each time, by the ways of flows and the times of their steps, and what a step lost on a link
+ * that had more of it than others of equal cost.
+ *
+ * A flow under way brings its NIC's rate, divided by the flows that leave by the same NIC at the time. A link's load is what its
+ * flows bring over its rate, L; that of the links of equal cost together, M, is what it would be if they shared evenly. Where L is above
+ * both 1 and M, a step on it is slower than it need be: of its time, 1 - max(1, M) / L is lost. Of the links on its way the
+ * one counts where it lost most. A host with several NICs of equal cost is the first of them: L is what flows would bring if they
+ * shared its NICs evenly. This knows nothing of queues, pauses or congestion control: it is what sharing alone explains.
+ */
+#include "diag/flowtracer/flowtracer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,9 +17,88 @@
 #include <string.h>
 
 #include "common/minmax.h"
-#include "diag/flowtracer/events.h"
-#include "diag/flowtracer/paths.h"
+#include "diag/diagnoser.h"
+#include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
+
+/* When flows begin and end to be under way. */
+
+/* A flow is under way from here on, or no more. */
+struct spell_event {
+	uint64_t time_ps;
+	uint32_t flow;
+	uint32_t judged; /* its step, RUN_NONE: not judged */
+	bool ends;
+};
+
+static int
+cmp_event(const void *pa, const void *pb)
+{
+	const struct spell_event *a = pa, *b = pb;
+
+	if (a->time_ps != b->time_ps)
+		return a->time_ps < b->time_ps ? -1 : 1;
+	if (a->ends != b->ends)
+		return a->ends ? -1 : 1;
+	if (a->flow != b->flow)
+		return a->flow < b->flow ? -1 : 1;
+	return a->judged < b->judged ? -1 : a->judged > b->judged;
+}
+
+/* @return number of events, 0 or 2 */
+static uint32_t
+put(struct spell_event *events, uint32_t flow, uint64_t from_ps, uint64_t to_ps, uint32_t judged)
+{
+	if (to_ps <= from_ps)
+		return 0;
+	events[0] = (struct spell_event){ from_ps, flow, judged, false };
+	events[1] = (struct spell_event){ to_ps, flow, judged, true };
+	return 2;
+}
+
+/*
+ * Of flows with a path, by time. Flows that are of no step are under way all the time, if they sent anything.
+ * @param judged   [count] in the order of steps
+ * @param nevents  set
+ * @return NULL: no memory, with err
+ */
+static struct spell_event *
+flowtracer_events(const struct flowtracer *own, const struct run *run, const struct flowtracer_judged *judged,
+		  uint32_t count, uint32_t *nevents, struct err *err)
+{
+	struct spell_event *events = run_alloc(2 * ((size_t)run->nsteps + own->npaths), sizeof(*events), err);
+	bool *stepped = run_alloc(run->nflows, sizeof(*stepped), err);
+	uint32_t next = 0, n = 0;
+
+	for (uint32_t i = 0; events != NULL && stepped != NULL && i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		bool is_judged;
+
+		while (next < count && judged[next].step < i)
+			next++;
+		is_judged = next < count && judged[next].step == i;
+		if (step->flow == RUN_NONE || !step->started || flowtracer_path_of(own, step->flow, 0) == NULL)
+			continue;
+		stepped[step->flow] = true;
+		n += put(&events[n], step->flow, step->start_ps, step->end_ps, is_judged ? next : RUN_NONE);
+	}
+	for (uint32_t i = 0; events != NULL && stepped != NULL && i < own->npaths; i++) {
+		const struct flowtracer_path *path = &own->paths[i];
+		bool last = i + 1 == own->npaths || own->paths[i + 1].flow != path->flow;
+
+		if (last && !stepped[path->flow] && path->messages != 0)
+			n += put(&events[n], path->flow, 0, run->end_ps, RUN_NONE);
+	}
+	if (stepped == NULL) {
+		free(events);
+		return NULL;
+	}
+	if (n != 0)
+		qsort(events, n, sizeof(*events), cmp_event);
+	free(stepped);
+	*nevents = n;
+	return events;
+}
 
 #define MOST_HOPS 16     /* of a path, from its source on, so many are judged */
 #define AT_NIC MOST_HOPS /* in place of a hop: what a flow lost as others of its NIC were held */

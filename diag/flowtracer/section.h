@@ -2,7 +2,7 @@
 /* What FlowTracer makes of a run: the ways of its flows, how evenly links carry them, and where they collide. */
 #pragma once
 
-#include "common/fim_fabric.h"
+#include "common/fim.h"
 #include "common/pair_rate.h"
 #include "common/wire/record_paths.h"
 #include "diag/verdict.h"
@@ -38,7 +38,7 @@ struct flowtracer_round {
 	bool complete;
 };
 
-/* A layer of links (common/fim_fabric.h) that flows cross. */
+/* A layer of links (common/fim.h) that flows cross. */
 struct flowtracer_layer {
 	struct fim_layer tiers;
 	uint32_t links;       /* available */

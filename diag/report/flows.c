@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/slowdown.h"
-#include "diag/report/value.h"
+#include "diag/report/json.h"
 
 /* How flows fared: of one generator, or of all. */
 struct fared {

@@ -4,10 +4,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/printable.h"
 #include "common/units.h"
 
 struct fmt_unit
@@ -110,4 +113,29 @@ fmt_append(char *buf, size_t cap, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(buf + used, cap - used, fmt, ap);
 	va_end(ap);
+}
+
+#define ESCAPE_CAP 2048
+
+void
+escape_dotf(FILE *to, const char *fmt, ...)
+{
+	char text[ESCAPE_CAP], safe[ESCAPE_CAP];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	printable_text(text, safe, sizeof(safe));
+	fputc('"', to);
+	for (const char *p = safe; *p != '\0'; p++) {
+		if (*p == '\n') {
+			fputs("\\n", to);
+			continue;
+		}
+		if (*p == '"' || *p == '\\')
+			fputc('\\', to);
+		fputc(*p, to);
+	}
+	fputc('"', to);
 }

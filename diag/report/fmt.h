@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct fmt {
 	char text[48];
@@ -32,3 +33,11 @@ struct fmt fmt_change(double ratio);
 
 /* Formats behind the text that buf already holds; cut where cap ends. */
 void fmt_append(char *buf, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * Names come from a stream that may be damaged or hostile: nothing of it reaches a graph unescaped, and none of it that is
+ * not plain (common/printable.h).
+ */
+
+/* Formats, then writes as a quoted DOT string, "\n" becoming a line break. What is longer than 2 KB is cut. */
+void escape_dotf(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -6,8 +6,8 @@
 
 #include "common/array.h"
 #include "common/printable.h"
-#include "diag/report/table.h"
-#include "diag/report/value.h"
+#include "diag/report/json.h"
+#include "diag/report/text.h"
 
 static int
 cmp_part(const void *pa, const void *pb, void *arg)

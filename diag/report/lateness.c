@@ -4,7 +4,6 @@
 #include "common/minmax.h"
 #include "diag/report/facts.h"
 #include "diag/report/json.h"
-#include "diag/report/value.h"
 
 /* Of the sources of one kind, who was latest. @return NULL: there is none that was measured */
 static const struct run_lateness *

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/report/plugin.h"
+/* How what an outside program said is reported (struct diagnoser_writers). */
+#include "diag/report/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
+#include "common/err.h"
 #include "common/units.h"
+#include "diag/diagnoser.h"
+#include "diag/flowtracer/section.h"
+#include "diag/pingmesh/section.h"
 #include "diag/plugin/section.h"
+#include "diag/report/json.h"
 #include "diag/report/text.h"
-#include "diag/report/value.h"
+#include "diag/verdict.h"
 
 #define FINDINGS_SHOWN 12u
 

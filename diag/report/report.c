@@ -8,7 +8,6 @@
 
 #include "common/array.h"
 #include "common/outfile.h"
-#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "diag/report/json.h"
 #include "diag/report/page.h"

@@ -2,8 +2,16 @@
 /* Writes what the analyzer concluded, for people and for machines. */
 #pragma once
 
+#include <stdio.h>
+
 #include "common/err.h"
+#include "diag/diagnoser.h"
+#include "diag/flowtracer/section.h"
+#include "diag/pingmesh/section.h"
 #include "diag/verdict.h"
+
+struct json_t;
+struct text;
 
 /*
  * Writes every report of a verdict into a directory, which is created when absent.
@@ -11,3 +19,57 @@
  * @return 0, or negative errno with err naming file and cause
  */
 int report_write(const struct verdict *verdict, const char *dir, const char *page, struct err *err);
+
+/* How FlowPulse's section is reported; see diag/diagnoser.h. */
+
+/* "flowpulse": monitors, faults, volumes of iterations with an alarm, and what was not compared. */
+int flowpulse_json(const struct verdict *v, const struct section *section, struct json_t *root);
+
+/* Faults, the volumes of the leaf that saw each first, and what was not compared. */
+int flowpulse_text(const struct text *text, const struct section *section);
+
+#define FLOWPULSE_FILES 1
+extern const struct diagnoser_file flowpulse_files[FLOWPULSE_FILES]; /* every volume that was told, as a table */
+
+/* How FlowTracer's section is reported; see diag/diagnoser.h. */
+
+/* "flowtracer": rounds, layers with their FIM, links, pairs, paths of the round that is shown, collisions. */
+int flowtracer_json(const struct verdict *v, const struct section *section, struct json_t *root);
+/* The layers, where flows collided, and the pairs that got least. */
+int flowtracer_text(const struct text *text, const struct section *section);
+
+#define FLOWTRACER_FILES 1
+extern const struct diagnoser_file flowtracer_files[FLOWTRACER_FILES]; /* every hop of every flow's way, as a table */
+
+/* How R-Pingmesh's section is reported; see diag/diagnoser.h. */
+
+/* "pingmesh": problems, the SLAs of both networks by the names of the public implementation's metrics, periods, servers. */
+int pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root);
+/* Problems by priority, both networks in a table. */
+int pingmesh_text(const struct text *text, const struct section *section);
+
+#define PINGMESH_FILES 1
+extern const struct diagnoser_file pingmesh_files[PINGMESH_FILES]; /* the SLAs of all periods, as a table */
+
+/* How VEDRFOLNIR's section is reported; see diag/diagnoser.h. */
+
+/* "critical_path" and "contributors". */
+int vedrfolnir_json(const struct verdict *v, const struct section *section, struct json_t *root);
+/* The critical path of the collective to look at first, and the contributors. */
+int vedrfolnir_text(const struct text *text, const struct section *section);
+
+#define VEDRFOLNIR_FILES 2
+extern const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES]; /* both graphs, for Graphviz */
+
+/* Both graphs for Graphviz: everything that the page leaves out for want of room is here. */
+
+/* waiting.dot: one cluster a collective; pruned parts grey, the critical path bold. @return 0 or -EIO */
+int dot_write_waiting(const struct verdict *v, FILE *to);
+/* provenance.dot: one cluster a slow step. @return 0 or -EIO */
+int dot_write_provenance(const struct verdict *v, FILE *to);
+
+/* How what a plugin diagnoser reported is written (struct diagnoser_writers). */
+
+/* Appends to the array "outside". */
+int plugin_json(const struct verdict *v, const struct section *section, struct json_t *root);
+int plugin_text(const struct text *text, const struct section *section);

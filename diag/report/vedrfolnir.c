@@ -1,18 +1,171 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/report/vedrfolnir.h"
+/* How VEDRFOLNIR's section is reported; see diag/diagnoser.h. */
+#include "diag/report/report.h"
 
 #include <errno.h>
-
 #include <jansson.h>
+#include <stdio.h>
 
+#include "common/err.h"
 #include "common/run_files.h"
-#include "diag/report/dot.h"
+#include "diag/diagnoser.h"
+#include "diag/flowtracer/section.h"
+#include "diag/pingmesh/section.h"
+#include "diag/report/facts.h"
 #include "diag/report/flows.h"
+#include "diag/report/fmt.h"
 #include "diag/report/jobs.h"
+#include "diag/report/json.h"
 #include "diag/report/text.h"
-#include "diag/report/text_table.h"
-#include "diag/report/value.h"
 #include "diag/vedrfolnir/section.h"
+#include "diag/verdict.h"
+
+static void
+write_waiting_vertex(const struct facts *facts, uint32_t graph, uint32_t index, FILE *to)
+{
+	const struct verdict *v = facts->v;
+	const struct waiting_vertex *vertex = &vedrfolnir_of(v)->waiting[graph].vertices[index];
+	const struct run_step *step;
+	char flow[96];
+
+	fprintf(to, "    c%u_%u [label=", graph, index);
+	if (vertex->kind == WAITING_ITERATION_END) {
+		escape_dotf(to, "end\n%s", fmt_time(facts->unit, vertex->time_ps).text);
+		fprintf(to, ", shape=doublecircle");
+	} else {
+		step = &v->run.steps[vertex->step];
+		escape_dotf(to, "%s step %u\n%s %s", facts_doer(v, step, flow, sizeof(flow)), step->step,
+			    vertex->kind == WAITING_START ? "start"
+			    : step->open                  ? "open at"
+							  : "end",
+			    fmt_time(facts->unit, vertex->time_ps).text);
+	}
+	if (vertex->critical)
+		fprintf(to, ", penwidth=2.5, color=\"#c2410c\"");
+	else if (vertex->pruned)
+		fprintf(to, ", color=grey, fontcolor=grey, style=dashed");
+	fprintf(to, "];\n");
+}
+
+static void
+write_edge(const struct facts *facts, uint32_t graph, const struct waiting_edge *edge, FILE *to)
+{
+	fprintf(to, "    c%u_%u -> c%u_%u [label=", graph, edge->from, graph, edge->to);
+	if (edge->kind == WAITING_EXEC)
+		escape_dotf(to, "%s", fmt_time(facts->unit, edge->weight_ps).text);
+	else
+		escape_dotf(to, "%s", edge->kind == WAITING_OWN ? "own" : edge->kind == WAITING_DATA ? "data" : "");
+	if (edge->critical)
+		fprintf(to, ", penwidth=2.5, color=\"#c2410c\"");
+	else if (edge->pruned)
+		fprintf(to, ", color=grey, fontcolor=grey, style=dashed");
+	else if (edge->kind != WAITING_EXEC)
+		fprintf(to, ", color=\"#64748b\"");
+	fprintf(to, "];\n");
+}
+
+static void
+write_label(const struct verdict *v, const struct run_iteration *iteration, FILE *to)
+{
+	const struct run_collective *first = &v->run.collectives[iteration->first_collective];
+
+	if (iteration->ncollectives == 1)
+		escape_dotf(to, "%s, iteration %u: %s", first->name, iteration->iteration, facts_op_name(first->op));
+	else
+		escape_dotf(to, "job %s, iteration %u: %u collectives", v->run.jobs[iteration->job].name,
+			    iteration->iteration, iteration->ncollectives);
+}
+
+int
+dot_write_waiting(const struct verdict *v, FILE *to)
+{
+	struct facts facts = facts_of(v);
+
+	fprintf(to, "// An arrow leads from what waited to what it waited for.\n"
+		    "digraph waiting {\n"
+		    "  rankdir=RL;\n"
+		    "  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n"
+		    "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+	for (uint32_t c = 0; c < v->run.niterations; c++) {
+		const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[c];
+
+		fprintf(to, "  subgraph cluster_%u {\n    label=", c);
+		write_label(v, &v->run.iterations[c], to);
+		fprintf(to, ";\n");
+		for (uint32_t i = 0; i < w->nvertices; i++)
+			write_waiting_vertex(&facts, c, i, to);
+		for (uint32_t i = 0; i < w->nedges; i++)
+			write_edge(&facts, c, &w->edges[i], to);
+		fprintf(to, "  }\n");
+	}
+	fprintf(to, "}\n");
+	return ferror(to) ? -EIO : 0;
+}
+
+static void
+write_provenance_vertex(const struct facts *facts, uint32_t graph, uint32_t index, FILE *to)
+{
+	const struct verdict *v = facts->v;
+	const struct provenance_vertex *vertex = &vedrfolnir_of(v)->graphs[graph].vertices[index];
+
+	fprintf(to, "    g%u_%u [label=", graph, index);
+	if (vertex->kind == PROVENANCE_PORT) {
+		escape_dotf(to, "%s%s\n%s packets", v->run.ports[vertex->ref].name, vertex->paused ? " (paused)" : "",
+			    fmt_score(vertex->packets).text);
+		fprintf(to, ", shape=box, style=filled, fillcolor=\"%s\"", vertex->paused ? "#ddd6fe" : "#f1f5f9");
+	} else {
+		escape_dotf(to, "%s", v->run.flows[vertex->ref].name);
+		fprintf(to, ", shape=ellipse, color=\"%s\"", vertex->collective ? "#2563eb" : "#dc2626");
+		if (vertex->victim)
+			fprintf(to, ", penwidth=3");
+	}
+	fprintf(to, "];\n");
+}
+
+static void
+write_graph(const struct facts *facts, uint32_t graph, FILE *to)
+{
+	static const char *const colors[] = {
+		[PROVENANCE_FLOW_PORT] = "#2563eb", [PROVENANCE_PORT_FLOW] = "#dc2626", [PROVENANCE_PORT_PORT] = "#7c3aed"
+	};
+	const struct verdict *v = facts->v;
+	const struct provenance *g = &vedrfolnir_of(v)->graphs[graph];
+	const struct run_step *step = &v->run.steps[g->step];
+
+	fprintf(to, "  subgraph cluster_%u {\n    label=", graph);
+	escape_dotf(to, "%s step %u (%s%s)", v->run.flows[step->flow].name, step->step, facts_change(step).text,
+		    vedrfolnir_step(v, step)->critical ? ", critical" : "");
+	fprintf(to, "%s;\n", vedrfolnir_step(v, step)->critical ? "; penwidth=2" : "");
+	for (uint32_t i = 0; i < g->nvertices; i++)
+		write_provenance_vertex(facts, graph, i, to);
+	for (uint32_t i = 0; i < g->nedges; i++) {
+		const struct provenance_edge *edge = &g->edges[i];
+
+		fprintf(to, "    g%u_%u -> g%u_%u [label=", graph, edge->from, graph, edge->to);
+		escape_dotf(to, "%s", fmt_score(edge->weight).text);
+		fprintf(to, ", color=\"%s\"];\n", colors[edge->kind <= PROVENANCE_PORT_PORT ? edge->kind : 0]);
+	}
+	fprintf(to, "  }\n");
+}
+
+int
+dot_write_provenance(const struct verdict *v, FILE *to)
+{
+	struct facts facts = facts_of(v);
+
+	fprintf(to, "// flow -> port: packet-waits of the flow there (blue); port -> flow: what the flow contributed "
+		    "(red);\n"
+		    "// port -> port: share of what the halted port sends that goes to the other (violet).\n"
+		    "digraph provenance {\n"
+		    "  rankdir=LR;\n"
+		    "  node [fontname=\"sans-serif\", fontsize=10];\n"
+		    "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+	for (uint32_t g = 0; g < vedrfolnir_of(v)->ngraphs; g++)
+		if (vedrfolnir_of(v)->graphs[g].nvertices != 0)
+			write_graph(&facts, g, to);
+	fprintf(to, "}\n");
+	return ferror(to) ? -EIO : 0;
+}
 
 const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES] = {
 	{ .name = RUN_WAITING, .write = dot_write_waiting },

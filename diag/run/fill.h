@@ -5,8 +5,6 @@
 #include "diag/collect/evidence.h"
 #include "diag/run/run.h"
 
-/* Configuration, nodes, ports with activity, flows, hops. */
-int run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err);
 /* Jobs, collectives and steps. */
 int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
 /* Its parts: collectives by job and iteration, without what steps tell; that of iterations; ranks. */

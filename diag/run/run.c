@@ -3,11 +3,205 @@
 #include "diag/run/run.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/err.h"
+#include "common/minmax.h"
+#include "common/wire/collective.h"
 #include "common/wire/detection.h"
 #include "common/wire/ending.h"
+#include "common/wire/ids.h"
+#include "common/wire/record_lateness.h"
+#include "common/wire/record_run.h"
 #include "diag/run/fill.h"
+
+/* The run's tables of what the network is and how its ports fared. */
+
+/* The end record's word, but for whoever reported of a moment later. */
+static uint64_t
+end_of(const struct evidence *ev)
+{
+	uint64_t end_ps = ev->ended && ev->end.end_ps > ev->last_ps ? ev->end.end_ps : ev->last_ps;
+
+	for (uint32_t i = 0; i < ev->step_recs.count; i++) {
+		const struct rec_step *step = EV_AT(ev->step_recs, struct rec_step, i);
+		uint64_t last_ps = step->end_ps > step->start_ps ? step->end_ps : step->start_ps;
+
+		end_ps = last_ps > end_ps ? last_ps : end_ps;
+	}
+	return end_ps;
+}
+
+static void
+fill_config(struct run *run, const struct evidence *ev)
+{
+	snprintf(run->name, sizeof(run->name), "%.*s", REC_NAME_LEN, ev->run.name);
+	run->config = ev->run;
+	run->truncated = !ev->ended;
+	run->end_reason = ev->ended ? ev->end.reason : REC_END_INTERRUPT;
+	run->recording_errno = ev->ended ? ev->end.recording_errno : 0;
+	run->end_node = ev->ended && ev->end.at_node < ev->nnodes ? ev->end.at_node : RUN_NONE;
+	run->clock_error_ps = ev->ended ? ev->end.clock_error_ps : 0;
+	run->end_ps = end_of(ev);
+}
+
+/* The classes of an epoch side by side. @param latest_ps  of the reports read so far */
+static void
+add_epoch(struct run_port *port, const struct evidence *ev, const struct ev_epoch *epoch, uint64_t *latest_ps)
+{
+	uint64_t pause_ps = 0;
+
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+
+		port->reported = true;
+		port->packets += row->packets;
+		port->bytes += row->bytes;
+		port->depth_sum += row->depth_sum;
+		port->pauses_received += row->pauses_received;
+		port->pauses_sent += row->pauses_sent;
+		port->depth_max = row->depth_max > port->depth_max ? row->depth_max : port->depth_max;
+		pause_ps = row->pause_ps > pause_ps ? row->pause_ps : pause_ps;
+		if (row->hdr.time_ps < *latest_ps)
+			continue;
+		port->paused = row->paused || (row->hdr.time_ps == *latest_ps && port->paused);
+		port->pausing = row->pausing || (row->hdr.time_ps == *latest_ps && port->pausing);
+		*latest_ps = row->hdr.time_ps;
+	}
+	port->pause_ps += pause_ps;
+}
+
+static void
+add_activity(struct run_port *port, const struct evidence *ev, const struct ev_port *from)
+{
+	uint64_t latest_ps = 0;
+
+	for (uint32_t e = from->first_epoch; e < from->first_epoch + from->nepochs; e++)
+		add_epoch(port, ev, &ev->epochs[e], &latest_ps);
+}
+
+static void
+fill_ports(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t n = 0; n < ev->nnodes; n++) {
+		memcpy(run->nodes[n].name, ev->nodes[n].name, sizeof(run->nodes[n].name));
+		run->nodes[n].host = ev->nodes[n].host;
+		run->nodes[n].first_port = ev->nodes[n].first_port;
+		run->nodes[n].nports = ev->nodes[n].nports;
+	}
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		const struct ev_port *from = &ev->ports[p];
+		struct run_port *port = &run->ports[p];
+
+		evidence_port_name(ev, p, port->name);
+		port->node = from->node;
+		port->index = from->index;
+		port->peer_node = from->peer_node;
+		port->peer_port = from->peer;
+		port->ip = from->ip;
+		port->rate_bps = from->rate_bps;
+		add_activity(port, ev, from);
+	}
+}
+
+static void
+fill_flows(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t f = 0; f < ev->nflows; f++) {
+		struct run_flow *flow = &run->flows[f];
+
+		evidence_flow_name(ev, f, flow->name);
+		flow->tuple = ev->flows[f].tuple;
+		flow->src = ev->flows[f].src;
+		flow->dst = ev->flows[f].dst;
+		flow->collective = ev->flows[f].collective;
+	}
+	for (uint32_t i = 0; i < ev->routes.count; i++) {
+		const struct rec_route *rec = EV_AT(ev->routes, struct rec_route, i);
+
+		run->hops[i] = (struct run_hop){
+			.flow = evidence_flow(ev, &rec->flow),
+			.port = evidence_port(ev, rec->hdr.node, rec->port),
+			.hop = rec->hop,
+			.reverse = rec->reverse != 0,
+		};
+	}
+}
+
+static void
+fill_known(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->known_faults.count; i++) {
+		const struct rec_known_fault *rec = EV_AT(ev->known_faults, struct rec_known_fault, i);
+		struct run_known *known = &run->known[run->nknown++];
+
+		snprintf(known->kind, sizeof(known->kind), "%.*s", REC_NAME_LEN, rec->kind);
+		known->port = rec->port != REC_NO_PORT ? evidence_port(ev, rec->hdr.node, rec->port) : RUN_NONE;
+		known->node = rec->hdr.node;
+		known->rate = rec->rate_ppb / 1e9;
+		known->extra_ps = rec->extra_ps;
+	}
+}
+
+/* A cable that is cut is so in both directions. */
+static bool
+is_cut(const struct run *run, const struct run_known *known, uint32_t port)
+{
+	return known->port != RUN_NONE && strcmp(known->kind, "link-down") == 0 &&
+	       run->ports[port].peer_port == known->port;
+}
+
+uint32_t
+run_known_at(const struct run *run, uint32_t port, uint32_t node)
+{
+	for (uint32_t i = 0; i < run->nknown; i++) {
+		const struct run_known *known = &run->known[i];
+
+		if (port != RUN_NONE && (known->port == port || is_cut(run, known, port)))
+			return i;
+		if (known->port == RUN_NONE && known->node == node)
+			return i;
+	}
+	return RUN_NONE;
+}
+
+static void
+count_drops(struct run *run, const struct evidence *ev)
+{
+	for (uint32_t i = 0; i < ev->drops.count; i++) {
+		const struct rec_drop_row *row = EV_AT(ev->drops, struct rec_drop_row, i);
+
+		run->ports[evidence_port(ev, row->hdr.node, row->port)].drops += row->packets;
+	}
+}
+
+/* Configuration, nodes, ports with activity, flows, hops. */
+static int
+run_fill_fabric(struct run *run, const struct evidence *ev, struct err *err)
+{
+	fill_config(run, ev);
+	run->nodes = run_alloc(ev->nnodes, sizeof(*run->nodes), err);
+	run->ports = run_alloc(ev->nports, sizeof(*run->ports), err);
+	run->flows = run_alloc(ev->nflows, sizeof(*run->flows), err);
+	run->hops = run_alloc(ev->routes.count, sizeof(*run->hops), err);
+	run->known = run_alloc(ev->known_faults.count, sizeof(*run->known), err);
+	if (run->nodes == NULL || run->ports == NULL || run->flows == NULL || run->hops == NULL || run->known == NULL)
+		return -ENOMEM;
+	run->nnodes = ev->nnodes;
+	run->nports = ev->nports;
+	run->nflows = ev->nflows;
+	run->nhops = ev->routes.count;
+	fill_ports(run, ev);
+	fill_flows(run, ev);
+	fill_known(run, ev);
+	count_drops(run, ev);
+	return 0;
+}
 
 uint32_t
 run_find_step(const struct run *run, const struct run_collective *collective, uint32_t rank, uint32_t number)
@@ -165,4 +359,182 @@ run_alloc(size_t count, size_t size_bytes, struct err *err)
 	if (p == NULL)
 		err_set(err, -ENOMEM, "out of memory for %zu x %zu B of the verdict", count, size_bytes);
 	return p;
+}
+
+/* The run's jobs, their iterations, the collectives of these and who takes part in them. */
+
+static void
+name(char *to, const char *from)
+{
+	snprintf(to, REC_NAME_LEN + 1, "%.*s", REC_NAME_LEN, from);
+}
+
+static void
+fill_collective(struct run_collective *out, const struct rec_collective *rec)
+{
+	out->id = rec->id;
+	out->iteration = rec->iteration;
+	name(out->name, rec->name);
+	out->algorithm = rec->algorithm;
+	out->op = rec->op;
+	out->ranks = rec->ranks;
+	out->group_ranks = rec->group_ranks != 0 ? rec->group_ranks : rec->ranks;
+	out->rank_steps = rec->rank_steps;
+	out->steps = rec->steps;
+	out->bytes = rec->bytes;
+	out->ideal_ps = rec->ideal_ps;
+	out->expect_ps = rec->expect_ps;
+}
+
+/* Collectives are sorted by (job, iteration): a new job or iteration begins where one differs from the one before. */
+static void
+group(struct run *run, const struct rec_collective *rec, uint32_t index)
+{
+	bool new_job = run->njobs == 0 || run->jobs[run->njobs - 1].id != rec->job;
+
+	if (new_job) {
+		struct run_job *job = &run->jobs[run->njobs++];
+
+		job->id = rec->job;
+		name(job->name, rec->job_name);
+		job->first_iteration = run->niterations;
+	}
+	if (new_job || run->iterations[run->niterations - 1].iteration != rec->iteration) {
+		run->iterations[run->niterations++] = (struct run_iteration){ .job = run->njobs - 1,
+									      .iteration = rec->iteration,
+									      .first_collective = index };
+		run->jobs[run->njobs - 1].niterations++;
+	}
+	run->iterations[run->niterations - 1].ncollectives++;
+	run->collectives[index].in = run->niterations - 1;
+}
+
+/* FOLLOW records are sorted by (collective, after). */
+static void
+list_after(struct run *run, const struct evidence *ev, struct run_collective *out)
+{
+	uint32_t lo = 0, hi = ev->follows.count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (EV_AT(ev->follows, struct rec_follow, mid)->collective < out->id)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	out->first_after = run->nafter;
+	for (; lo < ev->follows.count && EV_AT(ev->follows, struct rec_follow, lo)->collective == out->id; lo++) {
+		uint32_t after = evidence_collective(ev, EV_AT(ev->follows, struct rec_follow, lo)->after, out->iteration);
+
+		if (after != EV_NONE)
+			run->after[run->nafter++] = after;
+	}
+	out->nafter = run->nafter - out->first_after;
+}
+
+/* How many FOLLOW records apply, over all iterations. */
+static size_t
+count_after(const struct evidence *ev)
+{
+	size_t count = 0;
+
+	for (uint32_t p = 0, f = 0; p < ev->collectives.count; p++) { /* both by the collective's id */
+		while (f < ev->follows.count && EV_AT(ev->follows, struct rec_follow, f)->collective < ev->places[p].id)
+			f++;
+		for (uint32_t i = f;
+		     i < ev->follows.count && EV_AT(ev->follows, struct rec_follow, i)->collective == ev->places[p].id; i++)
+			count++;
+	}
+	return count;
+}
+
+int
+run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err)
+{
+	run->ncollectives = ev->collectives.count;
+	run->collectives = run_alloc(run->ncollectives, sizeof(*run->collectives), err);
+	run->jobs = run_alloc(run->ncollectives, sizeof(*run->jobs), err);
+	run->iterations = run_alloc(run->ncollectives, sizeof(*run->iterations), err);
+	run->after = run_alloc(count_after(ev), sizeof(*run->after), err);
+	if (run->collectives == NULL || run->jobs == NULL || run->iterations == NULL || run->after == NULL)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		const struct rec_collective *rec = EV_AT(ev->collectives, struct rec_collective, c);
+
+		fill_collective(&run->collectives[c], rec);
+		group(run, rec, c);
+		list_after(run, ev, &run->collectives[c]);
+	}
+	return 0;
+}
+
+void
+run_sum_up_iterations(struct run *run)
+{
+	for (uint32_t i = 0; i < run->niterations; i++) {
+		struct run_iteration *it = &run->iterations[i];
+		bool any = false;
+
+		it->complete = true;
+		it->first_step = run->collectives[it->first_collective].first_step;
+		for (uint32_t c = it->first_collective; c < it->first_collective + it->ncollectives; c++) {
+			const struct run_collective *coll = &run->collectives[c];
+
+			it->complete &= coll->complete;
+			if (coll->nsteps == 0)
+				continue;
+			if (it->nsteps == 0)
+				it->first_step = coll->first_step;
+			it->nsteps += coll->nsteps;
+			it->start_ps = !any || coll->start_ps < it->start_ps ? coll->start_ps : it->start_ps;
+			it->end_ps = coll->end_ps > it->end_ps ? coll->end_ps : it->end_ps;
+			any = true;
+		}
+		if (!it->complete)
+			it->end_ps = 0;
+	}
+}
+
+/* @param sends  else it receives: its sender knows of that when the ACK is back */
+static void
+take_part(struct run_rank *rank, const struct run_step *step, bool sends)
+{
+	uint64_t earliest_ps = step->end_ps - (sends ? 0 : min_u64(step->end_ps, step->base_rtt_ps));
+
+	rank->part = true;
+	if (!step->reported || step->open) {
+		rank->done_ps = rank->earliest_ps = RUN_UNKNOWN;
+		return;
+	}
+	rank->done_ps = max_u64(rank->done_ps, step->end_ps);
+	rank->earliest_ps = max_u64(rank->earliest_ps, earliest_ps);
+}
+
+int
+run_fill_ranks(struct run *run, struct err *err)
+{
+	uint64_t count = 0;
+
+	for (uint32_t c = 0; c < run->ncollectives; c++) {
+		struct run_collective *coll = &run->collectives[c];
+
+		coll->first_rank = (uint32_t)count;
+		coll->nranks = count + coll->ranks <= RUN_MAX_RANKS ? coll->ranks : 0;
+		count += coll->nranks;
+	}
+	run->ranks = run_alloc(count, sizeof(*run->ranks), err);
+	if (run->ranks == NULL)
+		return -ENOMEM;
+	run->nranks = (uint32_t)count;
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+		const struct run_collective *coll = &run->collectives[step->collective];
+
+		if (coll->nranks == 0)
+			continue;
+		take_part(&run->ranks[coll->first_rank + step->rank], step, true);
+		take_part(&run->ranks[coll->first_rank + step->peer], step, false);
+	}
+	return 0;
 }

@@ -13,8 +13,9 @@
 #include "common/err.h"
 #include "common/wire/collective.h"
 #include "common/wire/ids.h"
-#include "common/wire/record_lateness.h"
 #include "common/wire/record_run.h"
+
+struct evidence;
 
 #define RUN_NONE UINT32_MAX
 #define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it is not known what their ranks did */
@@ -322,8 +323,6 @@ uint32_t run_find_step(const struct run *run, const struct run_collective *colle
  */
 uint32_t run_known_at(const struct run *run, uint32_t port, uint32_t node);
 
-struct evidence;
-
 /*
  * Says of the evidence what is known of the run, whoever diagnoses it.
  * @param run  zeroed; run_fini() in any case
@@ -336,3 +335,21 @@ void run_fini(struct run *run);
 bool run_complete(const struct run *run);
 /* Did the run end by itself, with all of its collectives done? */
 bool run_finished(const struct run *run);
+
+/* The collectives that it follows, else those of the job's iteration before. */
+struct predecessors {
+	const uint32_t *list; /* NULL: consecutive, from first */
+	uint32_t first, count;
+};
+
+struct predecessors run_predecessors(const struct run *run, const struct run_collective *collective);
+
+/* @return index into run.collectives */
+static inline uint32_t
+run_before(const struct predecessors *predecessors, uint32_t i)
+{
+	return predecessors->list != NULL ? predecessors->list[i] : predecessors->first + i;
+}
+
+/* Does a step wait for one of its own rank in the collective, which has begun then? */
+bool run_follows_own(const struct run *run, const struct run_step *step);

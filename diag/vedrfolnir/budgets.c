@@ -3,7 +3,7 @@
  * Who is one cause: a flow that none of the job's own is, wherever it was in the way; a finding's type and root, over all
  * collectives and iterations; and all that nobody explains.
  */
-#include "diag/vedrfolnir/budgets.h"
+#include "diag/vedrfolnir/vedrfolnir.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "diag/run/fill.h"
-#include "diag/vedrfolnir/rating/replay.h"
+#include "diag/vedrfolnir/rating/rating.h"
 
 struct sharing {
 	const struct run *run;

@@ -6,16 +6,427 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/err.h"
+#include "common/minmax.h"
+#include "diag/diagnoser.h"
 #include "diag/run/fill.h"
-#include "diag/vedrfolnir/budgets.h"
+#include "diag/run/run.h"
+#include "diag/section.h"
 #include "diag/vedrfolnir/cause/cause.h"
-#include "diag/vedrfolnir/conclude.h"
-#include "diag/vedrfolnir/graphs.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/rating/rating.h"
 #include "diag/vedrfolnir/section.h"
-#include "diag/vedrfolnir/waiting/slow_flows.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
+
+/* Ports come first among the vertices, then flows. */
+static uint32_t
+flow_vertex(const struct prov_graph *graph, uint32_t flow)
+{
+	return graph->nports + flow;
+}
+
+static void
+fill_vertices(struct provenance *out, const struct run *run, const struct prov_graph *graph)
+{
+	for (uint32_t p = 0; p < graph->nports; p++) {
+		const struct prov_port *port = &graph->ports[p];
+
+		out->vertices[p] = (struct provenance_vertex){
+			.kind = PROVENANCE_PORT,
+			.ref = port->port,
+			.paused = port->paused,
+			.pausing = port->latest != NULL && (port->latest->pausing || port->latest->pauses_sent != 0),
+			.packets = port->packets,
+			.depth_sum = port->depth_sum,
+			.pause_ps = port->pause_ps,
+		};
+		out->present |= port->present;
+	}
+	for (uint32_t f = 0; f < graph->nflows; f++)
+		out->vertices[flow_vertex(graph, f)] = (struct provenance_vertex){
+			.kind = PROVENANCE_FLOW,
+			.ref = graph->flows[f],
+			.collective = run->flows[graph->flows[f]].collective,
+			.victim = f == graph->victim,
+		};
+	out->nvertices = graph->nports + graph->nflows;
+}
+
+static void
+add_edge(struct provenance *out, uint32_t kind, uint32_t from, uint32_t to, double weight)
+{
+	out->edges[out->nedges++] = (struct provenance_edge){ kind, from, to, weight };
+}
+
+static void
+fill_edges(struct provenance *out, const struct prov_graph *graph)
+{
+	for (uint32_t p = 0; p < graph->nports; p++) {
+		const struct prov_port *port = &graph->ports[p];
+
+		for (uint32_t a = port->first_at; a < port->first_at + port->nats; a++) {
+			const struct prov_at *at = &graph->ats[a];
+			uint32_t flow = flow_vertex(graph, at->flow);
+
+			if (at->edge)
+				add_edge(out, PROVENANCE_FLOW_PORT, flow, p, at->wait);
+			if (at->contrib > 0)
+				add_edge(out, PROVENANCE_PORT_FLOW, p, flow, at->contrib);
+		}
+		for (uint32_t l = port->first_link; l < port->first_link + port->nlinks; l++)
+			add_edge(out, PROVENANCE_PORT_PORT, p, graph->links[l].to, graph->links[l].weight);
+	}
+}
+
+static int
+cmp_score(const void *pa, const void *pb)
+{
+	const struct provenance_score *a = pa, *b = pb;
+
+	if (a->score != b->score)
+		return a->score > b->score ? -1 : 1;
+	return a->flow < b->flow ? -1 : a->flow > b->flow;
+}
+
+static int
+fill_scores(struct provenance *out, const struct prov_graph *graph, struct err *err)
+{
+	double *r = run_alloc((size_t)graph->nports * graph->nflows, sizeof(*r), err);
+	double *scores = run_alloc(graph->nflows, sizeof(*scores), err);
+
+	if (r != NULL && scores != NULL) {
+		rating_ports(graph, r);
+		rating_flows(graph, r, scores);
+		for (uint32_t f = 0; f < graph->nflows; f++) {
+			if (scores[f] > 0)
+				out->scores[out->nscores++] = (struct provenance_score){ graph->flows[f], scores[f] };
+		}
+		qsort(out->scores, out->nscores, sizeof(*out->scores), cmp_score);
+	}
+	free(scores);
+	free(r);
+	return r != NULL && scores != NULL ? 0 : -ENOMEM;
+}
+
+/*
+ * Copies a step's provenance graph into the verdict and rates its flows (Eq. 1 and 2).
+ * @return 0 or -ENOMEM with err; what was allocated is freed with the verdict
+ */
+static int
+graphs_fill(struct provenance *out, const struct run *run, const struct prov_graph *graph, uint32_t step, struct err *err)
+{
+	out->step = step;
+	out->from_ps = graph->from_ps;
+	out->to_ps = graph->to_ps;
+	out->cyclic = graph->cyclic;
+	for (uint32_t p = 0; p < graph->nreached; p++)
+		out->covered_ps =
+			graph->ports[p].covered_ps > out->covered_ps ? graph->ports[p].covered_ps : out->covered_ps;
+	out->vertices = run_alloc((size_t)graph->nports + graph->nflows, sizeof(*out->vertices), err);
+	out->edges = run_alloc(2 * (size_t)graph->nats + graph->nlinks, sizeof(*out->edges), err);
+	out->scores = run_alloc(graph->nflows, sizeof(*out->scores), err);
+	if (out->vertices == NULL || out->edges == NULL || out->scores == NULL)
+		return -ENOMEM;
+	fill_vertices(out, run, graph);
+	fill_edges(out, graph);
+	return fill_scores(out, graph, err);
+}
+
+/* Leaves of a graph its step, times and flags alone. */
+static void
+graphs_empty(struct provenance *graph)
+{
+	free(graph->vertices);
+	free(graph->edges);
+	free(graph->scores);
+	graph->vertices = NULL;
+	graph->edges = NULL;
+	graph->scores = NULL;
+	graph->nvertices = graph->nedges = graph->nscores = 0;
+}
+
+/* What the order of steps rests on. */
+struct ranking {
+	const struct run_step *steps;
+	const struct vedrfolnir_step *own;
+};
+
+static int
+turn_of(const struct vedrfolnir_step *step)
+{
+	if (step->critical)
+		return step->shown ? 0 : 1;
+	return 2;
+}
+
+/* Of an open one too: what it lost up to the run's end. */
+static uint64_t
+lost_ps(const struct run_step *step)
+{
+	uint64_t exec_ps = step->end_ps - step->start_ps;
+
+	return exec_ps > step->expect_ps ? exec_ps - step->expect_ps : 0;
+}
+
+static int
+cmp_turn(const void *pa, const void *pb, void *arg)
+{
+	const struct ranking *ranking = arg;
+	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+	int turn_a = turn_of(&ranking->own[a]), turn_b = turn_of(&ranking->own[b]);
+	uint64_t lost_a = lost_ps(&ranking->steps[a]), lost_b = lost_ps(&ranking->steps[b]);
+
+	if (turn_a != turn_b)
+		return turn_a - turn_b;
+	if (lost_a != lost_b)
+		return lost_a > lost_b ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+uint32_t
+graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, uint32_t nsteps, uint32_t *order)
+{
+	struct ranking ranking = { steps, own };
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < nsteps; i++)
+		if (steps[i].slow)
+			order[count++] = i;
+	qsort_r(order, count, sizeof(*order), cmp_turn, &ranking);
+	return count;
+}
+
+#define CONCLUDE_LIKELY 0.5 /* a finding that blames the network is borne out by more: else it is as likely wrong */
+
+/* A link's time was taken, and nobody knows by whom. */
+static bool
+is_unnamed(const struct finding *finding)
+{
+	return (finding->type->traits & FINDING_OF_LINK) != 0 && finding->nflows == 0;
+}
+
+/* Is there a finding about the network, or about a host? */
+static bool
+has_finding(const struct section *section, bool host)
+{
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		if (((section->findings[i].type->traits & FINDING_OF_HOST) != 0) == host &&
+		    !is_unnamed(&section->findings[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_unnamed(const struct section *section)
+{
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		if (is_unnamed(&section->findings[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Telemetry that shows no reason speaks for the network only where it shows the time. */
+static bool
+was_watched(const struct run *run, const struct vedrfolnir *own, uint32_t i)
+{
+	const struct run_step *step = &run->steps[i];
+	uint32_t graph = own->steps[i].graph;
+
+	return graph != RUN_NONE &&
+	       own->graphs[graph].covered_ps >= VEDRFOLNIR_WATCHED_SHARE * (double)(step->end_ps - step->start_ps);
+}
+
+/*
+ * ACKs are in no telemetry, and those of other jobs in nobody's expectation. A link full of data has a stream of ACKs
+ * against it; so many of them may share a step's way.
+ */
+#define ACK_STREAMS 2
+
+static double
+ack_share(const struct run *run)
+{
+	return run->config.frame_bytes != 0 ? ACK_STREAMS * (double)run->config.ack_bytes / run->config.frame_bytes : 0;
+}
+
+/* Too slow for others' ACKs to be all of the reason? */
+static bool
+needs_reason(const struct run *run, const struct run_step *step)
+{
+	return step->open || (double)(step->end_ps - step->start_ps) > (1 + ack_share(run)) * (double)step->expect_ps;
+}
+
+/* So much a collective's path may lose without a slow step: each a little less than makes it so. */
+static double
+tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct run_collective *collective)
+{
+	double tolerance_ps = 0;
+
+	for (uint32_t i = collective->first_step; i < collective->first_step + collective->nsteps; i++) {
+		if (own->steps[i].critical)
+			tolerance_ps += (double)run->steps[i].expect_ps * RUN_SLOW_PERCENT / 100 +
+					2 * (double)run->config.jitter_ps;
+	}
+	return tolerance_ps;
+}
+
+static double
+base_rtt_ps(const struct run *run)
+{
+	uint64_t rtt_ps = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++)
+		rtt_ps = max_u64(rtt_ps, run->steps[i].base_rtt_ps);
+	return (double)rtt_ps;
+}
+
+/*
+ * What all collectives lost, and what of it nobody explains. A job may lose what its steps may in each iteration, and once a
+ * base RTT: what is less is without effect.
+ * @return whether any job has more
+ */
+static bool
+sum_up(const struct run *run, const struct vedrfolnir *own, struct claim *claim, double rtt_ps)
+{
+	double unexplained_ps = 0, most_ps = rtt_ps;
+	bool too_much = false;
+
+	for (uint32_t i = 0; i < run->ncollectives; i++) {
+		claim->lost_ps += own->budgets[i].lost_ps;
+		unexplained_ps += time_budget_unexplained_ps(&own->budgets[i]);
+		most_ps += tolerance_ps(run, own, &run->collectives[i]);
+		if (i + 1 < run->ncollectives && run_job_of(run, i) == run_job_of(run, i + 1))
+			continue;
+		claim->unexplained_ps += unexplained_ps;
+		too_much |= unexplained_ps > most_ps;
+		unexplained_ps = 0;
+		most_ps = rtt_ps;
+	}
+	return too_much;
+}
+
+/* Of the steps of a collective, or of all. */
+static double
+reported_share(const struct run *run, uint32_t first, uint32_t count)
+{
+	uint32_t reported = 0;
+
+	for (uint32_t i = first; i < first + count; i++)
+		reported += run->steps[i].reported;
+	return count != 0 ? (double)reported / count : 1;
+}
+
+/* Is it about hosts that were late by little alone, which sums up to nothing? */
+static bool
+is_nothing(const struct run *run, const struct finding *finding)
+{
+	bool little = finding->costless && (finding->type->traits & FINDING_OF_HOST) != 0;
+
+	for (uint32_t i = 0; i < finding->nsteps && little; i++)
+		little = run->steps[finding->steps[i]].late_little && run->steps[finding->steps[i]].long_ps == 0;
+	return little;
+}
+
+/*
+ * Takes from the confidence of findings what the steps say that nobody reported, and drops those about hosts that sum up to
+ * nothing. @param section  VEDRFOLNIR's
+ */
+static void
+conclude_findings(const struct run *run, struct section *section)
+{
+	struct vedrfolnir *own = section->own;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		struct finding *finding = &section->findings[i];
+
+		if (!is_nothing(run, finding)) {
+			section->findings[kept++] = *finding;
+			continue;
+		}
+		own->budgets[finding->collective].little_ps += finding->critical_ps;
+		finding_fini(finding);
+	}
+	section->nfindings = kept;
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		const struct run_collective *c = &run->collectives[section->findings[i].collective];
+		double share = reported_share(run, c->first_step, c->nsteps);
+
+		section->findings[i].confidence *= share;
+		section->findings[i].borne_out *= share;
+	}
+}
+
+/*
+ * Does a finding say more likely than not that the network is at fault? Where some have an effect, one of these; where none
+ * has, they do not if time is left that they do not explain.
+ * @param sure  set: how far that finding is borne out which is best
+ */
+static enum claim_kind
+blame(const struct section *section, bool left, double *sure)
+{
+	bool effect = false;
+	double most[2] = { 0, 0 };
+
+	for (uint32_t i = 0; i < section->nfindings; i++) {
+		const struct finding *finding = &section->findings[i];
+
+		if ((finding->type->traits & FINDING_OF_HOST) != 0)
+			continue;
+		effect |= !finding->costless;
+		most[!finding->costless] = fmax(most[!finding->costless], finding->borne_out);
+	}
+	*sure = most[effect];
+	if (!effect && left)
+		return CLAIM_NO_EFFECT;
+	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_UNCERTAIN;
+}
+
+/* What findings, telemetry and evidence together say about the network. @param section  VEDRFOLNIR's, but for its claim */
+static struct claim
+conclude(const struct run *run, const struct section *section)
+{
+	bool network = has_finding(section, false), complete = run_complete(run) && section->skipped == 0, too_much;
+	double rtt_ps = base_rtt_ps(run);
+	struct claim claim = { .ack_share = ack_share(run) };
+	uint32_t done = 0, unexplained = 0;
+	double sure = 0;
+
+	for (uint32_t i = 0; i < run->nsteps; i++) {
+		const struct run_step *step = &run->steps[i];
+
+		claim.slow += step->slow;
+		done += step->reported && !step->open;
+		if (!step->slow || !needs_reason(run, step))
+			continue;
+		unexplained++;
+		claim.unwatched += !was_watched(run, section->own, i);
+	}
+	too_much = sum_up(run, section->own, &claim, rtt_ps);
+	claim.innocent = !network && claim.slow == 0 && done != 0 && complete && run_finished(run) && !too_much;
+	if (network)
+		claim.kind = blame(section, claim.unexplained_ps > rtt_ps, &sure);
+	else if (done == 0)
+		claim.kind = CLAIM_NOTHING_DONE;
+	else if (claim.slow == 0 && too_much)
+		claim.kind = CLAIM_IN_SUM;
+	else if (claim.slow == 0)
+		claim.kind = has_finding(section, true) ? CLAIM_HOSTS_LATE : CLAIM_IN_TIME;
+	else if (has_unnamed(section))
+		claim.kind = CLAIM_UNNAMED;
+	else if (!complete)
+		claim.kind = CLAIM_INCOMPLETE;
+	else if (claim.unwatched != 0)
+		claim.kind = CLAIM_UNWATCHED;
+	else
+		claim.kind = unexplained == 0 ? CLAIM_ACKS : CLAIM_NO_SIGN;
+	if (claim.innocent)
+		claim.confidence = reported_share(run, 0, run->nsteps);
+	else
+		claim.confidence = claim.kind == CLAIM_FAULT ? sure : 0;
+	return claim;
+}
 
 /* What is being made of a run. */
 struct diagnosing {

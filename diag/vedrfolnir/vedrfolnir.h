@@ -5,7 +5,12 @@
  */
 #pragma once
 
+#include "common/err.h"
 #include "diag/diagnoser.h"
+#include "diag/run/run.h"
+#include "diag/section.h"
+#include "diag/vedrfolnir/provenance/provenance.h"
+#include "diag/vedrfolnir/section.h"
 
 struct cause;
 
@@ -25,3 +30,20 @@ int vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, 
 void vedrfolnir_destroy(void *own);
 /* --port-share: "receivers" or "senders". */
 int vedrfolnir_port_share(void *options, const char *value, struct err *err);
+
+/*
+ * Slow steps in the order in which they have their graphs built: those on the path that are shown, those on it, then the
+ * others; of each those that lost most time first. What a limit leaves out is what cost least.
+ * @param order  [nsteps] set to their indices
+ * @return how many they are
+ */
+uint32_t graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, uint32_t nsteps, uint32_t *order);
+
+/* The time budget of each collective. */
+
+/*
+ * Sums up what each collective's steps on the critical path lost, and what the section's findings explain of it; says which
+ * of these are without effect, and puts them last.
+ * @return 0, or -ENOMEM with err
+ */
+int budgets_sum_up(const struct run *run, struct section *section, struct err *err);

@@ -15,6 +15,29 @@
 #include "common/wire/switch_manage.h"
 #include "topo/topo.h"
 
+/*
+ * Records of a host with its own kernel, from its management channel until the fabric takes them. Here they enter the
+ * program: what cannot be, or not be read, is left out and counted; the run, and what the host says besides, are of use
+ * without it.
+ */
+
+struct host_records {
+	uint8_t *data;
+	size_t used_bytes, cap_bytes;
+	uint64_t refused;
+	struct err why; /* the first of them, with the host's name */
+};
+
+void host_records_fini(struct host_records *records);
+
+/*
+ * @param node, name  of the host: records are its own whatever they say
+ * @param now_ps      of the run: what is reported has happened
+ * @param body        whole records, in form (common/manage_stream.h)
+ */
+void host_records_take(struct host_records *records, struct record_check *check, uint32_t node, const char *name,
+		       uint64_t now_ps, const void *body, uint32_t size);
+
 struct manage;
 
 enum manage_state {
@@ -115,3 +138,13 @@ struct manage_traffic {
 struct manage_traffic manage_traffic(const struct manage *manage, uint32_t node);
 /* @return what was wrong with the first of a host's refused records, with its name; "": there is none */
 const char *manage_refused(const struct manage *manage, uint32_t node);
+
+/* What a host's program says over its management channel, before anything is made of it. */
+
+/*
+ * Checks every field of a message that a host may send, records aside (common/record/check.h), and makes its texts plain and
+ * terminated.
+ * @param body  of the size of its type's struct, aligned to 8
+ * @return 0; -EINVAL with err: the message, the field, its value and what would be right
+ */
+int manage_check(enum manage_type type, void *body, struct err *err);

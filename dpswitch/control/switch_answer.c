@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "dpswitch/pipeline/lookup.h"
+#include "dpswitch/pipeline/route.h"
 
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_query) <= SWM_MAX_REQUEST, "EGRESS");
 _Static_assert(sizeof(struct swm_list) + SWM_MAX_QUERIES * sizeof(struct swm_egress) <= SWM_MAX_REPLY, "EGRESSES");

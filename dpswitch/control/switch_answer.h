@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "common/flow_index.h"
+#include "common/flow.h"
 #include "common/wire/switch_manage.h"
 #include "dpswitch/pipeline/switch.h"
 

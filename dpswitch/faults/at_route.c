@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dpswitch/faults/at_route.h"
-
 #include <errno.h>
 #include <stdio.h>
 
+#include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch.h"
+
+/* What faults have in common that are at a switch and concern all packets for one host: struct fault_at_route. */
+
+struct fault_at_route {
+	struct fault_common common;
+	const char *sw, *dst;
+	uint32_t sw_id, dst_id; /* set by fault_at_route_resolve() */
+};
+
+/* The keys of such a fault: [FAULT_AT_ROUTE_FIELDS] */
+#define FAULT_AT_ROUTE_FIELDS 7
+extern const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS];
+#define FAULT_AT_ROUTE_TABLE(meaning)                                                                                      \
+	{                                                                                                                  \
+		.path = "faults", .doc = meaning, .list = true, .size = sizeof(struct fault_at_route),                     \
+		.fields = fault_at_route_fields, .nfields = FAULT_AT_ROUTE_FIELDS                                          \
+	}
 
 #define S struct fault_at_route
 const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS] = {
@@ -14,7 +30,7 @@ const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS] = {
 };
 #undef S
 
-int
+static int
 fault_at_route_resolve(void *params, const struct topo *topo, struct err *err)
 {
 	struct fault_at_route *fault = params;
@@ -24,13 +40,13 @@ fault_at_route_resolve(void *params, const struct topo *topo, struct err *err)
 	return fault->sw_id != TOPO_NONE && fault->dst_id != TOPO_NONE ? 0 : -EINVAL;
 }
 
-void
+static void
 fault_at_route_target(const void *params, const struct topo *topo, char *buf)
 {
 	snprintf(buf, 64, "%s", topo->nodes[((const struct fault_at_route *)params)->sw_id].name);
 }
 
-uint64_t
+static uint64_t
 fault_at_route_affected(const void *params, const struct fault_env *env)
 {
 	const struct fault_at_route *fault = params;
@@ -38,8 +54,56 @@ fault_at_route_affected(const void *params, const struct fault_env *env)
 	return switch_fault_uses(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id);
 }
 
-void
+/* The switch drops packets for the host, or does so no longer. */
+static void
 fault_at_route_deny(const struct fault_at_route *fault, const struct fault_env *env, enum rec_drop reason, bool on)
 {
 	switch_deny(switch_of(env->fabric->nodes[fault->sw_id]), fault->dst_id, on ? (uint8_t)reason : 0);
 }
+
+/* A switch that silently loses everything for one host. */
+
+static const struct cfg_table blackhole_table =
+	FAULT_AT_ROUTE_TABLE("kind = \"blackhole\": a switch loses everything for one host and says nothing.");
+
+static void
+set_blackhole(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	(void)now_ps;
+	fault_at_route_deny(params, env, REC_DROP_BLACKHOLE, on);
+}
+
+const struct fault_ops fault_blackhole = {
+	.kind = "blackhole",
+	.loses_packets = true,
+	.table = &blackhole_table,
+	.resolve = fault_at_route_resolve,
+	.set = set_blackhole,
+	.target = fault_at_route_target,
+	.affected = fault_at_route_affected,
+	.idle = "no packet for its host came to the switch",
+};
+
+/* A switch that has no route to one host. */
+
+static const struct cfg_table missing_route_table =
+	FAULT_AT_ROUTE_TABLE("kind = \"missing-route\": a switch has no route to one host: "
+			     "it drops what it gets for it, and counts that as no_route.");
+
+static void
+set_missing_route(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
+{
+	(void)now_ps;
+	fault_at_route_deny(params, env, REC_DROP_NO_ROUTE, on);
+}
+
+const struct fault_ops fault_missing_route = {
+	.kind = "missing-route",
+	.loses_packets = true,
+	.table = &missing_route_table,
+	.resolve = fault_at_route_resolve,
+	.set = set_missing_route,
+	.target = fault_at_route_target,
+	.affected = fault_at_route_affected,
+	.idle = "no packet for its host came to the switch",
+};

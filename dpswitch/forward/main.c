@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/program.h"
 #include "dpswitch/lcore/launch.h"

@@ -1,26 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dpswitch/lcore/launch.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_ether.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <rte_eal.h>
-#include <rte_errno.h>
-#include <rte_launch.h>
-#include <rte_lcore.h>
-
+#include "common/array.h"
 #include "common/child.h"
+#include "common/clock.h"
+#include "common/err.h"
 #include "common/log.h"
 #include "common/private_dir.h"
-#include "dpswitch/lcore/eal_args.h"
+
+/* The arguments of DPDK's EAL: ours, and those that a user adds (--eal), which leave out what of ours they replace. */
+
+#define EAL_ARGS_MAX 64
+#define EAL_TEXT_MAX 1024
+#define EAL_NO_HUGEPAGES "ROCELAB_NO_HUGEPAGES" /* in the environment: they are left alone, however many are free */
+
+struct eal_args {
+	char *argv[EAL_ARGS_MAX + 1]; /* [argc], and NULL; into text */
+	int argc;
+	uint32_t memory_mb;
+	bool huge;        /* in hugepages, of which so many are free */
+	bool shares;      /* asked for by the user: others find it (--telemetry), where EAL makes its sockets */
+	const char *user; /* what the user added; NULL: nothing */
+	char text[EAL_TEXT_MAX];
+	uint32_t used;
+};
 
 /* What this process may use: as it was started, and what its first lcore has of it. Set by lcore_init(). */
 static cpu_set_t process_cpus, lcore_cpus;
+
+static int eal_args_make(struct eal_args *args, const struct lcore_config *config, const char *map, struct err *err);
 
 /* "--lcores" argument: lcore i on the i-th CPU that this process may use. @return lcores placed */
 static uint32_t
@@ -177,4 +205,178 @@ lcore_run(struct fabric *fabric, struct err *err)
 	lcore_main(&job);
 	rte_eal_mp_wait_lcore();
 	return 0;
+}
+
+/* The arguments of DPDK's EAL. */
+
+#define HUGEPAGES "/sys/kernel/mm/hugepages"
+#define SPACES " \t\n"
+
+static int
+add(struct eal_args *args, const char *word, size_t size, struct err *err)
+{
+	if (args->argc == EAL_ARGS_MAX || args->used + size + 1 > sizeof(args->text))
+		return err_set(err, -EINVAL, "--eal: more than %d words, or %d characters", EAL_ARGS_MAX, EAL_TEXT_MAX);
+	args->argv[args->argc++] = memcpy(args->text + args->used, word, size);
+	args->text[args->used + size] = '\0';
+	args->used += (uint32_t)size + 1;
+	args->argv[args->argc] = NULL;
+	return 0;
+}
+
+/* Does the user give one of these options, alone or as "OPTION=.."? Ended by NULL. */
+static bool
+has(const struct eal_args *args, const char *const *options)
+{
+	for (; *options != NULL; options++) {
+		size_t size = strlen(*options);
+
+		for (int i = 0; i < args->argc; i++)
+			if (strncmp(args->argv[i], *options, size) == 0 &&
+			    (args->argv[i][size] == '\0' || args->argv[i][size] == '=' || (*options)[1] != '-'))
+				return true;
+	}
+	return false;
+}
+
+/* @return MB of hugepages that are free, of the size of which there are most */
+static uint64_t
+free_hugepages_mb(void)
+{
+	DIR *dir = opendir(HUGEPAGES);
+	uint64_t most_mb = 0;
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		unsigned long long kb, pages;
+		char path[PATH_MAX];
+		FILE *file;
+
+		if (sscanf(entry->d_name, "hugepages-%llukB", &kb) != 1)
+			continue;
+		snprintf(path, sizeof(path), HUGEPAGES "/%s/free_hugepages", entry->d_name);
+		file = fopen(path, "r");
+		if (file != NULL && fscanf(file, "%llu", &pages) == 1 && pages * kb / 1024 > most_mb)
+			most_mb = pages * kb / 1024;
+		if (file != NULL)
+			fclose(file);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return most_mb;
+}
+
+/*
+ * @param map  of --lcores
+ * @return 0, or -EINVAL with err set: too many words
+ */
+/* What the user writes comes first; of ours, what that replaces stays away. */
+static int
+eal_args_make(struct eal_args *args, const struct lcore_config *config, const char *map, struct err *err)
+{
+	static const char *const memory[] = { "-m", "--socket-mem", NULL }, *const logs[] = { "--log-level", NULL };
+	static const char *const pages[] = { "--no-huge", "--in-memory", "--huge-dir", "--huge-unlink", NULL };
+	static const char *const pci[] = { "-a", "--allow", "-b", "--block", NULL };
+	static const char *const telemetry[] = { "--telemetry", NULL };
+	char memory_mb[16];
+	int ret;
+
+	*args = (struct eal_args){ .memory_mb = config->memory_mb != 0 ? config->memory_mb : LCORE_MEMORY_MB,
+				   .user = config->eal };
+	snprintf(memory_mb, sizeof(memory_mb), "%u", args->memory_mb);
+	ret = add(args, "dpswitch", strlen("dpswitch"), err);
+	for (const char *word = config->eal; ret == 0 && word != NULL && *(word += strspn(word, SPACES)) != '\0';) {
+		size_t size = strcspn(word, SPACES);
+
+		ret = add(args, word, size, err);
+		word += size;
+	}
+	args->shares = has(args, telemetry);
+	args->huge = !has(args, pages) && getenv(EAL_NO_HUGEPAGES) == NULL && free_hugepages_mb() >= args->memory_mb;
+	const struct {
+		const char *words[2];
+		bool wanted;
+	} ours[] = {
+		{ { "--lcores", map }, true },
+		{ { "-m", memory_mb }, !has(args, memory) },
+		{ { "--log-level", "lib.eal:error" }, !has(args, logs) },
+		{ { "--in-memory" }, args->huge },
+		{ { "--no-huge" }, !has(args, pages) && !args->huge },
+		{ { "--no-shconf" }, !args->huge }, /* nobody shares: EAL's folder is gone once it runs */
+		{ { "--no-pci" }, !config->pci && !has(args, pci) },
+		{ { "--no-telemetry" }, !args->shares },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+		for (size_t k = 0; ret == 0 && ours[i].wanted && k < 2 && ours[i].words[k] != NULL; k++)
+			ret = add(args, ours[i].words[k], strlen(ours[i].words[k]), err);
+	return ret;
+}
+
+/* What a hop costs. */
+
+#define BURST 32
+#define IN_FLIGHT 256
+#define RING_SIZE 512
+#define FRAME_BYTES 1024
+
+static void
+swap_macs(struct rte_mbuf **pkts, uint16_t count)
+{
+	for (uint16_t i = 0; i < count; i++) {
+		struct rte_ether_hdr *eth = rte_pktmbuf_mtod(pkts[i], struct rte_ether_hdr *);
+		struct rte_ether_addr src = eth->src_addr;
+
+		eth->src_addr = eth->dst_addr;
+		eth->dst_addr = src;
+	}
+}
+
+/* A port whose transmit ring is its receive ring. @return port id or negative */
+static int
+loop_port(struct rte_mempool *pool, struct rte_ring *ring)
+{
+	static const struct rte_eth_conf conf;
+	int port = rte_eth_from_rings("yardstick", &ring, 1, &ring, 1, 0);
+
+	if (port < 0 || rte_eth_dev_configure((uint16_t)port, 1, 1, &conf) < 0 ||
+	    rte_eth_rx_queue_setup((uint16_t)port, 0, RING_SIZE, 0, NULL, pool) < 0 ||
+	    rte_eth_tx_queue_setup((uint16_t)port, 0, RING_SIZE, 0, NULL) < 0 || rte_eth_dev_start((uint16_t)port) < 0)
+		return -EIO;
+	return port;
+}
+
+double
+calibration_macswap_ns(uint64_t packets, struct err *err)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create("yardstick", 1023, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+	struct rte_ring *ring = rte_ring_create("yardstick", RING_SIZE, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	int port = pool != NULL && ring != NULL ? loop_port(pool, ring) : -EIO;
+	struct rte_mbuf *pkts[BURST];
+	uint64_t hops = 0, start_ns;
+	double ns;
+
+	if (port < 0)
+		return err_set(err, port, "no net_ring port for the yardstick");
+	for (uint32_t i = 0; i < IN_FLIGHT; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+		if (m == NULL || rte_pktmbuf_append(m, FRAME_BYTES) == NULL || rte_ring_enqueue(ring, m) < 0)
+			return err_set(err, -ENOMEM, "no mbufs for the yardstick");
+	}
+	start_ns = clock_cpu_ns();
+	while (hops < packets) {
+		uint16_t count = rte_eth_rx_burst((uint16_t)port, 0, pkts, BURST);
+
+		swap_macs(pkts, count);
+		if (count == 0 || rte_eth_tx_burst((uint16_t)port, 0, pkts, count) != count)
+			return err_set(err, -EIO, "the yardstick's ring lost a packet");
+		hops += count;
+	}
+	ns = (double)(clock_cpu_ns() - start_ns) / (double)hops;
+	rte_eth_dev_stop((uint16_t)port);
+	rte_eth_dev_close((uint16_t)port);
+	rte_ring_free(ring);
+	rte_mempool_free(pool);
+	return ns;
 }

@@ -19,7 +19,7 @@ struct lcore_config {
 
 /*
  * Starts EAL with so many lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges: hugepages are used where enough
- * are free (dpswitch/lcore/eal_args.h).
+ * are free (eal_args_make()).
  * @return 0, or -EINVAL with err set when the machine has fewer CPUs than lcores
  */
 int lcore_init(const struct lcore_config *config, struct err *err);
@@ -40,3 +40,13 @@ void lcore_pin(void);
 
 /* Runs the fabric on all lcores; returns when the run has ended. @return 0 or -EIO */
 int lcore_run(struct fabric *fabric, struct err *err);
+
+/* What a hop costs when nothing is done but to move it: the measure for the fabric's own hops. */
+
+/*
+ * Swaps the MAC addresses of packets that go round a DPDK net_ring port in bursts of 32: an mbuf hop without a queue.
+ * Call after lcore_init().
+ * @param packets  how many hops to time
+ * @return CPU nanoseconds a hop; negative with err set when the port cannot be made
+ */
+double calibration_macswap_ns(uint64_t packets, struct err *err);

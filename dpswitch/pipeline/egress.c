@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "common/number.h"
+#include "common/units.h"
 
 static int
 setup_weights(const struct switch_config *config, struct dwrr *dwrr, struct err *err)

@@ -10,7 +10,6 @@
 #include "dpswitch/fabric/link.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "dpswitch/queue/dwrr.h"
-#include "dpswitch/queue/ecn.h"
 #include "dpswitch/queue/fifo.h"
 
 struct egress {

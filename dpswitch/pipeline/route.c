@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Stage 1: the egress of every arrival. */
+#include "dpswitch/pipeline/route.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dpswitch/pipeline/lookup.h"
+#include "common/minmax.h"
+#include "common/pkt_chance.h"
+#include "common/wire/roce.h"
 #include "dpswitch/pipeline/stages.h"
+
+static uint32_t switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count);
+static bool switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p);
 
 int
 switch_routes_init(struct switch_routes *routes, const struct switch_config *config)
@@ -202,4 +209,295 @@ switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t
 		switch_drop(sw, in_port, &pkts[i], REC_DROP_CORRUPT, pkts[i].time_ps);
 	}
 	switch_route(sw, in_port, &pkts[from], count - from);
+}
+
+/* Where a switch's forwarding state sends a flow now. */
+
+/* Members of a next-hop set whose cable is up. @return how many, written to usable */
+static uint32_t
+usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t usable[TOPO_MAX_PORTS])
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (!sw->ports[hops[i]].egress.tx->down)
+			usable[n++] = hops[i];
+	return n;
+}
+
+/*
+ * A pinned flow whose port is down leaves its path by a port of equal cost alone: a way round would lead it back to
+ * where the pin sends it here again. @return how many of the ports stay
+ */
+static uint32_t
+keep_healthy(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint8_t *ports, uint32_t count)
+{
+	const uint8_t *hops;
+	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops), kept = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		if (nhops != 0 && memchr(hops, ports[i], nhops) != NULL)
+			ports[kept++] = ports[i];
+	return kept;
+}
+
+static void
+drop(struct switch_lookup *lookup, enum rec_drop reason, uint16_t port)
+{
+	lookup->egress = SWITCH_EGRESS_DROP;
+	lookup->reason = reason;
+	lookup->drop_port = port;
+	lookup->nmembers = 0;
+}
+
+/*
+ * No way is left: it counts at a port of the way that there was, one whose link is down if it is this switch's own that are;
+ * at none if there never was a way.
+ */
+static void
+drop_lost(const struct sw *sw, uint32_t dst, uint16_t dst_nic, struct switch_lookup *lookup)
+{
+	const uint8_t *hops;
+	uint32_t nhops = route_next_hops(sw->config->healthy_routes, sw->node.id, dst, dst_nic, &hops);
+
+	for (uint32_t i = 0; i < nhops; i++)
+		if (sw->ports[hops[i]].egress.tx->down) {
+			drop(lookup, REC_DROP_LINK_DOWN, hops[i]);
+			return;
+		}
+	drop(lookup, REC_DROP_NO_ROUTE, nhops != 0 ? hops[0] : LOOKUP_NO_PORT);
+}
+
+/* Which of so many ports of equal cost a switch's hash chooses. */
+static uint32_t
+switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count)
+{
+	const struct route_tuple tuple = route_tuple_of(flow, reverse);
+
+	return route_select(&sw->config->balance.hashing, sw->config->hash_seed, sw->node.id, &tuple, count);
+}
+
+/* Of ports of equal cost, the one that a fault's pull has a flow go to, by its own chance; else what the hash says. */
+static void
+choose_pulled(const struct sw *sw, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
+{
+	uint64_t tuple = (uint64_t)flow->src_ip << 32 | flow->dst_ip, more = (uint64_t)flow->sport << 32 | flow->dport << 1;
+	const uint8_t *ports = lookup->members;
+	uint8_t hashed = ports[switch_hash_choice(sw, flow, reverse, lookup->nmembers)];
+
+	lookup->egress = hashed;
+	for (uint32_t i = 0; i < lookup->nmembers; i++) {
+		uint64_t stream =
+			pkt_chance_stream(sw->config->hash_seed, PKT_CHANCE_PULL, sw->node.id * TOPO_MAX_PORTS + ports[i]);
+
+		if (pkt_chance_unit(prng_mix(prng_mix(stream ^ tuple) ^ (more | reverse))) >= sw->routes.pull[ports[i]])
+			continue;
+		lookup->egress = ports[i];
+		lookup->is_pulled = ports[i] != hashed;
+		return;
+	}
+}
+
+/* An entry for the flow or its destination decides, alone. */
+static void
+take(struct switch_lookup *lookup, uint8_t port)
+{
+	lookup->egress = lookup->members[0] = port;
+	lookup->nmembers = 1;
+}
+
+/* By the routes. @param pinned  port to which the flow's pin would send it, but which is down; negative: it has none */
+static void
+look_up_routes(const struct sw *sw, const struct flow *flow, bool reverse, int pinned, struct switch_lookup *lookup)
+{
+	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
+	uint16_t dst_nic = reverse ? flow->src_nic : flow->dst_nic;
+	const uint8_t *hops;
+	uint32_t count = route_next_hops(sw->config->routes, sw->node.id, dst, dst_nic, &hops);
+
+	if (count == 0) {
+		drop_lost(sw, dst, dst_nic, lookup);
+		return;
+	}
+	lookup->nmembers = usable_hops(sw, hops, count, lookup->members);
+	if (pinned >= 0)
+		lookup->nmembers = keep_healthy(sw, dst, dst_nic, lookup->members, lookup->nmembers);
+	if (lookup->nmembers == 0)
+		drop(lookup, REC_DROP_LINK_DOWN, pinned >= 0 ? (uint16_t)pinned : hops[0]);
+	else if (__builtin_expect(spray_is_on(&sw->spray), 0) && lookup->nmembers > 1 && pinned < 0)
+		lookup->egress = SWITCH_EGRESS_SPRAY;
+	else if (__builtin_expect(sw->routes.pulls, 0) && lookup->nmembers > 1 && pinned < 0)
+		choose_pulled(sw, flow, reverse, lookup);
+	else
+		lookup->egress = lookup->members[switch_hash_choice(sw, flow, reverse, lookup->nmembers)];
+}
+
+void
+switch_lookup(const struct sw *sw, uint32_t flow_id, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
+{
+	uint32_t dst = reverse ? flow->src_node : flow->dst_node;
+	const struct switch_routes *routes = &sw->routes;
+	int pinned;
+
+	lookup->is_forced = lookup->is_pinned = lookup->is_pulled = false;
+	if (routes->denied[dst] != 0) {
+		drop(lookup, REC_DROP_NO_ROUTE, LOOKUP_NO_PORT);
+		if (routes->denied[dst] == REC_DROP_NO_ROUTE)
+			drop_lost(sw, dst, reverse ? flow->src_nic : flow->dst_nic, lookup);
+		lookup->reason = routes->denied[dst];
+		lookup->is_forced = true;
+		return;
+	}
+	if (routes->override[dst] != SWITCH_EGRESS_NONE && !sw->ports[routes->override[dst]].egress.tx->down) {
+		take(lookup, routes->override[dst]);
+		lookup->is_forced = true;
+		return;
+	}
+	pinned = route_pinned_egress(sw->config->pins, sw->node.id, flow_id, reverse);
+	if (pinned >= 0 && !sw->ports[pinned].egress.tx->down) {
+		take(lookup, (uint8_t)pinned);
+		lookup->is_pinned = true;
+		return;
+	}
+	look_up_routes(sw, flow, reverse, pinned, lookup);
+}
+
+enum lookup_known
+switch_lookup_tuple(const struct sw *sw, const struct flow_index *index, const struct switch_query *query,
+		    struct switch_lookup *lookup)
+{
+	const struct rec_tuple *tuple = &query->tuple;
+	bool reverse;
+	uint32_t id = flow_index_find(index, tuple, &reverse);
+	struct flow stranger = { .src_node = TOPO_NONE, .src_ip = tuple->src_ip, .dst_ip = tuple->dst_ip };
+
+	if (query->in_port >= sw->node.nports)
+		return LOOKUP_NO_INGRESS;
+	if (id != FLOW_NONE) {
+		switch_lookup(sw, id, &sw->config->flows->flows[id], reverse, lookup);
+		return LOOKUP_KNOWN;
+	}
+	stranger.sport = tuple->sport;
+	stranger.dport = tuple->dport;
+	if (!topo_find_nic(sw->config->topo, tuple->dst_ip, &stranger.dst_node, &stranger.dst_nic))
+		return LOOKUP_NO_ADDRESS;
+	switch_lookup(sw, FLOW_NONE, &stranger, false, lookup);
+	return LOOKUP_KNOWN;
+}
+
+/* A cable of the switch was cut or mended. */
+
+/* Everything queued for a dead cable is lost; its ingresses get their buffer back. */
+static void
+flush_port(struct sw *sw, uint16_t index, uint64_t now_ps)
+{
+	struct switch_port *port = &sw->ports[index];
+
+	for (uint8_t prio = 0; prio < SWITCH_CLASSES; prio++) {
+		while (!fifo_empty(&port->egress.q[prio])) {
+			struct pkt *p = egress_pop(&port->egress, prio);
+
+			switch_drop(sw, index, p, REC_DROP_LINK_DOWN, now_ps);
+			if (prio != 0 && !sw->config->telemetry_off)
+				port->flows.queued[port_flows_slot(&port->flows, p->flow)]--;
+			account_lose(&sw->account, p);
+		}
+	}
+	sw->account.recheck = true;
+}
+
+/* Routes avoid a port whose cable is cut; what is queued for it is lost. */
+void
+switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps)
+{
+	struct switch_port *port = &sw->ports[index];
+	bool down = port->egress.tx->down;
+
+	switch_forget_routes(sw);
+	if (down)
+		flush_port(sw, index, now_ps);
+	port_drops_down(port->telem.drops, now_ps);
+	switch_note_pause(sw, port, down ? 0 : held, now_ps);
+}
+
+/*
+ * Traceroute: a UD SEND whose TTL ends here is answered by ICMP time exceeded, from the interface by which it came in, as often as
+ * a switch's CPU is allowed to. Packets of connections that loop are dropped, as ever.
+ */
+
+#define EXPIRY_BURST 16 /* so many at once, by the generic cell rate algorithm (ITU-T I.371) */
+
+/* What ICMP and its IPv4 header add to what is quoted. */
+#define EXPIRED_MORE_BYTES (sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired))
+
+/* Of a packet with bytes, which end here, the least is quoted, else all. @return bytes of link time */
+static uint16_t
+answer_bytes(const struct pkt *p)
+{
+	if (p->flags & PKT_BYTES)
+		return (uint16_t)eth_wire_bytes(sizeof(struct wire_eth) + EXPIRED_MORE_BYTES + EXPIRED_LEAST_BYTES);
+	return (uint16_t)(p->wire_bytes + EXPIRED_MORE_BYTES);
+}
+
+/* Packets of one window arrive port by port: the clock of the answers does not go back with them. */
+static bool
+may_answer(struct sw *sw, uint64_t arrival_ps)
+{
+	uint64_t gap_ps = sw->config->trace_gap_ps, now_ps = max_u64(sw->expiry.latest_ps, arrival_ps);
+	uint64_t due_ps = max_u64(sw->expiry.due_ps, now_ps);
+
+	sw->expiry.latest_ps = now_ps;
+	if (due_ps - now_ps > (EXPIRY_BURST - 1) * gap_ps)
+		return false;
+	sw->expiry.due_ps = due_ps + gap_ps;
+	return true;
+}
+
+/* The TTL of a packet ended here. @return whether it was answered, and thus consumed */
+static bool
+switch_expired(struct sw *sw, uint16_t in_port, const struct pkt *p)
+{
+	bool forth = !(p->flags & PKT_REVERSE);
+	enum rec_drop reason;
+	uint16_t port = in_port;
+	struct pkt *answer;
+	uint8_t egress;
+
+	if (sw->config->trace_gap_ps == 0 || p->type != PKT_UD ||
+	    (p->opcode != ROCE_UD_SEND_ONLY && (p->flags & PKT_BYTES) == 0))
+		return false;
+	answer = sw->polling.nborn < SWITCH_MAX_BORN ? &sw->polling.born[sw->polling.nborn] : NULL;
+	if (answer == NULL || !may_answer(sw, p->time_ps)) {
+		sw->expiry.silent++;
+		return false;
+	}
+	*answer = (struct pkt){
+		.time_ps = p->time_ps,
+		.flow = p->flow,
+		.psn = p->psn,
+		.arg = sw->node.id << EXPIRED_NODE_SHIFT | in_port,
+		.wire_bytes = answer_bytes(p),
+		.payload_bytes = p->payload_bytes,
+		.opcode = p->opcode,
+		.syndrome = (p->flags & PKT_BYTES) != 0,
+		.type = PKT_EXPIRED,
+		.flags = forth ? PKT_REVERSE : 0,
+		.ttl = PKT_TTL_INIT,
+	};
+	egress = sw->routes.route[p->flow * 2 + forth];
+	if (egress >= SWITCH_EGRESS_DROP)
+		egress = switch_resolve(sw, answer, &reason, &port);
+	if (egress == SWITCH_EGRESS_DROP) {
+		sw->expiry.silent++;
+		return false;
+	}
+	sw->polling.nborn++;
+	sw->expiry.answered++;
+	sw->node.count.born_packets++;
+	sw->node.count.born_bytes += answer->wire_bytes;
+	sw->node.count.consumed_packets++;
+	sw->node.count.consumed_bytes += p->wire_bytes;
+	switch_forward(sw, in_port, egress, answer);
+	body_release(sw->node.bodies, p);
+	return true;
 }

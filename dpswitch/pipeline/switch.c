@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/units.h"
-#include "dpswitch/pipeline/fetch.h"
 #include "dpswitch/pipeline/stages.h"
 
 void

@@ -4,13 +4,13 @@
  * keeps is a struct of its header, touched by its own file; others call its functions:
  *
  *   route    every arrival gets its egress, or a named drop             (route.c, spray.c, fib.c; polling packets: poll.c)
- *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on arrivals.h, walk.h and egress.h)
- *            but for those that are balanced in the order of arrival    (group.c on the same)
+ *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on egress.h)
+ *            but for those that are balanced in the order of arrival    (the same)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
- *   storm    PAUSE whatever the buffer holds                            (storm.c)
+ *   storm    PAUSE whatever the buffer holds                            (pause.c)
  *   samples  some of what comes in from hosts, before it is routed     (samples.c)
  *   volumes  what comes down of measured collectives, before it is routed (volumes.c)
- *   report   telemetry that polling packets asked for, or an epoch's end (report.c)
+ *   report   telemetry that polling packets asked for, or an epoch's end (poll.c)
  *
  * An egress needs nothing of another within a window, because the only thing that crosses from ingress accounting
  * back to an egress is a PAUSE frame: its own arrival at the peer is exact, and its 84 B of wire time are charged to
@@ -19,16 +19,14 @@
 #pragma once
 
 #include "dpswitch/pipeline/account.h"
-#include "dpswitch/pipeline/arrivals.h"
 #include "dpswitch/pipeline/egress.h"
 #include "dpswitch/pipeline/fib.h"
-#include "dpswitch/pipeline/group.h"
 #include "dpswitch/pipeline/pause.h"
 #include "dpswitch/pipeline/poll.h"
 #include "dpswitch/pipeline/route.h"
 #include "dpswitch/pipeline/samples.h"
 #include "dpswitch/pipeline/spray.h"
-#include "dpswitch/pipeline/storm.h"
+#include "dpswitch/pipeline/transmit.h"
 #include "dpswitch/pipeline/volumes.h"
 #include "dpswitch/truth/port_truth.h"
 

@@ -3,14 +3,379 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "common/outfile.h"
+#include "common/sertable.h"
 #include "common/units.h"
+#include "dpswitch/control/counters.h"
+#include "dpswitch/edge/frame/frame.h"
+#include "dpswitch/edge/frame/pcapng.h"
+#include "dpswitch/edge/kernel_host/kernel_host.h"
+#include "dpswitch/edge/port/port.h"
+#include "dpswitch/edge/port/port_round.h"
+#include "dpswitch/fabric/fabric.h"
+#include "dpswitch/fabric/pacer.h"
+#include "dpswitch/faults/fault.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/telemetry.h"
-#include "emulation/forward/forward_state.h"
+#include "dpswitch/pipeline/switch.h"
+
+/* What had happened when. */
+struct mark {
+	uint64_t cpu_ns, wall_ns, packets, windows;
+};
+
+struct forward {
+	struct scenario *scenario;
+	const struct forward_options *options;
+	struct edge *edge;
+	struct sertables sertables;
+	struct switch_config switch_config;
+	struct fabric *fabric;
+	struct sw **switches; /* [nnodes] */
+	struct node **hosts;  /* [nnodes] the two of them */
+	struct port **ports;  /* [2 * npairs] in and out of each flow */
+	uint32_t npairs;
+	struct port_round round;   /* where frames go round: what the source is to receive, what the sink has sent */
+	struct fault_env faults;   /* those of the scenario act */
+	struct counters *counters; /* for DPDK's telemetry */
+	struct pacer pacer;
+	struct probe *probe;
+	uint8_t frame[FRAME_MAX_BYTES]; /* made last: the first flow's */
+	struct mark begin, end;
+	bool warm;
+};
+
+static struct fabric_hooks forward_hooks(struct forward *f);
+
+/* The ports that frames come from and go to. */
+
+#define REPEATED 64              /* frames in the file that is repeated */
+#define SINK_MBUFS 511           /* it makes no frames */
+#define PROBE_INTERVAL_NS 300000 /* no multiple of a window */
+
+/* A flow's frame of the size wanted: RC SEND ONLY, as small as the headers allow or padded. */
+static int
+make_frame(struct forward *f, const struct flow *flow, struct err *err)
+{
+	const struct pkt_message message = { 0 };
+	uint32_t size_bytes = f->options->frame_bytes;
+	struct pkt p = {
+		.type = PKT_DATA, .opcode = ROCE_RC_SEND_ONLY, .flags = PKT_LAST, .prio = flow->prio, .ttl = PKT_TTL_INIT
+	};
+	struct frame frame;
+
+	p.payload_bytes = (uint16_t)((size_bytes - FORWARD_LEAST_BYTES) & ~3u);
+	frame_from_pkt(&frame, &p, flow, &message, false);
+	return frame_build(&frame, f->frame, sizeof(f->frame)) != 0 ? 0
+								    : err_set(err, -EINVAL, "no frame of %u B", size_bytes);
+}
+
+static int
+write_frames(const struct forward *f, const char *path, struct err *err)
+{
+	struct pcapng *file = pcapng_create(path, "rocelab", "what the source host sends, again and again");
+
+	if (file == NULL)
+		return err_set(err, -errno, "%s: %s", path, strerror(errno));
+	pcapng_interface(file, "source", "source", 0, 0);
+	for (uint32_t i = 0; i < REPEATED; i++)
+		pcapng_frame(file, 0, PCAPNG_OUTBOUND, i, f->frame, f->options->frame_bytes, f->options->frame_bytes);
+	return pcapng_destroy(file) == 0 ? 0 : err_set(err, -EIO, "%s: cannot be written", path);
+}
+
+/* The first flow's file is frames.pcap: who compares forwards it too. */
+static int
+open_files(struct forward *f, uint32_t pair, const struct port_config ends[2], struct err *err)
+{
+	char pcap[PATH_MAX - 64], devargs[PATH_MAX], number[16] = "";
+	int ret;
+
+	if (pair != 0)
+		snprintf(number, sizeof(number), "%u", pair);
+	snprintf(pcap, sizeof(pcap), "%s/frames%s.pcap", f->options->dir, number);
+	ret = write_frames(f, pcap, err);
+	if (ret < 0)
+		return ret;
+	snprintf(devargs, sizeof(devargs), "net_pcap%u,rx_pcap=%s,infinite_rx=1", pair, pcap);
+	f->ports[2 * pair] = port_ethdev_create(&ends[0], devargs, err);
+	snprintf(devargs, sizeof(devargs), "net_null%u,no-rx=1", pair);
+	f->ports[2 * pair + 1] = port_ethdev_create(&ends[1], devargs, err);
+	return 0;
+}
+
+static int
+open_probes(struct forward *f, const struct port_config ends[2], struct err *err)
+{
+	f->probe = calloc(1, sizeof(*f->probe));
+	if (f->probe == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	f->probe->frame = f->frame;
+	f->probe->frame_bytes = f->options->frame_bytes;
+	/* Behind the headers, or in the padding of the smallest frames' ICRC: nobody looks here. */
+	f->probe->stamp_at = f->options->frame_bytes - sizeof(uint64_t);
+	f->probe->interval_ns = PROBE_INTERVAL_NS;
+	f->ports[0] = port_probe_create(&ends[0], f->probe, true, err);
+	f->ports[1] = port_probe_create(&ends[1], f->probe, false, err);
+	return 0;
+}
+
+static int
+forward_open_ports(struct forward *f, struct err *err)
+{
+	int ret = 0;
+
+	f->ports = calloc(2 * (size_t)f->npairs, sizeof(*f->ports));
+	if (f->ports == NULL)
+		return err_set(err, -ENOMEM, "out of memory");
+	if (f->npairs != 1 && (f->options->goes_round || f->options->paced))
+		return err_set(err, -EINVAL, "%s: one flow alone goes round, or one frame at a time", f->scenario->name);
+	for (uint32_t i = f->npairs; ret == 0 && i-- > 0;) {
+		char source[PORT_MAX_NAME], sink[PORT_MAX_NAME];
+		const struct port_config ends[2] = { { .name = source }, { .name = sink, .mbufs = SINK_MBUFS } };
+
+		snprintf(source, sizeof(source), "source%u", i);
+		snprintf(sink, sizeof(sink), "sink%u", i);
+		ret = make_frame(f, &f->scenario->plan->flows.flows[i], err);
+		if (ret == 0 && f->options->paced)
+			ret = open_probes(f, ends, err);
+		else if (ret == 0 && f->options->goes_round)
+			ret = port_round_init(&f->round, f->options->round, ends, f->options->dir, f->frame,
+					      f->options->frame_bytes, err);
+		else if (ret == 0)
+			ret = open_files(f, i, ends, err);
+		if (ret == 0 && f->options->goes_round)
+			memcpy(f->ports, f->round.ports, sizeof(f->round.ports));
+		if (ret == 0 && (f->ports[2 * i] == NULL || f->ports[2 * i + 1] == NULL))
+			ret = -EIO;
+	}
+	return ret;
+}
+
+static void
+forward_close_ports(struct forward *f)
+{
+	if (f->options->goes_round)
+		port_round_fini(&f->round);
+	for (uint32_t i = 0; f->ports != NULL && !f->options->goes_round && i < 2 * f->npairs; i++)
+		port_close(f->ports[i]);
+	free(f->ports);
+}
+
+/* Fabric, switches and hosts. */
+
+#define FOREVER_PS (1000000 * PS_PER_S)
+#define SPARES 16
+
+/* Whether faults acted is seen in what is counted. */
+static bool
+crosses(void *run, uint32_t port)
+{
+	(void)run;
+	(void)port;
+	return true;
+}
+
+static uint64_t
+held_ps(void *run, uint32_t port)
+{
+	(void)run;
+	(void)port;
+	return FAULT_UNSEEN;
+}
+
+static int
+make_fabric(struct forward *f, struct err *err)
+{
+	const struct scenario *sc = f->scenario;
+	struct fabric_config config = {
+		.topo = sc->topo,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.epoch_ps = sc->telemetry.epoch_ps,
+		.limit_ps = FOREVER_PS,
+		.stall_ps = FOREVER_PS,
+		.seed = 1,
+		.min_frame_bytes = PAUSE_WIRE_BYTES,
+		.pause_bytes = PAUSE_WIRE_BYTES,
+		.lcores = f->options->lcores,
+		.bodies = edge_bodies(f->edge),
+	};
+
+	f->fabric = fabric_create(&config, err);
+	if (f->fabric == NULL)
+		return -errno;
+	f->faults = (struct fault_env){ .fabric = f->fabric, .topo = sc->topo, .crosses = crosses, .held_ps = held_ps };
+	f->fabric->hooks = forward_hooks(f);
+	f->switch_config = (struct switch_config){
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.routes = sc->routes,
+		.healthy_routes = sc->routes,
+		.sertables = &f->sertables,
+		.params = &sc->sw,
+		.pfc = &sc->pfc,
+		.ecn = &sc->ecn,
+		.telemetry = { .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
+		.seed = 1,
+		.hash_seed = 1,
+		.window_ps = f->fabric->window_ps,
+		.pipeline_ps = sc->timing.pipeline_ps,
+		.mtu_bytes = sc->mtu_frame_bytes,
+		.min_frame_bytes = PAUSE_WIRE_BYTES,
+		.pause_bytes = PAUSE_WIRE_BYTES,
+		.telemetry_off = !sc->telemetry.enabled,
+	};
+	return 0;
+}
+
+/* @return the port of a host, NULL: it is none */
+static struct port *
+port_of(const struct forward *f, uint32_t node)
+{
+	for (uint32_t i = 0; i < f->npairs; i++) {
+		const struct flow *flow = &f->scenario->plan->flows.flows[i];
+
+		if (flow->src_node == node || flow->dst_node == node)
+			return f->ports[2 * i + (flow->dst_node == node)];
+	}
+	return NULL;
+}
+
+/* Hosts are ports here: nothing can be done to them. @return 0, or -EINVAL with err */
+static int
+check_faults(const struct scenario *sc, struct err *err)
+{
+	for (uint32_t i = 0; i < sc->faults.count; i++) {
+		const struct fault_ops *const *ops = switch_faults;
+
+		while (*ops != NULL && *ops != sc->faults.faults[i].ops)
+			ops++;
+		if (*ops == NULL)
+			return err_set(err, -EINVAL,
+				       "%s: faults.[%u]: \"%s\" is of hosts, which are ports here: leave it out", sc->name,
+				       i, sc->faults.faults[i].ops->kind);
+	}
+	return 0;
+}
+
+/* Every host is at one end of one flow. */
+static bool
+makes_pairs(const struct forward *f)
+{
+	const struct scenario *sc = f->scenario;
+	uint32_t ends = 0;
+
+	for (uint32_t i = 0; i < sc->topo->nnodes; i++) {
+		uint32_t flows = 0;
+
+		for (uint32_t k = 0; sc->topo->nodes[i].kind == TOPO_HOST && k < f->npairs; k++)
+			flows += sc->plan->flows.flows[k].src_node == i || sc->plan->flows.flows[k].dst_node == i;
+		ends += flows == 1;
+	}
+	return ends == sc->topo->nhosts && ends == 2 * f->npairs && f->npairs != 0;
+}
+
+static int
+make_nodes(struct forward *f, struct err *err)
+{
+	const struct topo *topo = f->scenario->topo;
+	for (uint32_t i = 0; i < topo->nnodes; i++) {
+		const struct kernel_host_nic_config nic = { .port = port_of(f, i) };
+		const struct kernel_host_config host = {
+			.node = i,
+			.topo = topo,
+			.nics = &nic,
+			.edge = f->edge,
+			.sertables = &f->sertables,
+			.telemetry = f->switch_config.telemetry_off ? NULL : &f->switch_config.telemetry,
+			.window_ps = f->fabric->window_ps,
+			.mtu_bytes = f->switch_config.mtu_bytes,
+			.min_frame_bytes = PAUSE_WIRE_BYTES,
+		};
+
+		if (topo->nodes[i].kind == TOPO_SWITCH) {
+			f->switches[i] = switch_create(&f->switch_config, i, err);
+			if (f->switches[i] == NULL)
+				return -errno;
+			fabric_attach(f->fabric, &f->switches[i]->node);
+			continue;
+		}
+		f->hosts[i] = kernel_host_create(&host, err);
+		if (f->hosts[i] == NULL)
+			return -errno;
+		f->hosts[i]->ops->expect_work(f->hosts[i], true);
+		fabric_attach(f->fabric, f->hosts[i]);
+	}
+	return fabric_partition(f->fabric, err);
+}
+
+static int
+forward_build(struct forward *f, struct err *err)
+{
+	struct scenario *sc = f->scenario;
+	const struct edge_config edge = {
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.switches = f->switches,
+		.idle_ps = 2 * sc->epochs_kept * sc->telemetry.epoch_ps,
+		.data_prio = sc->roce.data_prio,
+		.measured_prio = sc->roce.measured_prio,
+		.lossy_prio = 1,
+		.lossless = (uint8_t)(1u << sc->roce.data_prio),
+	};
+	int ret;
+
+	f->npairs = sc->plan->flows.count;
+	if (!makes_pairs(f))
+		return err_set(err, -EINVAL, "%s: forwarding needs a flow for every two hosts", sc->name);
+	if (sc->host.ip_version != 4)
+		return cfg_fail(&sc->host.where, "ip_version", err, "6: what ports forward here is IPv4: leave it out");
+	ret = check_faults(sc, err);
+	if (ret < 0)
+		return ret;
+	if (f->switches == NULL || f->hosts == NULL || flow_table_reserve(&sc->plan->flows, SPARES) < 0)
+		return err_set(err, -ENOMEM, "out of memory");
+	ret = forward_open_ports(f, err);
+	if (ret < 0)
+		return ret;
+	f->edge = edge_create(&edge, err);
+	if (f->edge == NULL)
+		return -errno;
+	ret = make_fabric(f, err);
+	if (ret == 0)
+		ret = make_nodes(f, err);
+	if (ret < 0)
+		return ret;
+	f->counters = counters_create(sc->topo, f->switches, NULL, sc->routes, err);
+	return f->counters != NULL ? telemetry_open(f->counters, err) : -errno;
+}
+
+static void
+forward_unbuild(struct forward *f)
+{
+	telemetry_close();
+	counters_destroy(f->counters);
+	for (uint32_t i = 0; i < f->scenario->topo->nnodes; i++) {
+		if (f->hosts != NULL)
+			node_destroy(f->hosts[i]);
+		if (f->switches != NULL && f->switches[i] != NULL)
+			node_destroy(&f->switches[i]->node);
+	}
+	fabric_destroy(f->fabric);
+	edge_destroy(f->edge);
+	forward_close_ports(f);
+	sertables_fini(&f->sertables);
+	free(f->switches);
+	free(f->hosts);
+	free(f->probe);
+}
+
+/* The run. */
 
 #define WARM_UP_NS 300000000ULL
 
@@ -94,7 +459,8 @@ hook_change(void *ctx, uint64_t now_ps)
 	faults_apply(&f->scenario->faults, &f->faults, now_ps);
 }
 
-struct fabric_hooks
+/* forward.c: for the fabric */
+static struct fabric_hooks
 forward_hooks(struct forward *f)
 {
 	return (struct fabric_hooks){

@@ -11,7 +11,6 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "emulation/embedded_hosts.h"
-#include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/engine.h"

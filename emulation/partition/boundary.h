@@ -6,7 +6,11 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
+#include "common/flow.h"
 #include "common/int_header.h"
+#include "dpswitch/fabric/body.h"
 #include "dpswitch/fabric/fabric.h"
 #include "emulation/partition.h"
 #include "emulation/partition/channel.h"
@@ -62,3 +66,28 @@ uint64_t boundary_next_ps(const struct boundary *boundary);
 /* A FRAME or PAUSE came. @return 0; -EPROTO with err set: it cannot be */
 int boundary_on_frame(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
 int boundary_on_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
+
+/* Contents of data segments that came from other parts, while their descriptors travel (dpswitch/fabric/body.h). */
+
+struct segment {
+	struct body body;
+	uint8_t *bytes; /* [cap_bytes] */
+	size_t cap_bytes;
+	/* Set by the first lcore between windows, cleared by the one where the packet ends (release); who reads it to use the slot
+	 * again acquires. */
+	_Atomic bool used;
+};
+
+struct segments {
+	struct bodies base; /* first */
+	struct segment *slots;
+	uint32_t *free; /* [cap] a stack of nfree that are known to be, the first lcore's own */
+	size_t cap, free_cap;
+	uint32_t nfree;
+};
+
+void segments_init(struct segments *segments);
+void segments_fini(struct segments *segments);
+
+/* @return whether the handle is in use; *body until it is released */
+bool segments_read(const struct segments *segments, uint32_t handle, struct body *body);

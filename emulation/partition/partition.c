@@ -9,10 +9,523 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
+#include "common/interrupt.h"
 #include "common/log.h"
 #include "common/minmax.h"
-#include "emulation/partition/partition_hosts.h"
-#include "emulation/partition/partition_state.h"
+#include "common/units.h"
+#include "common/wire/manage.h"
+#include "common/wire/record.h"
+#include "emulation/embedded_hosts.h"
+#include "emulation/partition/partition_peers.h"
+#include "emulation/partition/rendezvous.h"
+#include "rxe-hosts/steps/engine.h"
+#include "rxe-hosts/steps/remote.h"
+
+/* Hosts of other parts (emulation/hosts.h): nodes that stand still, and programs that report over the parts' streams. */
+
+static struct node *
+node_create(void *ctx, uint32_t node, struct err *err)
+{
+	return embedded_hosts.node_create(((struct partitions *)ctx)->emulation, node, err);
+}
+
+static struct step_engine *
+program_create(void *ctx, uint32_t node, struct err *err)
+{
+	return step_engine_create_remote(((struct partitions *)ctx)->scenario->plan, node, err);
+}
+
+static const struct partition_peer *
+peer_of(const void *ctx, uint32_t node)
+{
+	const struct partitions *partitions = ctx;
+
+	return &partitions->peers[partitions->partition_of[node]];
+}
+
+static bool
+working(void *ctx, uint32_t node)
+{
+	return peer_of(ctx, node)->working;
+}
+
+static bool
+sending(void *ctx, uint32_t node, uint64_t *next_ps)
+{
+	const struct partition_peer *peer = peer_of(ctx, node);
+
+	*next_ps = peer->next_ps;
+	return peer->sending;
+}
+
+static bool
+ready(void *ctx)
+{
+	const struct partitions *partitions = ctx;
+	bool all = true;
+
+	for (uint32_t p = 0; p < partitions->count; p++)
+		all &= p == partitions->which || !partitions->peers[p].working;
+	return all;
+}
+
+static const struct host_driver_ops partition_hosts = {
+	.node_create = node_create,
+	.program_create = program_create,
+	.working = working,
+	.sending = sending,
+	.ready = ready,
+};
+
+/* Before the run the parts find each other, and begin together. */
+
+#define POLL_MS 50
+#define TOKEN_LEAST 16
+#define CLOCK_ROUNDS 8
+/* From telling the others to the run's time 0: what that takes on a busy machine. */
+#define LEAD_NS 50000000ULL
+/* What a wrong clock would have it. */
+#define ZERO_AWAY_NS 10000000000LL
+
+static uint64_t
+digest_text(const char *text, size_t size)
+{
+	uint64_t digest = digest_u64(DIGEST_INIT, size);
+
+	for (size_t at = 0; at < size; at++)
+		digest = digest_u64(digest, (uint8_t)text[at]);
+	return digest;
+}
+
+/* Of the effective configuration. @return 0 or -ENOMEM */
+static int
+digest_scenario(const struct scenario *sc, uint64_t *digest)
+{
+	struct cfg_known known[SCENARIO_MAX_TABLES];
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+	int ret = to != NULL ? cfg_print(sc->cfg, known, scenario_tables(known, SCENARIO_MAX_TABLES), to) : -ENOMEM;
+
+	if (to != NULL && fclose(to) != 0)
+		ret = -ENOMEM;
+	if (ret == 0)
+		*digest = digest_text(text, size);
+	free(text);
+	return ret;
+}
+
+/* What goes by value has to be laid out alike. */
+static uint64_t
+digest_layout(void)
+{
+	const uint64_t sizes[] = { PARTITION_VERSION,
+				   REC_VERSION,
+				   sizeof(struct node_counters),
+				   PKT_TYPES,
+				   REC_END_REASONS,
+				   sizeof(struct manage_step),
+				   sizeof(struct manage_iteration) };
+
+	return digest_bytes(DIGEST_INIT, sizes, sizeof(sizes));
+}
+
+/* @return 0 or -EINVAL with err set */
+static int
+read_token(const char *path, char token[PARTITION_TOKEN], struct err *err)
+{
+	char line[PARTITION_TOKEN + 2] = "";
+	FILE *file = path != NULL ? fopen(path, "re") : NULL;
+	size_t length;
+
+	if (path == NULL)
+		return 0;
+	if (file == NULL)
+		return err_set(err, -EINVAL, "--token %s: %s", path, strerror(errno));
+	if (fgets(line, sizeof(line), file) == NULL)
+		line[0] = '\0';
+	fclose(file);
+	length = strcspn(line, "\r\n");
+	if (length < TOKEN_LEAST || length > PARTITION_TOKEN)
+		return err_set(err, -EINVAL, "--token %s: its first line has %zu characters%s; give it %d to %d", path,
+			       length, length > PARTITION_TOKEN ? " and more" : "", TOKEN_LEAST, PARTITION_TOKEN);
+	memcpy(token, line, length);
+	return 0;
+}
+
+/* @param list  changed: addresses become strings of their own. @return 0 or -EINVAL with err set */
+static int
+split(char *list, const struct partition_options *options, const char *addresses[PARTITION_MAX], struct err *err)
+{
+	uint32_t count = 0;
+	char *address;
+
+	while ((address = strsep(&list, ",")) != NULL) {
+		if (address_check(address, err) < 0)
+			return -EINVAL;
+		if (count == options->count)
+			return err_set(err, -EINVAL, "--parts-at has more addresses than the %u parts", options->count);
+		if (!address_is_local(address) && options->token == NULL)
+			return err_set(err, -EINVAL,
+				       "%s can be reached from other machines: give all parts the same --token FILE",
+				       address);
+		addresses[count++] = address;
+	}
+	if (count != options->count)
+		return err_set(err, -EINVAL, "--parts-at has %u addresses for %u parts: give one for each, in their order",
+			       count, options->count);
+	return 0;
+}
+
+static void
+name_partition(void *ctx, uint32_t partition, char buf[160])
+{
+	const struct partitions *partitions = ctx;
+
+	division_name(partitions->scenario->topo, partitions->partition_of, partition, buf);
+}
+
+int
+partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err)
+{
+	struct partition_hello hello = {
+		.version = PARTITION_VERSION,
+		.partition = partitions->which,
+		.partitions = partitions->count,
+		.layout = digest_layout(),
+		.division = digest_text((const char *)partitions->partition_of,
+					partitions->scenario->topo->nnodes * sizeof(*partitions->partition_of)),
+	};
+	struct channel channels[PARTITION_MAX];
+	const char *addresses[PARTITION_MAX];
+	const struct rendezvous rendezvous = { partitions->which,
+					       partitions->count,
+					       addresses,
+					       &hello,
+					       partitions->scenario->limits.connect_ps / PS_PER_NS,
+					       name_partition,
+					       partitions };
+	char *list = strdup(options->addresses);
+	int ret = list != NULL && digest_scenario(partitions->scenario, &hello.scenario) == 0 ? 0 : -ENOMEM;
+
+	if (ret < 0)
+		err_set(err, ret, "out of memory for parts");
+	for (uint32_t p = 0; p < PARTITION_MAX; p++)
+		channels[p] = (struct channel){ .fd = -1 };
+	ret = ret == 0 ? split(list, options, addresses, err) : ret;
+	ret = ret == 0 ? read_token(options->token, hello.token, err) : ret;
+	ret = ret == 0 ? rendezvous_run(&rendezvous, channels, err) : ret;
+	for (uint32_t p = 0; p < partitions->count; p++)
+		partitions->peers[p].channel = channels[p];
+	if (ret == 0 && partitions->which == 0)
+		partitions->check = record_check_create();
+	free(list);
+	if (ret == 0 && partitions->which == 0 && partitions->check == NULL)
+		ret = err_set(err, -ENOMEM, "out of memory for parts");
+	return ret;
+}
+
+/* One phase has ended, the next begins: who is slower may not have heard of it yet. */
+static void
+renew(struct partitions *partitions)
+{
+	for (uint32_t p = 0; p < partitions->count; p++) {
+		struct partition_peer *peer = &partitions->peers[p];
+
+		peer->past = !peer->bye;
+		peer->bye = peer->up = peer->sending = false;
+		peer->working = true;
+		peer->leaves_ps = peer->progress = peer->next_ps = peer->before_ps = 0;
+		peer->silent = peer->stuck = (struct stall_timer){ 0 };
+	}
+	partitions->promised_ps = partitions->promised_ns = partitions->blocked_windows = partitions->waits_ns = 0;
+	partitions->promised = (struct partition_promise){ .state = PARTITION_WORKING };
+	partitions->up = partitions->ended = false;
+	boundary_renew(&partitions->boundary);
+}
+
+/* Somebody asks how late it is. */
+static void
+reply_time(struct partitions *partitions, uint32_t from, const struct channel_message *message)
+{
+	struct partition_clock clock;
+
+	memcpy(&clock, message->body, sizeof(clock));
+	clock.received_ns = clock_now_ns();
+	channel_put(&partitions->peers[from].channel, PARTITION_CLOCK, &clock, sizeof(clock), NULL, 0);
+	channel_flush(&partitions->peers[from].channel);
+}
+
+/* @return whether a message is to be waited for no longer, but for its type */
+static bool
+is_for_later(struct partitions *partitions, uint32_t from, enum partition_type type, const struct channel_message *message)
+{
+	if (partition_is_past(&partitions->peers[from], message->type))
+		return false;
+	if (type != PARTITION_READY || message->type != PARTITION_CLOCK)
+		return true;
+	reply_time(partitions, from, message);
+	return false;
+}
+
+/* Waits for a message. @param body  set to its, NULL: it has none. @return 0 or negative errno with err set */
+static int
+await(struct partitions *partitions, uint32_t from, enum partition_type type, uint64_t deadline_ns, void *body,
+      struct err *err)
+{
+	struct channel *channel = &partitions->peers[from].channel;
+	struct channel_message message;
+	char name[DIVISION_NAME];
+	struct err why = { 0 };
+	int got = 0;
+
+	name_partition(partitions, from, name);
+	while (got == 0) {
+		/* What others have said already is not read yet, and no reason to wake up. */
+		struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
+
+		if (interrupt_asked())
+			return err_set(err, -EINTR, "interrupted before the run began");
+		if (clock_now_ns() >= deadline_ns)
+			return err_set(err, -ETIMEDOUT, "%s was not ready within limits.connect", name);
+		channel_read(channel);
+		got = channel_take(channel, &message, &why);
+		if (got > 0)
+			got = is_for_later(partitions, from, type, &message);
+		else if (got == 0 && channel->ended)
+			return err_set(err, -ECONNRESET, "%s ended before the run began", name);
+		else if (got == 0)
+			poll(&wait, 1, POLL_MS);
+	}
+	if (got < 0 || message.type != type)
+		return err_set(err, -EPROTO, "%s: %s", name, got < 0 ? why.text : "another message than that it is ready");
+	if (body != NULL)
+		memcpy(body, message.body, message.size);
+	return 0;
+}
+
+/* As in NTP (RFC 5905): of some round trips the shortest counts, half of it is the error. */
+static int
+compare_clocks(struct partitions *partitions, uint64_t deadline_ns, int64_t *ahead_ns, struct err *err)
+{
+	uint64_t best_ns = UINT64_MAX;
+
+	for (int i = 0; i < CLOCK_ROUNDS; i++) {
+		struct partition_clock clock = { .sent_ns = clock_now_ns() };
+		uint64_t took_ns;
+		int ret;
+
+		channel_put(&partitions->peers[0].channel, PARTITION_CLOCK, &clock, sizeof(clock), NULL, 0);
+		channel_flush(&partitions->peers[0].channel);
+		ret = await(partitions, 0, PARTITION_CLOCK, deadline_ns, &clock, err);
+		if (ret < 0)
+			return ret;
+		took_ns = clock_now_ns() - clock.sent_ns;
+		if (took_ns >= best_ns)
+			continue;
+		best_ns = took_ns;
+		*ahead_ns = (int64_t)(clock.received_ns - clock.sent_ns - took_ns / 2);
+	}
+	partitions->clock_error_ns = best_ns / 2;
+	return 0;
+}
+
+/* Not the first. @return 0 or negative errno with err set */
+static int
+start_with_first(struct partitions *partitions, uint64_t deadline_ns, uint64_t *zero_ns, struct err *err)
+{
+	struct partition_zero zero;
+	int64_t ahead_ns = 0, away_ns;
+	int ret = compare_clocks(partitions, deadline_ns, &ahead_ns, err);
+
+	if (ret < 0)
+		return ret;
+	channel_put(&partitions->peers[0].channel, PARTITION_READY, NULL, 0, NULL, 0);
+	channel_flush(&partitions->peers[0].channel);
+	ret = await(partitions, 0, PARTITION_START, deadline_ns, &zero, err);
+	if (ret < 0)
+		return ret;
+	*zero_ns = zero.zero_ns - (uint64_t)ahead_ns;
+	away_ns = (int64_t)(*zero_ns - clock_now_ns());
+	if (away_ns > ZERO_AWAY_NS || away_ns < -ZERO_AWAY_NS)
+		return err_set(err, -EPROTO, "START: zero_ns = %" PRIu64 " is %.1f s away", zero.zero_ns,
+			       (double)away_ns / 1e9);
+	return 0;
+}
+
+/* @return 0 or negative errno with err set */
+static int
+start_all(struct partitions *partitions, uint64_t deadline_ns, uint64_t *zero_ns, struct err *err)
+{
+	struct partition_zero zero;
+	int ret = 0;
+
+	for (uint32_t p = 1; p < partitions->count && ret == 0; p++)
+		ret = await(partitions, p, PARTITION_READY, deadline_ns, NULL, err);
+	*zero_ns = zero.zero_ns = clock_now_ns() + LEAD_NS;
+	for (uint32_t p = 1; p < partitions->count && ret == 0; p++)
+		channel_put(&partitions->peers[p].channel, PARTITION_START, &zero, sizeof(zero), NULL, 0);
+	partition_flush(partitions);
+	return ret;
+}
+
+int
+partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err *err)
+{
+	/* The first gives up first, which the others see: it begins with none who has given up. */
+	uint64_t deadline_ns =
+		clock_now_ns() + (partitions->which != 0 ? 2 : 1) * (partitions->scenario->limits.connect_ps / PS_PER_NS);
+
+	if (partitions->ended)
+		renew(partitions);
+	return partitions->which != 0 ? start_with_first(partitions, deadline_ns, zero_ns, err)
+				      : start_all(partitions, deadline_ns, zero_ns, err);
+}
+
+/* How far this part may advance. */
+
+#define LOOKAHEAD_WINDOWS 4
+#define LOOKAHEAD_LEAST_PS (200 * PS_PER_US)
+
+static uint64_t
+partition_horizon(void *ctx)
+{
+	const struct partitions *partitions = ctx;
+	uint64_t horizon_ps = TIME_NEVER;
+
+	for (uint32_t p = 0; p < partitions->count; p++) {
+		const struct partition_peer *peer = &partitions->peers[p];
+
+		if (peer->delay_ps != TIME_NEVER && peer->leaves_ps != TIME_NEVER)
+			horizon_ps = min_u64(horizon_ps, peer->leaves_ps + peer->delay_ps);
+	}
+	return horizon_ps;
+}
+
+/* The run's time by the clock; 0 before it has begun. */
+static uint64_t
+run_ps(const struct pacer *pacer, uint64_t now_ns)
+{
+	return now_ns > pacer->zero_ns ? (now_ns - pacer->zero_ns) * PS_PER_NS : 0;
+}
+
+/*
+ * With hosts that have their own kernel a frame may come in at any time: it is let in no earlier than was promised, which is for a
+ * while ahead, so that not every window of the others waits for a message.
+ */
+static uint64_t
+lookahead_ps(const struct partitions *partitions)
+{
+	return max_u64(LOOKAHEAD_WINDOWS * partitions->emulation->pacer.window_ps, LOOKAHEAD_LEAST_PS);
+}
+
+/* When the next window is to start. */
+static uint64_t
+goal_of(const struct partitions *partitions, uint64_t earliest_ps, uint64_t start_ps, uint64_t now_ns)
+{
+	const struct pacer *pacer = &partitions->emulation->pacer;
+	uint64_t goal_ps = max_u64(earliest_ps, min_u64(start_ps, boundary_next_ps(&partitions->boundary)));
+	uint64_t now_ps = run_ps(pacer, now_ns), frame_ps = max_u64(earliest_ps, max_u64(partitions->promised_ps, now_ps));
+
+	if (pacer->pending == NULL || now_ns < pacer->zero_ns || frame_ps >= goal_ps || !pacer->pending(pacer->ctx))
+		return goal_ps;
+	return frame_ps;
+}
+
+/*
+ * What this part starts next starts at goal_ps, unless something comes in before; over a cut cable that arrives at the horizon or
+ * later. Whoever has nothing new to say says that he lives.
+ */
+static void
+promise(struct partitions *partitions, uint64_t goal_ps, uint64_t horizon_ps, uint64_t now_ns)
+{
+	const struct pacer *pacer = &partitions->emulation->pacer;
+	uint64_t leaves_ps = min_u64(goal_ps, horizon_ps), ahead_ps = lookahead_ps(partitions);
+
+	if (pacer->pending != NULL && run_ps(pacer, now_ns) + ahead_ps < leaves_ps) {
+		leaves_ps = run_ps(pacer, now_ns) + ahead_ps;
+		if (leaves_ps < partitions->promised_ps + ahead_ps / 2)
+			leaves_ps = partitions->promised_ps; /* a little more is not worth a message */
+	}
+	if (leaves_ps <= partitions->promised_ps && now_ns - partitions->promised_ns < PARTITION_ALIVE_NS)
+		return;
+	partitions->promised_ps = max_u64(partitions->promised_ps, leaves_ps);
+	partitions->promised_ns = now_ns;
+	partitions->promised.leaves_ps = partitions->promised_ps;
+	for (uint32_t p = 0; p < partitions->count; p++)
+		channel_put(&partitions->peers[p].channel, PARTITION_PROMISE, &partitions->promised,
+			    sizeof(partitions->promised), NULL, 0);
+}
+
+/* Those that hold the window up: one that is silent, or says the same again and again, is lost. */
+static void
+watch(struct partitions *partitions, uint64_t end_ps, uint64_t now_ns)
+{
+	for (uint32_t p = 0; p < partitions->count; p++) {
+		struct partition_peer *peer = &partitions->peers[p];
+
+		if (peer->delay_ps == TIME_NEVER || peer->leaves_ps == TIME_NEVER ||
+		    peer->leaves_ps + peer->delay_ps >= end_ps) {
+			peer->stuck = (struct stall_timer){ 0 };
+			peer->silent = (struct stall_timer){ 0 };
+			continue;
+		}
+		if (stall_timer_look(&peer->silent, now_ns) >= PARTITION_SILENCE_NS)
+			partition_lose(partitions, p, "it said nothing for 5 s: stopped, stuck, or its network is cut");
+		else if (stall_timer_look(&peer->stuck, now_ns) >= PARTITION_STUCK_NS)
+			partition_lose(partitions, p, "it did not go on for 30 s");
+	}
+}
+
+/* The clock at a time of the run. */
+static uint64_t
+wall_ns(const struct pacer *pacer, uint64_t time_ps)
+{
+	return pacer->zero_ns + time_ps / PS_PER_NS;
+}
+
+static uint64_t
+partition_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
+{
+	struct partitions *partitions = ctx;
+	struct pacer *pacer = &partitions->emulation->pacer;
+	uint64_t goal_ps, horizon_ps, now_ns, until_ns, nap_ns, slept_ns;
+	bool blocked = false;
+
+	for (;;) {
+		partition_take_in(partitions);
+		emulation_answer(partitions->emulation, earliest_ps); /* however long the others take */
+		if (partitions->over || interrupt_asked())
+			return TIME_NEVER;
+		now_ns = clock_now_ns();
+		goal_ps = goal_of(partitions, earliest_ps, start_ps, now_ns);
+		horizon_ps = partition_horizon(partitions);
+		promise(partitions, goal_ps, horizon_ps, now_ns);
+		partition_flush(partitions);
+		until_ns = wall_ns(pacer, goal_ps);
+		if (now_ns >= until_ns && horizon_ps >= goal_ps + pacer->window_ps)
+			break;
+		stall_timer_look(&pacer->lived, now_ns);
+		if (now_ns >= until_ns) {
+			watch(partitions, goal_ps + pacer->window_ps, now_ns);
+			partitions->blocked_windows += !blocked;
+			blocked = true;
+			until_ns = now_ns + PARTITION_ALIVE_NS / 2;
+		}
+		if (pacer->busy)
+			continue;
+		nap_ns = pacer->pending != NULL ? PACER_NAP_NS : PARTITION_ALIVE_NS / 2;
+		partition_sleep(partitions, min_u64(until_ns, now_ns + nap_ns));
+		slept_ns = clock_now_ns() - now_ns;
+		pacer->slept_ns += slept_ns;
+		partitions->waits_ns += blocked ? slept_ns : 0;
+		pacer->opened_ns += blocked ? slept_ns : 0; /* no work of this machine's */
+	}
+	return pacer_wait(pacer, earliest_ps, goal_ps);
+}
+
+/* A part from its creation to its end. */
 
 static void
 join(void *ctx, struct emulation *emulation)

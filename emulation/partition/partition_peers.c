@@ -1,15 +1,580 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What other parts say, once the run has begun, and those that say nothing any more. */
+#include "emulation/partition/partition_peers.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/grow.h"
+#include "common/interrupt.h"
 #include "common/log.h"
-#include "emulation/partition/partition_state.h"
+#include "common/minmax.h"
+#include "common/printable.h"
+#include "common/record/kinds.h"
+#include "emulation/outputs/outputs.h"
+#include "rxe-hosts/steps/engine.h"
+#include "rxe-hosts/steps/remote.h"
+
+/* Whether a node belongs to a peer, which alone may report it. */
+static int
+partition_owns(const struct partitions *partitions, uint32_t from, uint32_t node, struct err *err)
+{
+	if (node < partitions->scenario->topo->nnodes && partitions->partition_of[node] == from)
+		return 0;
+	return err_set(err, -EPROTO, "node = %u is not of its part", node);
+}
+
+/* Records. */
+
+/* Of one message: leaves room for its head. */
+#define BATCH_BYTES (PARTITION_MAX_BODY / 2)
+#define RECORD_BYTES 4096 /* more than any has */
+
+/* What this part says of its hosts. */
+static void
+look(struct partitions *partitions)
+{
+	const struct emulation *emulation = partitions->emulation;
+	struct partition_promise *promised = &partitions->promised;
+
+	promised->state = partitions->up ? PARTITION_UP : 0;
+	if (emulation->phase == EMULATION_PREPARE && !emulation_ready(emulation))
+		promised->state |= PARTITION_WORKING;
+	promised->progress = 0;
+	promised->next_ps = TIME_NEVER;
+	for (uint32_t i = 0; i < partitions->scenario->topo->nnodes; i++) {
+		const struct host_driver *driver = emulation->driver_of[i];
+		uint64_t next_ps;
+
+		if (partitions->remote[i])
+			continue;
+		promised->progress += emulation->fabric->nodes[i]->count.progress;
+		if (driver == NULL || emulation->phase == EMULATION_PREPARE)
+			continue;
+		if (emulation->fabric->nodes[i]->status == NODE_RUNNING || driver->ops->working(driver->ctx, i))
+			promised->state |= PARTITION_WORKING;
+		if (driver->ops->sending(driver->ctx, i, &next_ps))
+			promised->state |= PARTITION_SENDING;
+		promised->next_ps = min_u64(promised->next_ps, next_ps);
+	}
+}
+
+/* What the others said of theirs: a node of each stands for it. */
+static void
+show_progress(struct partitions *partitions)
+{
+	bool shown[PARTITION_MAX] = { false };
+
+	for (uint32_t i = 0; i < partitions->scenario->topo->nnodes; i++) {
+		uint32_t partition = partitions->partition_of[i];
+
+		if (!partitions->remote[i] || shown[partition])
+			continue;
+		partitions->emulation->fabric->nodes[i]->count.progress = partitions->peers[partition].progress;
+		shown[partition] = true;
+	}
+}
+
+static void
+send_records(struct partitions *partitions, uint64_t before_ps)
+{
+	struct channel *to = &partitions->peers[0].channel;
+	const struct partition_records head = { 0 }, last = { .before_ps = before_ps };
+
+	for (uint32_t i = 0; i < partitions->scenario->topo->nnodes; i++) {
+		const struct recbuf *buf = partitions->emulation->records[i];
+		struct recbuf rest = *buf;
+
+		while (!partitions->remote[i] && rest.used_bytes != 0) {
+			size_t bytes = recbuf_front(&rest, BATCH_BYTES);
+
+			channel_put(to, PARTITION_RECORDS, &head, sizeof(head), rest.data, bytes);
+			rest.data += bytes;
+			rest.used_bytes -= bytes;
+		}
+	}
+	channel_put(to, PARTITION_RECORDS, &last, sizeof(last), NULL, 0);
+}
+
+uint64_t
+partition_collect(void *ctx, uint64_t now_ps)
+{
+	struct partitions *partitions = ctx;
+	uint64_t complete_ps = now_ps;
+
+	look(partitions);
+	show_progress(partitions);
+	if (partitions->emulation->phase == EMULATION_PREPARE)
+		return now_ps;
+	if (partitions->which != 0) {
+		send_records(partitions, now_ps);
+		return now_ps;
+	}
+	for (uint32_t p = 1; p < partitions->count; p++)
+		if (!partitions->peers[p].lost && !partitions->peers[p].done)
+			complete_ps = min_u64(complete_ps, partitions->peers[p].before_ps);
+	return complete_ps;
+}
+
+/* @return bytes of the record; -EPROTO with err set */
+static int
+take_record(struct partitions *partitions, uint32_t from, const uint8_t *at, size_t left, struct err *err)
+{
+	_Alignas(8) uint8_t bytes[RECORD_BYTES];
+	const struct rec_hdr *rec = (const struct rec_hdr *)(const void *)bytes;
+	struct recbuf *buf;
+	size_t size;
+
+	if (left < sizeof(*rec))
+		return err_set(err, -EPROTO, "RECORDS: %zu B are no record", left);
+	memcpy(bytes, at, sizeof(*rec));
+	size = record_is_report(rec->type) ? record_size(rec->type) : 0;
+	if (size == 0 || rec->size != size || size > left || size > sizeof(bytes))
+		return err_set(err, -EPROTO, "RECORDS: a record of type %u and %u B is none that a node reports", rec->type,
+			       rec->size);
+	memcpy(bytes, at, size);
+	if (partition_owns(partitions, from, rec->node, err) < 0)
+		return -EPROTO;
+	buf = partitions->emulation->records[rec->node];
+	if (rec->seq != buf->seq || rec->time_ps < partitions->peers[from].before_ps)
+		return err_set(err, -EPROTO,
+			       "RECORDS: %s number %u of %" PRIu64 " ps; right would be number %u, of %" PRIu64 " at least",
+			       record_kinds[rec->type].name, rec->seq, rec->time_ps, buf->seq,
+			       partitions->peers[from].before_ps);
+	if (record_check(partitions->check, rec, err) < 0)
+		return -EPROTO;
+	recbuf_append(buf, rec);
+	return (int)size;
+}
+
+static int
+partition_recv_records(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct partition_records head;
+	size_t at = sizeof(head);
+
+	if (partitions->which != 0)
+		return err_set(err, -EPROTO, "RECORDS are for part 0");
+	memcpy(&head, message->body, sizeof(head));
+	while (at < message->size) {
+		int of = take_record(partitions, from, message->body + at, message->size - at, err);
+
+		if (of < 0)
+			return of;
+		at += (size_t)of;
+	}
+	partitions->peers[from].before_ps = max_u64(partitions->peers[from].before_ps, head.before_ps);
+	return 0;
+}
+
+/* What a part knows of its own nodes alone goes to the first, which puts it into its files (emulation/outputs/output_partition.c). */
+
+#define REPORT_BYTES (64u * 1024 * 1024)
+#define CLOCK_ERROR "clock_error_ns"
+#define MAX_CLOCK_ERROR_NS 60000000000 /* longer is no round trip waited for */
+
+static void
+partition_report(struct partitions *partitions)
+{
+	json_t *root = output_partition(partitions->emulation);
+	uint64_t clock_ns = partitions->emulation->partition->ops->clock_error_ns(partitions);
+	char *text = root != NULL && json_object_set_new(root, CLOCK_ERROR, json_integer((json_int_t)clock_ns)) == 0
+			     ? json_dumps(root, JSON_COMPACT)
+			     : NULL;
+	size_t size;
+
+	json_decref(root);
+	if (text == NULL)
+		log_fatal("out of memory for a report to part 0");
+	size = strlen(text);
+	for (size_t at = 0; at < size; at += PARTITION_MAX_BODY)
+		channel_put(&partitions->peers[0].channel, PARTITION_REPORT, text + at,
+			    min_u64(PARTITION_MAX_BODY, size - at), NULL, 0);
+	free(text);
+}
+
+uint64_t
+partition_clock_error_ns(const json_t *reported)
+{
+	return (uint64_t)json_integer_value(json_object_get(reported, CLOCK_ERROR));
+}
+
+static int
+check_clock(const json_t *reported, struct err *err)
+{
+	const json_t *error = json_object_get(reported, CLOCK_ERROR);
+
+	if (json_is_integer(error) && json_integer_value(error) >= 0 && json_integer_value(error) <= MAX_CLOCK_ERROR_NS)
+		return 0;
+	return err_set(err, -EPROTO, "REPORT: " CLOCK_ERROR " is no time of up to a minute");
+}
+
+static int
+partition_recv_report(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct partition_peer *peer = &partitions->peers[from];
+
+	if (partitions->which != 0 || peer->report_bytes + message->size > REPORT_BYTES)
+		return err_set(err, -EPROTO, "REPORT of more than %u B", partitions->which != 0 ? 0 : REPORT_BYTES);
+	peer->report =
+		grow(peer->report, &peer->report_cap, peer->report_bytes + message->size, 1, "reports of other parts");
+	memcpy(peer->report + peer->report_bytes, message->body, message->size);
+	peer->report_bytes += message->size;
+	return 0;
+}
+
+/* An invariant that does not hold is told at once: the exit code says no more than that one does not. */
+static void
+check_invariants(struct partitions *partitions, uint32_t from)
+{
+	const json_t *list = json_object_get(json_object_get(partitions->peers[from].reported, "run"), "invariants"),
+		     *entry;
+	char text[256];
+	size_t i;
+
+	json_array_foreach(list, i, entry) if (json_is_false(json_object_get(entry, "holds")))
+	{
+		printable_text(json_string_value(json_object_get(entry, "text")), text, sizeof(text));
+		log_error("part %u: an invariant does not hold: %s", from, text);
+		partitions->peers[from].violates = true;
+	}
+}
+
+static int
+partition_recv_done(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct partition_peer *peer = &partitions->peers[from];
+	json_error_t error;
+
+	(void)message;
+	if (partitions->which != 0 || peer->done)
+		return err_set(err, -EPROTO, "DONE is for part 0, once");
+	peer->reported =
+		json_loadb(peer->report != NULL ? peer->report : "", peer->report_bytes, JSON_REJECT_DUPLICATES, &error);
+	if (peer->reported == NULL)
+		return err_set(err, -EPROTO, "REPORT: %s, at byte %d", error.text, error.position);
+	if (check_clock(peer->reported, err) < 0 ||
+	    output_partition_check(partitions->emulation, partitions->partition_of, from, peer->reported, err) < 0) {
+		json_decref(peer->reported);
+		peer->reported = NULL;
+		return -EPROTO;
+	}
+	check_invariants(partitions, from);
+	peer->done = true;
+	return 0;
+}
+
+/* After the run, the results of nodes and steps go to the first part, which writes about the whole. */
+
+/* How long the others may say nothing, or take nothing, then; after an interrupt. */
+#define FINISH_NS 20000000000ULL
+#define FINISH_HURRIED_NS 2000000000ULL
+#define FINISH_SLICE_NS 50000000ULL
+
+void
+partition_stop(struct partitions *partitions)
+{
+	const struct fabric *fabric = partitions->emulation->fabric;
+	struct partition_bye bye = {
+		.end_ps = fabric->window.end_ps,
+		.reason = fabric->end_reason,
+		.node = fabric->end_node,
+	};
+
+	if (fabric->end_node < partitions->scenario->topo->nnodes && fabric->nodes[fabric->end_node]->error[0] != '\0')
+		snprintf(bye.text, sizeof(bye.text), "%s", fabric->nodes[fabric->end_node]->error);
+	else if (partitions->why[0] != '\0')
+		snprintf(bye.text, sizeof(bye.text), "%.*s", PARTITION_TEXT - 1, partitions->why);
+	partitions->ended = true;
+	for (uint32_t p = 0; p < partitions->count; p++)
+		channel_put(&partitions->peers[p].channel, PARTITION_BYE, &bye, sizeof(bye), NULL, 0);
+	partition_flush(partitions);
+	boundary_stop(partitions);
+}
+
+static uint64_t
+idle_limit_ns(void)
+{
+	return interrupt_asked() ? FINISH_HURRIED_NS : FINISH_NS;
+}
+
+static void
+report_host(struct partitions *partitions, uint32_t node)
+{
+	struct channel *to = &partitions->peers[0].channel;
+	const struct step_engine *engine = partitions->emulation->engines[node];
+	const struct partition_host head = { .node = node };
+	const struct partition_result result = { .node = node, .unexpected = step_engine_unexpected(engine) };
+
+	for (size_t i = 0; i < step_engine_rows(engine); i++) {
+		struct manage_step step = step_engine_get_step(engine, i);
+
+		channel_put(to, PARTITION_STEP, &head, sizeof(head), &step, sizeof(step));
+	}
+	for (size_t i = 0; i < step_engine_iterations(engine); i++) {
+		struct manage_iteration iteration = step_engine_get_iteration(engine, i);
+
+		channel_put(to, PARTITION_ITERATION, &head, sizeof(head), &iteration, sizeof(iteration));
+	}
+	for (size_t i = 0; i < step_engine_flows(engine); i++) {
+		struct flow_row row = step_engine_flow(engine, i);
+		const struct partition_flow flow = {
+			node, (uint32_t)i, row.begin_ps, row.end_ps, row.retransmits, row.begun
+		};
+
+		channel_put(to, PARTITION_FLOW, &flow, sizeof(flow), NULL, 0);
+	}
+	channel_put(to, PARTITION_RESULT, &result, sizeof(result), NULL, 0);
+}
+
+static void
+report_faults(struct partitions *partitions)
+{
+	const struct fault_list *list = &partitions->scenario->faults;
+	uint8_t *acted = calloc(list->count + 1u, sizeof(*acted));
+
+	if (acted == NULL)
+		log_fatal("out of memory for %u faults", list->count);
+	for (uint32_t i = 0; i < list->count; i++)
+		acted[i] = list->faults[i].acted;
+	channel_put(&partitions->peers[0].channel, PARTITION_FAULTS, acted, list->count, NULL, 0);
+	free(acted);
+}
+
+/* What others have not taken, of those who want to hear it. */
+static size_t
+left_bytes(const struct partitions *partitions)
+{
+	size_t bytes = 0;
+
+	for (uint32_t p = 0; p < partitions->count; p++) {
+		const struct partition_peer *peer = &partitions->peers[p];
+
+		if (!peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && (p == 0 || !peer->bye))
+			bytes += peer->channel.out_used - peer->channel.out_head;
+	}
+	return bytes;
+}
+
+/* Until all has left, or nobody takes any of it. */
+static void
+flush_all(struct partitions *partitions)
+{
+	struct stall_timer taken = { 0 };
+
+	while (left_bytes(partitions) != 0) {
+		size_t waits = left_bytes(partitions);
+
+		partition_flush(partitions);
+		if (left_bytes(partitions) != waits)
+			stall_timer_renew(&taken);
+		if (stall_timer_look(&taken, clock_now_ns()) >= idle_limit_ns()) {
+			if (channel_waits(&partitions->peers[0].channel))
+				partition_lose(partitions, 0, "it takes nothing any more");
+			break;
+		}
+		partition_sleep(partitions, clock_now_ns() + FINISH_SLICE_NS);
+		partition_take_in(partitions);
+	}
+}
+
+static bool
+is_open(const struct partition_peer *peer)
+{
+	return !peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && !peer->channel.ended;
+}
+
+/* What was said last arrives: this part is there until the others have said all, too. */
+static void
+leave(struct partitions *partitions)
+{
+	struct stall_timer left = { 0 };
+	bool any = true;
+
+	for (uint32_t p = 0; p < partitions->count; p++)
+		channel_shut(&partitions->peers[p].channel);
+	while (any && stall_timer_look(&left, clock_now_ns()) < idle_limit_ns()) {
+		any = false;
+		for (uint32_t p = 0; p < partitions->count; p++)
+			any |= is_open(&partitions->peers[p]);
+		if (any)
+			partition_sleep(partitions, clock_now_ns() + FINISH_SLICE_NS);
+		partition_take_in(partitions);
+	}
+}
+
+static void
+report_nodes(struct partitions *partitions)
+{
+	struct partition_peer *first = &partitions->peers[0];
+
+	partition_collect(partitions, TIME_NEVER);
+	for (uint32_t i = 0; i < partitions->scenario->topo->nnodes; i++) {
+		const struct partition_counters head = { .node = i };
+
+		if (partitions->remote[i])
+			continue;
+		channel_put(&first->channel, PARTITION_COUNTERS, &head, sizeof(head),
+			    &partitions->emulation->fabric->nodes[i]->count, sizeof(struct node_counters));
+		if (partitions->emulation->engines[i] != NULL)
+			report_host(partitions, i);
+	}
+	report_faults(partitions);
+	partition_report(partitions);
+	channel_put(&first->channel, PARTITION_DONE, NULL, 0, NULL, 0);
+	flush_all(partitions);
+	leave(partitions);
+}
+
+/* Whoever has told all may go. */
+static void
+let_go(struct partitions *partitions)
+{
+	partition_flush(partitions);
+	for (uint32_t p = 1; p < partitions->count; p++)
+		if (partitions->peers[p].done)
+			channel_shut(&partitions->peers[p].channel);
+}
+
+static void
+listen_to_all(struct partitions *partitions)
+{
+	for (uint32_t p = 1; p < partitions->count; p++) {
+		struct partition_peer *peer = &partitions->peers[p];
+
+		peer->silent = (struct stall_timer){ 0 };
+		let_go(partitions);
+		while (!peer->lost && !peer->channel.shut && !(peer->done && peer->channel.error != 0)) {
+			bool late = stall_timer_look(&peer->silent, clock_now_ns()) >= idle_limit_ns();
+
+			if (late && peer->done)
+				break;
+			if (late)
+				partition_lose(partitions, p, "it did not tell what became of its nodes");
+			partition_sleep(partitions, clock_now_ns() + FINISH_SLICE_NS);
+			partition_take_in(partitions);
+			let_go(partitions);
+		}
+	}
+}
+
+void
+partition_finish(void *ctx)
+{
+	struct partitions *partitions = ctx;
+
+	if (partitions->which != 0)
+		report_nodes(partitions);
+	else
+		listen_to_all(partitions);
+}
+
+static int
+partition_recv_counters(struct partitions *partitions, uint32_t from, const struct channel_message *message,
+			struct err *err)
+{
+	struct partition_counters head;
+
+	memcpy(&head, message->body, sizeof(head));
+	if (partitions->which != 0 || message->size != sizeof(head) + sizeof(struct node_counters))
+		return err_set(err, -EPROTO, "COUNTERS of %u B", message->size);
+	if (partition_owns(partitions, from, head.node, err) < 0)
+		return -EPROTO;
+	memcpy(&partitions->emulation->fabric->nodes[head.node]->count, message->body + sizeof(head),
+	       sizeof(struct node_counters));
+	return 0;
+}
+
+/* @return the engine of a host that a message is about; NULL with err set */
+static struct step_engine *
+engine_of(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct partition_host head;
+
+	memcpy(&head, message->body, sizeof(head));
+	if (partition_owns(partitions, from, head.node, err) < 0)
+		return NULL;
+	if (partitions->emulation->engines[head.node] == NULL)
+		err_set(err, -EPROTO, "node = %u is no host", head.node);
+	return partitions->emulation->engines[head.node];
+}
+
+static int
+partition_recv_step(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct step_engine *engine = engine_of(partitions, from, message, err);
+	struct manage_step step;
+
+	if (engine == NULL)
+		return -EPROTO;
+	memcpy(&step, message->body + sizeof(struct partition_host), sizeof(step));
+	return step_engine_put_step(engine, &step) ? 0 : err_set(err, -EPROTO, "STEP of no plan of its host");
+}
+
+static int
+partition_recv_iteration(struct partitions *partitions, uint32_t from, const struct channel_message *message,
+			 struct err *err)
+{
+	struct step_engine *engine = engine_of(partitions, from, message, err);
+	struct manage_iteration iteration;
+
+	if (engine == NULL)
+		return -EPROTO;
+	memcpy(&iteration, message->body + sizeof(struct partition_host), sizeof(iteration));
+	return step_engine_put_iteration(engine, &iteration) ? 0
+							     : err_set(err, -EPROTO, "ITERATION of no plan of its host");
+}
+
+static int
+partition_recv_flow(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct step_engine *engine = engine_of(partitions, from, message, err);
+	struct partition_flow flow;
+	struct flow_row row = { 0 };
+
+	if (engine == NULL)
+		return -EPROTO;
+	memcpy(&flow, message->body, sizeof(flow));
+	row.begin_ps = flow.begin_ps;
+	row.end_ps = flow.end_ps;
+	row.retransmits = flow.retransmits;
+	row.begun = flow.begun != 0;
+	return step_engine_put_flow(engine, flow.index, &row) ? 0 : err_set(err, -EPROTO, "FLOW of no plan of its host");
+}
+
+static int
+partition_recv_result(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct step_engine *engine = engine_of(partitions, from, message, err);
+	struct partition_result result;
+
+	if (engine == NULL)
+		return -EPROTO;
+	memcpy(&result, message->body, sizeof(result));
+	step_engine_put_unexpected(engine, result.unexpected);
+	return 0;
+}
+
+static int
+partition_recv_faults(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
+{
+	struct fault_list *list = &partitions->scenario->faults;
+
+	(void)from;
+	if (partitions->which != 0 || message->size != list->count)
+		return err_set(err, -EPROTO, "FAULTS of %u B; right would be %u B", message->size, list->count);
+	for (uint32_t i = 0; i < list->count; i++)
+		list->faults[i].acted |= message->body[i] == 1;
+	return 0;
+}
+
+/* The other parts as they report themselves. */
 
 static uint32_t
 first_node(const struct partitions *partitions, uint32_t partition)
@@ -49,14 +614,6 @@ partition_lose(struct partitions *partitions, uint32_t peer, const char *why)
 	else
 		log_warning("%s was lost: %s", name, why);
 	end_run(partitions, REC_END_PART_LOST, first_node(partitions, peer));
-}
-
-int
-partition_owns(const struct partitions *partitions, uint32_t from, uint32_t node, struct err *err)
-{
-	if (node < partitions->scenario->topo->nnodes && partitions->partition_of[node] == from)
-		return 0;
-	return err_set(err, -EPROTO, "node = %u is not of its part", node);
 }
 
 static int

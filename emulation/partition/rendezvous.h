@@ -2,6 +2,10 @@
 /* Parts find each other before a run: each listens, and connects to those before it; both say who they are, and of what. */
 #pragma once
 
+#include <stdbool.h>
+
+#include "common/err.h"
+#include "common/unix_socket.h"
 #include "emulation/partition/channel.h"
 
 struct rendezvous {
@@ -20,3 +24,24 @@ struct rendezvous {
  *         -ETIMEDOUT with those named who did not come, -EMFILE or -ENFILE where nobody more can be let in, -EINTR
  */
 int rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, struct err *err);
+
+/* Where a part listens: the path of a unix socket (it has a '/'), or HOST:PORT. */
+
+/* Whether nobody but this machine's users can come there: unix, or 127.0.0.1, ::1, localhost. */
+bool address_is_local(const char *address);
+/* @return 0; -EINVAL with err set: it is none */
+int address_check(const char *address, struct err *err);
+/*
+ * @param backlog   that may come at once
+ * @param listener  set: its fd listens; a path is its own, of HOST:PORT there is no lock
+ * @return 0 or negative errno with err set
+ */
+int address_listen(struct unix_listener *listener, const char *address, int backlog, struct err *err);
+/*
+ * Tries all addresses that a name has once, and waits for ADDRESS_TRY_NS at most for each.
+ * @return descriptor, closed on exec; or negative errno with err set: nobody is there
+ */
+#define ADDRESS_TRY_NS 500000000
+int address_connect(const char *address, struct err *err);
+/* A listener's path goes with it. */
+void address_close(const char *address, struct unix_listener *listener);

@@ -3,16 +3,382 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/grow.h"
+#include "common/record/buffer.h"
+#include "common/record/frame.h"
 #include "common/record/kinds.h"
+#include "common/units.h"
+#include "common/wire/record_hdr.h"
 #include "emulation/recorder/bucket.h"
-#include "emulation/recorder/framing.h"
 #include "emulation/recorder/gaps.h"
-#include "emulation/recorder/recmerge.h"
-#include "emulation/recorder/recqueue.h"
+
+/* The configuration. */
+
+static const struct cfg_field exporter_fields[] = {
+	{ "budget", CFG_BYTES, offsetof(struct exporter_config, budget), "1250MB", 0, 0, NULL,
+	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer: the default is what "
+	  "a port of 10 Gbps of the analyzer's takes. 0: unlimited." },
+	{ "burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), "0", 0, 1 << 30, NULL,
+	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 4608." },
+	{ "queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), "1MB", 0, 1 << 30, NULL,
+	  "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and counted." },
+};
+
+const struct cfg_table exporter_cfg_table = {
+	.path = "exporter",
+	.doc = "What telemetry may cost on its way from switches and hosts to the analyzer.",
+	.size = sizeof(struct exporter_config),
+	.fields = exporter_fields,
+	.nfields = ARRAY_LEN(exporter_fields),
+};
+
+int
+exporter_check(const struct exporter_config *config, struct err *err)
+{
+	if (config->burst_bytes == 0 || config->burst_bytes >= EXPORTER_BURST_MIN)
+		return 0;
+	return err_set(err, -EINVAL, "%s:%d: exporter.burst = %llu B holds no frame: at least %d, or 0 for a default",
+		       config->where.file != NULL ? config->where.file : "exporter", config->where.line,
+		       (unsigned long long)config->burst_bytes, EXPORTER_BURST_MIN);
+}
+
+uint64_t
+exporter_burst_bytes(const struct exporter_config *config)
+{
+	uint64_t burst_bytes = (uint64_t)((unsigned __int128)config->budget * EXPORTER_PEAK_PS / PS_PER_S);
+
+	if (config->burst_bytes != 0)
+		return config->burst_bytes;
+	return burst_bytes > EXPORTER_BURST_MIN ? burst_bytes : EXPORTER_BURST_MIN;
+}
+
+/* Records of many nodes in one order: (time, node, sequence). */
+
+struct recmerge_ref {
+	uint64_t time_ps;
+	uint32_t node, seq;
+	size_t offset; /* in data; what came first wins where the rest is equal */
+};
+
+/* Holds copies, so that nodes may report on while records wait for their turn. Zero-initialise. */
+struct recmerge {
+	uint8_t *data;
+	size_t used_bytes, cap_bytes;
+	struct recmerge_ref *refs;
+	size_t nrefs, cap_refs;
+};
+
+/* The record at an index after recmerge_sort(). */
+static inline const struct rec_hdr *
+recmerge_at(const struct recmerge *merge, size_t index)
+{
+	return (const struct rec_hdr *)(const void *)(merge->data + merge->refs[index].offset);
+}
+
+static void append(struct recmerge *merge, const struct rec_hdr *hdr);
+static int compare(const void *a, const void *b);
+
+static void
+recmerge_fini(struct recmerge *merge)
+{
+	free(merge->data);
+	free(merge->refs);
+	*merge = (struct recmerge){ 0 };
+}
+
+/* Takes all records of a buffer over and empties it. Memory exhaustion ends the program with a message. */
+static void
+recmerge_add(struct recmerge *merge, struct recbuf *buf)
+{
+	for (size_t offset = 0; offset < buf->used_bytes;) {
+		const struct rec_hdr *hdr = (const struct rec_hdr *)(const void *)(buf->data + offset);
+
+		assert(hdr->size >= sizeof(*hdr) && hdr->size % 8 == 0 && hdr->size <= buf->used_bytes - offset);
+		append(merge, hdr);
+		offset += hdr->size;
+	}
+	buf->used_bytes = 0;
+}
+
+static void
+append(struct recmerge *merge, const struct rec_hdr *hdr)
+{
+	merge->data = grow(merge->data, &merge->cap_bytes, merge->used_bytes + hdr->size, 1, "records");
+	merge->refs = grow(merge->refs, &merge->cap_refs, merge->nrefs + 1, sizeof(*merge->refs), "records");
+	merge->refs[merge->nrefs++] = (struct recmerge_ref){
+		.time_ps = hdr->time_ps,
+		.node = hdr->node,
+		.seq = hdr->seq,
+		.offset = merge->used_bytes,
+	};
+	memcpy(merge->data + merge->used_bytes, hdr, hdr->size);
+	merge->used_bytes += hdr->size;
+}
+
+/*
+ * Sorts what is held.
+ * @param before_ps  nothing older than this will be added any more
+ * @return how many records are older than before_ps: these are in their final order, from index 0
+ */
+static size_t
+recmerge_sort(struct recmerge *merge, uint64_t before_ps)
+{
+	size_t count = 0;
+
+	if (merge->nrefs > 1)
+		qsort(merge->refs, merge->nrefs, sizeof(*merge->refs), compare);
+	while (count < merge->nrefs && merge->refs[count].time_ps < before_ps)
+		count++;
+	return count;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct recmerge_ref *x = a, *y = b;
+
+	if (x->time_ps != y->time_ps)
+		return x->time_ps < y->time_ps ? -1 : 1;
+	if (x->node != y->node)
+		return x->node < y->node ? -1 : 1;
+	if (x->seq != y->seq)
+		return x->seq < y->seq ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* Forgets the first records; the rest stays for the next recmerge_sort(). */
+static void
+recmerge_consume(struct recmerge *merge, size_t count)
+{
+	struct recmerge rest = { 0 };
+
+	assert(count <= merge->nrefs);
+	if (count == 0)
+		return;
+	if (count == merge->nrefs) {
+		merge->used_bytes = 0;
+		merge->nrefs = 0;
+		return;
+	}
+	for (size_t i = count; i < merge->nrefs; i++)
+		append(&rest, recmerge_at(merge, i));
+	recmerge_fini(merge);
+	*merge = rest;
+}
+
+/* Records that wait for the budget: one first-in first-out queue per class, class 0 the most relevant. */
+
+#define RECQUEUE_CLASSES GAPS_CLASSES
+
+struct recqueue_class {
+	uint8_t *data;
+	size_t head_bytes, tail_bytes, cap_bytes;
+};
+
+/* Zero-initialise. The caller bounds it: see recqueue_victim(). */
+struct recqueue {
+	struct recqueue_class classes[RECQUEUE_CLASSES];
+	uint64_t records, bytes;
+};
+
+/* Where a walk over all records is, in the order in which recqueue_head() and recqueue_pop() give them. Begins zero. */
+struct recqueue_walk {
+	uint32_t class;
+	size_t bytes; /* behind the head of its class */
+};
+
+static const struct rec_hdr *oldest(const struct recqueue_class *class);
+
+static void
+recqueue_fini(struct recqueue *queue)
+{
+	for (uint32_t i = 0; i < RECQUEUE_CLASSES; i++)
+		free(queue->classes[i].data);
+	*queue = (struct recqueue){ 0 };
+}
+
+/* Appends a copy. Memory exhaustion ends the program with a message. */
+static void
+recqueue_put(struct recqueue *queue, uint32_t class, const struct rec_hdr *hdr)
+{
+	struct recqueue_class *c = &queue->classes[class];
+
+	/* Move to the front once as much has left as is still there: every byte moves at most once on average. */
+	if (c->head_bytes > 0 && c->head_bytes >= c->tail_bytes - c->head_bytes) {
+		memmove(c->data, c->data + c->head_bytes, c->tail_bytes - c->head_bytes);
+		c->tail_bytes -= c->head_bytes;
+		c->head_bytes = 0;
+	}
+	c->data = grow(c->data, &c->cap_bytes, c->tail_bytes + hdr->size, 1, "records");
+	memcpy(c->data + c->tail_bytes, hdr, hdr->size);
+	c->tail_bytes += hdr->size;
+	queue->records++;
+	queue->bytes += hdr->size;
+}
+
+/* @return the oldest record of the most relevant class, NULL when the queue is empty; *class is set to its class */
+static const struct rec_hdr *
+recqueue_head(const struct recqueue *queue, uint32_t *class)
+{
+	for (uint32_t i = 0; i < RECQUEUE_CLASSES; i++) {
+		const struct rec_hdr *hdr = oldest(&queue->classes[i]);
+
+		if (hdr != NULL) {
+			*class = i;
+			return hdr;
+		}
+	}
+	return NULL;
+}
+
+/* @return the next record; NULL: there is no more */
+static const struct rec_hdr *
+recqueue_next(const struct recqueue *queue, struct recqueue_walk *walk)
+{
+	for (; walk->class < RECQUEUE_CLASSES; walk->class ++, walk->bytes = 0) {
+		const struct recqueue_class *c = &queue->classes[walk->class];
+		const struct rec_hdr *hdr;
+
+		if (c->head_bytes + walk->bytes == c->tail_bytes)
+			continue;
+		hdr = (const struct rec_hdr *)(const void *)(c->data + c->head_bytes + walk->bytes);
+		walk->bytes += hdr->size;
+		return hdr;
+	}
+	return NULL;
+}
+
+/*
+ * What to give up: the oldest record of the least relevant class. Rows are cumulative and later ones replace earlier
+ * ones, so the oldest is worth least.
+ * @return NULL when the queue is empty
+ */
+static const struct rec_hdr *
+recqueue_victim(const struct recqueue *queue, uint32_t *class)
+{
+	for (uint32_t i = RECQUEUE_CLASSES; i-- > 0;) {
+		const struct rec_hdr *hdr = oldest(&queue->classes[i]);
+
+		if (hdr != NULL) {
+			*class = i;
+			return hdr;
+		}
+	}
+	return NULL;
+}
+
+static const struct rec_hdr *
+oldest(const struct recqueue_class *class)
+{
+	if (class->head_bytes == class->tail_bytes)
+		return NULL;
+	return (const struct rec_hdr *)(const void *)(class->data + class->head_bytes);
+}
+
+/* Removes the oldest record of a class, which must have one. Pointers into that class are void then. */
+static void
+recqueue_pop(struct recqueue *queue, uint32_t class)
+{
+	struct recqueue_class *c = &queue->classes[class];
+	const struct rec_hdr *hdr = oldest(c);
+
+	assert(hdr != NULL);
+	assert(queue->records > 0 && queue->bytes >= hdr->size);
+	queue->records--;
+	queue->bytes -= hdr->size;
+	c->head_bytes += hdr->size;
+}
+
+/* Reports on their way to the outputs, packed into frames (common/record/frame.h). */
+
+/* Zero-initialise. */
+struct framing {
+	struct recframe open;
+	uint8_t *data; /* frames that are closed, each where 8 bytes begin */
+	size_t end_bytes, cap_bytes;
+	uint64_t sent_ps;
+	/* of those that are closed */
+	uint64_t frames, bytes;
+	uint64_t telemetry_frames, telemetry_bytes; /* those of REC_TELEMETRY */
+};
+
+static size_t
+aligned(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+static void
+close_frame(struct framing *framing)
+{
+	const struct rec_hdr *frame = recframe_end(&framing->open);
+	bool telemetry = record_is(framing->open.last.type, REC_TELEMETRY);
+
+	framing->data = grow(framing->data, &framing->cap_bytes, framing->end_bytes + aligned(frame->size), 1, "frames");
+	memcpy(framing->data + framing->end_bytes, frame, frame->size);
+	framing->end_bytes += aligned(frame->size);
+	framing->frames++;
+	framing->bytes += frame->size;
+	framing->telemetry_frames += telemetry;
+	framing->telemetry_bytes += telemetry ? frame->size : 0;
+}
+
+static void
+framing_fini(struct framing *framing)
+{
+	free(framing->data);
+	framing->data = NULL;
+}
+
+/* Forgets what there is, and begins anew. @param sent_ps  when the frames are sent */
+static void
+framing_begin(struct framing *framing, uint64_t sent_ps)
+{
+	framing->end_bytes = 0;
+	framing->frames = framing->bytes = framing->telemetry_frames = framing->telemetry_bytes = 0;
+	framing->sent_ps = sent_ps;
+	recframe_begin(&framing->open, sent_ps);
+}
+
+/* @param rec  a report that stays where it is until framing_end() */
+static void
+framing_add(struct framing *framing, const struct rec_hdr *rec)
+{
+	if (recframe_put(&framing->open, rec))
+		return;
+	close_frame(framing);
+	recframe_begin(&framing->open, framing->sent_ps);
+	if (!recframe_put(&framing->open, rec))
+		assert(!"a record that no frame holds");
+}
+
+static void
+framing_end(struct framing *framing)
+{
+	if (framing->open.records != 0)
+		close_frame(framing);
+	recframe_begin(&framing->open, framing->sent_ps);
+}
+
+/* @param at  0, changed to where the next one is. @return a frame; NULL: there is no more */
+static const struct rec_hdr *
+framing_next(const struct framing *framing, size_t *at)
+{
+	const struct rec_hdr *frame = (const void *)(framing->data + *at);
+
+	if (*at == framing->end_bytes)
+		return NULL;
+	*at += aligned(frame->size);
+	return frame;
+}
+
+/* The exporter. */
 
 /* Of the bucket, for what is told at the end. */
 #define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap))
@@ -141,7 +507,7 @@ exporter_finish(struct exporter *e, struct rec_end *end)
 {
 	struct exporter_stats stats;
 	const struct rec_hdr *hdr;
-	uint32_t class;
+	uint32_t class = 0;
 
 	offer_until(e, TIME_NEVER);
 	drain(e, end->end_ps);
@@ -252,7 +618,7 @@ static void
 shrink(struct exporter *e, uint64_t limit_bytes)
 {
 	while (e->queue.bytes > limit_bytes) {
-		uint32_t class;
+		uint32_t class = 0;
 		const struct rec_hdr *victim = recqueue_victim(&e->queue, &class);
 
 		drop(e, victim);
@@ -279,7 +645,7 @@ drain(struct exporter *e, uint64_t until_ps)
 		frame_waiting(e, e->ready_records, e->ready_ps);
 		send_frames(e, e->ready_ps);
 		for (uint32_t i = 0; i < e->ready_records; i++) {
-			uint32_t class;
+			uint32_t class = 0;
 
 			count_sent(e, recqueue_head(&e->queue, &class), e->ready_ps);
 			recqueue_pop(&e->queue, class);

@@ -27,10 +27,10 @@
 #include "common/err.h"
 #include "common/record/buffer.h"
 #include "common/record/check.h"
-#include "common/record/limits.h"
+#include "common/wire/record_hdr.h"
 #include "common/wire/record_run.h"
 #include "emulation/recorder/gaps.h"
-#include "emulation/recorder/sink.h"
+#include "emulation/recorder/output.h"
 
 /* A frame, what is told of losses before it, and as much again at the end. */
 #define EXPORTER_BURST_MIN 4608

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/record/limits.h"
+#include "common/wire/record_hdr.h"
 #include "common/wire/record_run.h"
 
 #define GAPS_CLASSES 5 /* how relevant a kind is: below it, 0 the most */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "emulation/run/run.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,32 +12,349 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/printable.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/unix_socket.h"
 #include "dpswitch/control/counters.h"
 #include "dpswitch/lcore/launch.h"
 #include "dpswitch/lcore/telemetry.h"
+#include "emulation/emulation.h"
+#include "emulation/injection.h"
 #include "emulation/kernel_host/attach.h"
-#include "emulation/lateness.h"
-#include "emulation/outputs/flow_summary.h"
 #include "emulation/outputs/outputs.h"
-#include "emulation/outputs/results.h"
 #include "emulation/partition/partition.h"
 #include "emulation/plugins.h"
 #include "emulation/predict_by_simulation.h"
-#include "emulation/progress.h"
-#include "emulation/run/conclude.h"
-#include "emulation/run/eal.h"
-#include "emulation/run/warn.h"
-#include "emulation/services.h"
-#include "emulation/stream_head.h"
+#include "emulation/service.h"
 #include "emulation/volumes.h"
-#include "operator/devices/live.h"
+#include "operator/devices/devices.h"
+#include "scenario/scenario_memory.h"
+
+/* DPDK's environment as a run needs it. */
+
+/* Of the pools' memory: what their ends leave unused, and each its own. */
+#define UNUSED_SHARE 8
+#define POOL_MB 2
+#define BYTES_PER_MB (1024 * 1024)
+
+/*
+ * With nothing to do, lcores poll where nobody else needs their CPUs: other parts of the fabric, which are taken to run here,
+ * kernels that run here as hosts, and all else, for which one is left.
+ */
+static void
+choose_idle(const struct run_options *options, struct scenario *scenario)
+{
+	uint32_t need = options->lcores * (options->partitions.count != 0 ? options->partitions.count : 1) + 1;
+	bool guests = false;
+
+	if (scenario->timing.idle != IDLE_AUTO)
+		return;
+	for (size_t i = 0; i < scenario->nhost_configs; i++)
+		guests |= host_kinds[scenario->host_configs[i].kind].guest != NULL;
+	need += guests;
+	scenario->timing.idle = lcore_process_cpus() >= need ? IDLE_BUSY : IDLE_SLEEP;
+}
+
+/* The sum, and of what. */
+static void
+print_memory(const struct frame_pools *pools, uint32_t memory_mb, uint32_t frames_mb)
+{
+	char each[48];
+
+	if (pools->least == pools->most)
+		snprintf(each, sizeof(each), "%u", pools->most);
+	else
+		snprintf(each, sizeof(each), "%u to %u", pools->least, pools->most);
+	printf("# DPDK: %u MB in %s, %u of them for frames of up to %u B: %s for each of %u ports\n", memory_mb,
+	       lcore_has_hugepages() ? "hugepages" : "ordinary pages", frames_mb, pools->room_bytes, each, pools->ports);
+}
+
+/* Room for the frames of external hosts; NICs are looked for where one is a port by its PCI address. */
+static int
+eal_start(const struct run_options *options, struct scenario *scenario, struct err *err)
+{
+	struct lcore_config config = {
+		.lcores = options->lcores,
+		.eal = options->eal,
+		.memory_mb = LCORE_MEMORY_MB,
+	};
+	struct frame_pools pools;
+	uint32_t frames_mb = 0;
+
+	if (scenario->nexternal != 0) {
+		if (frame_pools_sum(scenario, &pools) < 0)
+			return err_set(err, -ENOMEM, "out of memory for hosts");
+		if (options->partitions.count != 0)
+			pools.bytes *= 2; /* as many may come over cut cables */
+		frames_mb = (uint32_t)((pools.bytes + BYTES_PER_MB - 1) / BYTES_PER_MB);
+		config.memory_mb += frames_mb + frames_mb / UNUSED_SHARE + (pools.ports + 1) * POOL_MB;
+	}
+
+	for (size_t i = 0; i < scenario->nhost_configs; i++)
+		config.pci |= host_kinds[scenario->host_configs[i].kind].remote &&
+			      isxdigit((unsigned char)scenario->host_configs[i].port[0]) &&
+			      strchr(scenario->host_configs[i].port, ':') != NULL;
+	if (lcore_init(&config, err) < 0)
+		return -EIO;
+	choose_idle(options, scenario);
+	if (scenario->nexternal != 0 && !options->quiet)
+		print_memory(&pools, config.memory_mb, frames_mb);
+	return 0;
+}
+
+/* What a user should know of a run, on stderr: what it lacks, and what was perhaps not meant. */
+
+#define SHARERS_SHOWN 4
+#define SHARERS_TEXT 512
+
+static void
+warn_of_capture(const struct run_options *options, const struct capturing *capturing)
+{
+	struct capture_totals totals;
+	char limit[32], when[32];
+
+	capture_sum(capturing->capture, &totals);
+	if (capturing->error != 0)
+		log_warning("%s/" RUN_CAPTURE " is cut short: %s", options->out, strerror(capturing->error));
+	else if (totals.lagged != 0)
+		log_warning("%s/" RUN_CAPTURE " lacks %" PRIu64 " of %" PRIu64 " frames: the disk did not keep up; "
+			    "--capture-bytes makes less of them",
+			    options->out, totals.lagged, totals.frames);
+	if (totals.missing != 0)
+		log_warning("%s/" RUN_CAPTURE " reached its limit of %s at %s: %" PRIu64 " of %" PRIu64
+			    " frames are not in it; --capture-limit and --capture-bytes make room",
+			    options->out, units_format_bytes(options->capture.limit_bytes, limit, sizeof(limit)),
+			    units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
+}
+
+/* What the outputs lack. @return whether those that are kept are whole */
+static bool
+warn_of_stream(const struct run_options *options, const struct exporter *exporter)
+{
+	bool whole = true;
+
+	for (const struct output_ops *const *ops = output_registry; *ops != NULL; ops++) {
+		struct output_stats stats = sink_stats(exporter_outputs(exporter), *ops);
+
+		if ((*ops)->report != NULL)
+			(*ops)->report(&stats, options->out);
+		whole &= !(*ops)->kept || stats.error == 0;
+	}
+	return whole;
+}
+
+/* Nobody finds in the verdict what did not happen. */
+static void
+warn_of_idle_faults(const struct emulation *emulation)
+{
+	json_t *list = injection_idle_json(emulation), *text;
+	size_t i;
+
+	json_array_foreach(list, i, text) log_warning("%s", json_string_value(text));
+	json_decref(list);
+}
+
+/* Hosts that reported what cannot be: the verdict lacks it. @param attach  NULL: there are none with their own kernel */
+static void
+warn_of_refusals(const struct attach *attach)
+{
+	for (uint32_t i = 0; attach != NULL && i < attach_hosts(attach); i++) {
+		struct attach_host host = attach_host(attach, i);
+
+		if (host.manage.refused_records != 0)
+			log_warning("%" PRIu64 " records of a host were refused, the first: %s",
+				    host.manage.refused_records, host.refused);
+	}
+}
+
+/* Packets that take ways of their own overtake each other; not every receiver takes them. */
+static void
+warn_order(const struct scenario *sc)
+{
+	const struct balance_ops *balance = sc->balance.ops;
+
+	if (balance->reorders && !balance->per_flow && (!sc->roce.any_order || sc->nexternal != 0))
+		log_warning("load_balancing.kind = \"%s\" sends a flow's packets by many ways, and some come too early: a "
+			    "go-back-N receiver answers those with NAKs, and everything behind them is sent again%s",
+			    balance->name,
+			    sc->nexternal != 0 ? "; hosts with their own kernel have no other"
+					       : "; host.transport = \"selective\" takes them as they come");
+}
+
+/* A list of flows for a warning: the first few by name, the others by number. */
+struct flow_list {
+	char text[SHARERS_TEXT];
+	size_t used;
+	uint32_t count;
+};
+
+static void
+list_flow(struct flow_list *list, const struct topo *topo, const struct flow *flow)
+{
+	int more = 0;
+
+	if (list->count++ < SHARERS_SHOWN)
+		more = snprintf(list->text + list->used, sizeof(list->text) - list->used, "%s%s to %s (port %u)",
+				list->count > 1 ? ", " : "", topo->nodes[flow->src_node].name,
+				topo->nodes[flow->dst_node].name, flow->sport);
+	list->used += (size_t)more;
+	if (list->used >= sizeof(list->text))
+		list->used = sizeof(list->text) - 1;
+}
+
+/* Does a flow send anything in this run, and out of its leaf? */
+static bool
+leaves_its_leaf(const struct scenario *sc, uint32_t index)
+{
+	const struct flow *flow = &sc->plan->flows.flows[index];
+	uint32_t owner = sc->plan->of[index].owner;
+
+	if (topo_port_of(sc->topo, flow->src_node, flow->src_nic)->peer ==
+	    topo_port_of(sc->topo, flow->dst_node, flow->dst_nic)->peer)
+		return false;
+	switch (flow->kind) {
+	case FLOW_COLLECTIVE:
+		return sc->plan->collectives[owner].enabled;
+	case FLOW_BACKGROUND:
+		return sc->plan->backgrounds[owner].start_ps != TIME_NEVER;
+	case FLOW_TRAFFIC:
+		return true;
+	default:
+		return false; /* a few packets */
+	}
+}
+
+/* Flows that measured data does not go before: in its class, or in one that shares the link with it. */
+static void
+list_sharers(const struct scenario *sc, struct flow_list *list)
+{
+	const struct flow_table *flows = &sc->plan->flows;
+	uint8_t measured = 0;
+
+	for (uint32_t i = 0; i < flows->count; i++)
+		if (sc->plan->of[i].measured && leaves_its_leaf(sc, i))
+			measured |= (uint8_t)(1u << flows->flows[i].prio);
+	for (uint32_t i = 0; i < flows->count && measured != 0; i++) {
+		uint8_t class = (uint8_t)(1u << flows->flows[i].prio);
+
+		if (!sc->plan->of[i].measured && leaves_its_leaf(sc, i) &&
+		    ((measured & class) != 0 || (measured & ~sc->strict) != 0))
+			list_flow(list, sc->topo, &flows->flows[i]);
+	}
+}
+
+/* Volumes are predicted of data that goes first; adaptive choices even out the sum of all flows of a class (FlowPulse 5.1). */
+static void
+warn_of_shared_class(const struct scenario *sc)
+{
+	struct flow_list list = { .used = 0 };
+	char more[32] = "";
+
+	if (!sc->volumes.enabled || !balance_evens_out(&sc->balance))
+		return;
+	list_sharers(sc, &list);
+	if (list.count > SHARERS_SHOWN)
+		snprintf(more, sizeof(more), " and %u more", list.count - SHARERS_SHOWN);
+	if (list.count != 0)
+		log_warning(
+			"%s:%d: flowpulse is blind where other flows share the measured collective's class: "
+			"load_balancing.kind = \"%s\" evens out the sum of all flows, and what these take of a port looks "
+			"like a loss: %s%s; give the collective a class that is served first (host.measured_prio, "
+			"switch.strict)",
+			sc->volumes.where.file, sc->volumes.where.line, sc->balance.ops->name, list.text, more);
+}
+
+/* Real time that the machine did not keep up with. */
+static void
+warn_late(const struct emulation *emulation)
+{
+	const struct pacer *pacer = &emulation->pacer;
+	double scale = pacer_scale(pacer);
+	char worst[32];
+
+	if (scale < 1)
+		log_warning("this machine did not keep up: %.1f %% of the windows were late, by up to %s; scale the "
+			    "links' rates by %.2g",
+			    100.0 * (double)pacer->late_windows / (double)pacer->windows,
+			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
+}
+
+/* The end of a run: what it leaves, and its exit code. */
+
+/* Each that can be written is: run.json says how the run ended, wherever the others did not fit. */
+static int
+write_outputs(const struct emulation *emulation, const char *dir, struct err *err)
+{
+	int run = output_run(emulation, dir, err);
+	int steps = output_steps(emulation, dir, err), flows = output_flows(emulation, dir, err);
+	int truth = output_truth(emulation, dir, err);
+
+	return run == 0 && steps == 0 && flows == 0 && truth == 0 ? 0 : -EIO;
+}
+
+/* The limit that ended the run, if one did. */
+static void
+warn_of_limit(const struct emulation *emulation)
+{
+	const char *key = output_limit(emulation->fabric->end_reason);
+	char at[32];
+
+	if (key != NULL)
+		log_warning("%s ended the run at %s, before its work was done", key,
+			    units_format_time(emulation->fabric->window.end_ps, at, sizeof(at)));
+}
+
+/* @return exit code of a run whose files and invariants are as they should be */
+static int
+ending(const struct emulation *emulation)
+{
+	switch (emulation->fabric->end_reason) {
+	case REC_END_COMPLETE:
+		return EXIT_DONE;
+	case REC_END_INTERRUPT:
+		return EXIT_INTERRUPTED;
+	case REC_END_INVARIANT:
+		return EXIT_FAILED;
+	default:
+		return EXIT_UNFINISHED;
+	}
+}
+
+/* @param attach  NULL: every host is embedded. @return exit code */
+static int
+conclude(const struct run_options *options, const struct emulation *emulation, const struct attach *attach)
+{
+	const struct capturing *capturing = capturing_of(emulation);
+	struct invariant results[EMULATION_INVARIANTS];
+	struct err err = { 0 };
+	bool written = write_outputs(emulation, options->out, &err) == 0;
+
+	if (!written)
+		log_error("%s", err.text);
+	written &= warn_of_stream(options, emulation->exporter);
+	if (capturing != NULL)
+		warn_of_capture(options, capturing);
+	if (emulation->result.error_text != NULL)
+		log_error("%s", emulation->result.error_text);
+	written &= emulation->partition == NULL || !emulation->partition->ops->broken(emulation->partition->ctx);
+	warn_of_refusals(attach);
+	if (emulation->partition == NULL || emulation->partition->whole) {
+		warn_of_idle_faults(emulation);
+		warn_of_limit(emulation);
+	}
+	if (emulation_check(emulation, results) == 0 && results_wrong(emulation) == 0)
+		return written && (capturing == NULL || capturing->error == 0) ? ending(emulation) : EXIT_FAILED;
+	for (uint32_t i = 0; i < EMULATION_INVARIANTS; i++)
+		if (!results[i].holds)
+			log_error("invariant %s does not hold: %s", results[i].name, results[i].text);
+	return EXIT_FAILED;
+}
+
+/* A run from its first window to its last. */
 
 static void
 introduce(const struct run_options *options, const struct emulation *emulation, const struct partitions *partitions)

@@ -23,5 +23,5 @@ struct run_options {
 	struct partition_options partitions; /* addresses NULL: all of the fabric is here */
 };
 
-/* @return exit code (common/exit_code.h); err set where nothing has been printed yet */
+/* @return exit code (common/program.h); err set where nothing has been printed yet */
 int run_scenario(const struct run_options *options, struct scenario *scenario, struct err *err);

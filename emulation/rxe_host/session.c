@@ -2,20 +2,458 @@
 #include "emulation/rxe_host/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/manage_stream.h"
 #include "common/units.h"
+#include "common/unix_socket.h"
 #include "common/wire/detection.h"
-#include "emulation/rxe_host/probing.h"
-#include "emulation/rxe_host/tracing.h"
-#include "emulation/rxe_host/upload.h"
+#include "common/wire/pingmesh_manage.h"
+#include "common/wire/record.h"
+#include "common/wire/switch_manage.h"
+#include "rxe-hosts/device/verbs/verbs.h"
+#include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"
-#include "scenario/kernel_host.h"
+#include "rxe-hosts/steps/remote.h"
+#include "rxe-hosts/tracing/tracer.h"
+
+#define SESSION_QUEUE_BYTES (256u << 10)
+#define SESSION_MAX_RECORDS (4u << 20) /* bytes that wait for room in the queue; more are lost, and counted */
+#define SESSION_DRAIN_NS 5000000000ull /* how long the fabric may take to read the last words */
+#define SESSION_ASK_FAST_NS 10000000ull
+#define SESSION_ASK_NS 500000000ull
+#define SESSION_REPORT_NS 20000000ull
+#define SESSION_SILENCE_NS 30000000000ull /* without an answer: a serial line does not tell that nobody is there */
+
+enum session_state {
+	SESSION_WAITING, /* for CONNECT */
+	SESSION_CONNECTING,
+	SESSION_READY, /* CONNECTED was sent */
+	SESSION_RUNNING,
+	SESSION_STOPPED,
+};
+
+struct session {
+	struct session_config config;
+	enum session_state state;
+	struct loop loop;
+	struct loop_watch watch;                /* of the management channel */
+	uint32_t watched_events, manage_events; /* asked for; seen in this turn */
+	struct manage_stream stream;
+	struct run_clock clock;
+	struct verbs_host *verbs;
+	struct step_engine *engine;
+	struct probe_agent *probes; /* R-Pingmesh's; NULL: none */
+	struct tracer *tracer;      /* of connections, for it; NULL: none */
+	uint64_t trace_ns;          /* when that wants to be called */
+	uint64_t flows_ns;          /* FLOWS: the next */
+	uint64_t *slowest_bps;
+	bool *embedded;                  /* [nodes] hosts without a connection manager */
+	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one on its way */
+	uint64_t received_ns;            /* the last answer */
+	uint64_t report_ns;              /* RECORDS and PROGRESS: the next */
+	struct manage_progress progress; /* as told last */
+	uint64_t end_ps;                 /* SESSION_STOPPED */
+	uint32_t lost_records;
+	bool asking, error_sent, progress_sent;
+};
+
+static int session_send(struct session *session, enum manage_type type, const void *body, size_t size, struct err *err);
+static void session_send_text(struct session *session, enum manage_type type, const char *text);
+static int session_drain(struct session *session, size_t left);
+
+/* The management channel. */
+
+static int
+open_tcp(const char *where, const char *colon, struct err *err)
+{
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
+	struct addrinfo *list;
+	char host[256];
+	int rc, fd = -1;
+
+	if ((size_t)(colon - where) >= sizeof(host))
+		return err_set(err, -ENAMETOOLONG, "%s: the host's name is too long", where);
+	memcpy(host, where, (size_t)(colon - where));
+	host[colon - where] = '\0';
+	rc = getaddrinfo(host, colon + 1, &hints, &list);
+	if (rc != 0)
+		return err_set(err, -EHOSTUNREACH, "%s: neither a device, a socket nor HOST:PORT: %s", where,
+			       gai_strerror(rc));
+	rc = -EHOSTUNREACH;
+	for (const struct addrinfo *at = list; at != NULL && fd < 0; at = at->ai_next) {
+		fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+		if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) == 0)
+			break;
+		rc = -errno;
+		if (fd >= 0)
+			close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(list);
+	if (fd < 0)
+		return err_set(err, rc, "%s: no fabric there: %s", where, strerror(-rc));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	return fd;
+}
+
+int
+manage_open(const char *where, struct err *err)
+{
+	const char *colon = strrchr(where, ':');
+	struct stat status;
+	unsigned inherited;
+	int fd, end;
+
+	if (sscanf(where, "fd:%u%n", &inherited, &end) == 1 && where[end] == '\0') {
+		fd = fcntl((int)inherited, F_DUPFD_CLOEXEC, 0);
+		return fd >= 0 ? fd : err_set(err, -errno, "%s: %s", where, strerror(errno));
+	}
+	if (stat(where, &status) < 0) {
+		if (colon != NULL && colon != where)
+			return open_tcp(where, colon, err);
+		return err_set(err, -errno, "%s: %s", where, strerror(errno));
+	}
+	if (S_ISSOCK(status.st_mode))
+		return unix_connect(where, "fabric", err);
+	if (!S_ISCHR(status.st_mode))
+		return err_set(err, -EINVAL, "%s: neither a serial line, a socket nor HOST:PORT", where);
+	fd = open(where, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	return fd >= 0 ? fd : err_set(err, -errno, "%s: %s", where, strerror(errno));
+}
+
+/* R-Pingmesh's agent on this host: its controller is at the other end of the management channel. */
+
+/* Makes the agent, over a device that exists, and opens its QPs. Nothing where R-Pingmesh is off. @return 0 or negative errno with err */
+static int
+probing_start(struct session *session, struct err *err)
+{
+	const struct scenario *sc = session->config.scenario;
+	const struct probe_agent_config config = {
+		.device = verbs_host_device(session->verbs),
+		.topo = sc->topo,
+		.flows = &sc->plan->flows,
+		.node = session->config.node,
+		.seed = (uint64_t)sc->root.seed,
+		.service = sc->pingmesh.service,
+		.traces = sc->pingmesh.trace_rate != 0,
+	};
+	const char *why;
+	int rc;
+
+	if (!sc->pingmesh.enabled)
+		return 0;
+	session->probes = probe_agent_create(&config);
+	if (session->probes == NULL)
+		return err_set(err, -ENOMEM, "no memory for R-Pingmesh's agent");
+	rc = probe_agent_start(session->probes);
+	why = verbs_host_error(session->verbs);
+	return rc == 0 ? 0 : err_set(err, rc, "%s", why != NULL ? why : "no memory for R-Pingmesh's agent");
+}
+
+/* struct verbs_config's interface_of. @param ctx  struct topo */
+static uint32_t
+probing_interface(const void *ctx, uint32_t ip)
+{
+	const struct topo *topo = ctx;
+	uint32_t node = (ip & 0xffff) - 1;
+	uint16_t port = ip >> 16 & 0x7f;
+
+	if (node >= topo->nnodes || port >= topo->nodes[node].nports || topo_nic_ip(node, port) != ip)
+		return UINT32_MAX;
+	return node << EXPIRED_NODE_SHIFT | port;
+}
+
+/* Sends what the agent asks. @return 0 or negative errno with err */
+static int
+probing_ask(struct session *session, struct err *err)
+{
+	struct probe_request request;
+
+	if (session->probes == NULL || session->state != SESSION_RUNNING ||
+	    !manage_stream_has_room(&session->stream, sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REQUEST) ||
+	    !probe_agent_asks(session->probes, &request))
+		return 0;
+	return session_send(session, MANAGE_PINGMESH, request.bytes, request.size, err);
+}
+
+/* Gives it the controller's reply. @return 0 or negative errno with err */
+static int
+probing_reply(struct session *session, const struct manage_message *message, struct err *err)
+{
+	if (session->probes == NULL)
+		return err_set(err, -EPROTO, "management channel: a reply to an agent that there is not");
+	if (probe_agent_reply(session->probes, message->body, message->size) != 0)
+		return err_set(err, -ENOMEM, "no memory for a reply of R-Pingmesh's controller");
+	step_engine_rearm(session->engine);
+	return 0;
+}
+
+/* Service tracing: the agent learns of connections from the kernel or, where that does not report them, from the ranks. */
+
+#define FLOWS_NS 500000000ULL /* between two lists of connections */
+#define PROTOCOL_UDP 17
+
+/* Flows that nobody planned have no number here: their tuples are not probed. */
+static void
+changed(void *ctx, const struct traced_tuple *tuple, bool open)
+{
+	struct session *session = ctx;
+	const struct plan *plan = session->config.scenario->plan;
+	const struct device *device = verbs_host_device(session->verbs);
+
+	for (uint32_t i = 0; session->probes != NULL && i < plan->flows.count; i++) {
+		const struct flow *flow = &plan->flows.flows[i];
+		uint32_t collective = plan->of[i].kind == FLOW_COLLECTIVE ? plan->of[i].owner : REC_NONE;
+
+		if (flow->src_node != session->config.node || flow->dst_ip != tuple->peer_ip ||
+		    flow->sport != tuple->sport || flow->kind == FLOW_CONTROL || flow->kind == FLOW_PROBE)
+			continue;
+		probe_agent_connection(session->probes, i, collective, open, device->ops->now(device));
+		step_engine_rearm(session->engine);
+		return;
+	}
+	if (session->probes == NULL)
+		return; /* operators alone want to know, who are told of all */
+	log_info("connection by UDP source port %u: %s, and not probed: it is none of the scenario's", tuple->sport,
+		 open ? "came" : "gone");
+}
+
+/* Where there is an agent that wants to know; says which of both it is. */
+static void
+tracing_start(struct session *session)
+{
+	const struct tracer_config config = {
+		.device = verbs_host_name(session->verbs), .loop = &session->loop, .changed = changed, .ctx = session
+	};
+	struct err err = { 0 };
+
+	if ((session->probes == NULL || !session->config.scenario->pingmesh.service) &&
+	    !session->config.scenario->management.sockets)
+		return;
+	session->tracer = tracer_create(&config, &err);
+	if (session->tracer != NULL)
+		log_info("connections are traced by rdma netlink and frames");
+	else
+		log_warning("connections are those that this host's ranks tell of: %s", err.text);
+}
+
+/* The job whose planned flow has a tuple. */
+static uint32_t
+job_of(const struct session *session, const struct traced_tuple *tuple)
+{
+	const struct plan *plan = session->config.scenario->plan;
+
+	for (uint32_t i = 0; i < plan->flows.count; i++) {
+		const struct flow *flow = &plan->flows.flows[i];
+
+		if (flow->kind == FLOW_COLLECTIVE && flow->src_node == session->config.node &&
+		    flow->dst_ip == tuple->peer_ip && flow->sport == tuple->sport)
+			return plan->collectives[plan->of[i].owner].job;
+	}
+	return SWM_ANY;
+}
+
+/* What operators' tools ask this host for; where the channel is full, the next time. */
+static void
+render_flows(struct session *session, uint64_t now_ns)
+{
+	struct traced_connection rows[TRACED_QPS];
+	struct swm_flow flows[TRACED_QPS];
+	struct err err = { 0 };
+	uint32_t count;
+
+	if (!session->config.scenario->management.sockets || now_ns < session->flows_ns)
+		return;
+	session->flows_ns = now_ns + FLOWS_NS;
+	count = tracer_connections(session->tracer, rows, TRACED_QPS);
+	for (uint32_t i = 0; i < count; i++)
+		flows[i] = (struct swm_flow){
+			.src_ip = topo_nic_ip(session->config.node, 0),
+			.dst_ip = rows[i].tuple.peer_ip,
+			.sport = rows[i].tuple.sport,
+			.dport = ROCEV2_UDP_PORT,
+			.protocol = PROTOCOL_UDP,
+			.flags = SWM_RDMA,
+			.job = job_of(session, &rows[i].tuple),
+			.qpn = rows[i].qpn,
+		};
+	if (manage_stream_has_room(&session->stream, count * sizeof(flows[0])))
+		session_send(session, MANAGE_FLOWS, flows, count * sizeof(flows[0]), &err);
+}
+
+/* While it runs. @return when it wants to be called next; UINT64_MAX: never */
+static uint64_t
+tracing_run(struct session *session, uint64_t now_ns)
+{
+	if (session->tracer == NULL || session->state != SESSION_RUNNING)
+		return UINT64_MAX;
+	tracer_run(session->tracer, now_ns);
+	render_flows(session, now_ns);
+	return tracer_next_ns(session->tracer);
+}
+
+/* What a host reports to the fabric while it runs, and at the end. */
+
+static struct recbuf *
+records_of(struct session *session)
+{
+	struct device *device = verbs_host_device(session->verbs);
+
+	return device->ops->records(device);
+}
+
+static int
+send_records(struct session *session, struct err *err)
+{
+	struct recbuf *records = records_of(session);
+	int rc = 0;
+
+	while (rc == 0 && records->used_bytes != 0) {
+		size_t room = session->stream.out_cap - session->stream.out_used, bytes;
+
+		if (room <= sizeof(struct manage_hdr))
+			break;
+		room -= sizeof(struct manage_hdr);
+		bytes = recbuf_front(records, room < MANAGE_MAX_BODY ? room : MANAGE_MAX_BODY);
+		if (bytes == 0)
+			break;
+		rc = session_send(session, MANAGE_RECORDS, records->data, bytes, err);
+		recbuf_take(records, bytes);
+	}
+	/* The channel is not read: the newest go, the order of the others stays. */
+	session->lost_records += recbuf_limit(records, SESSION_MAX_RECORDS);
+	return rc;
+}
+
+static struct manage_progress
+progress_of(const struct session *session)
+{
+	return (struct manage_progress){
+		.acked_bytes = verbs_host_acked_bytes(session->verbs),
+		.working = step_engine_state(session->engine) == STEP_ENGINE_WORKING,
+		.background = step_engine_background_open(session->engine),
+		.sending = step_engine_sending(session->engine),
+		.next_ps = step_engine_next_ps(session->engine),
+	};
+}
+
+/*
+ * What changes the course of the run goes at once, everything else in batches; records always before the progress that
+ * they are part of: the fabric may end the run when it hears of that.
+ */
+static int
+upload_progress(struct session *session, uint64_t now_ns, struct err *err)
+{
+	struct manage_progress now = progress_of(session);
+	const struct manage_progress *last_sent = &session->progress;
+	bool turn = !session->progress_sent || now.working != last_sent->working || now.background != last_sent->background;
+	bool due = now_ns >= session->report_ns;
+	int rc;
+
+	if (!turn && !due)
+		return 0;
+	session->report_ns = now_ns + SESSION_REPORT_NS;
+	rc = send_records(session, err);
+	if (rc < 0 || records_of(session)->used_bytes != 0 || !manage_stream_has_room(&session->stream, sizeof(now)) ||
+	    (!turn && now.acked_bytes == last_sent->acked_bytes && now.sending == last_sent->sending &&
+	     now.next_ps == last_sent->next_ps))
+		return rc;
+	session->progress_sent = true;
+	session->progress = now;
+	return session_send(session, MANAGE_PROGRESS, &now, sizeof(now), err);
+}
+
+/* Now there is time to wait for room. */
+static int
+send_last(struct session *session, enum manage_type type, const void *body, size_t size, struct err *err)
+{
+	int rc = session_drain(session, session->stream.out_cap - sizeof(struct manage_hdr) - size);
+
+	if (rc < 0)
+		return err_set(err, rc, "the fabric does not read the results: %s", strerror(-rc));
+	return session_send(session, type, body, size, err);
+}
+
+static int
+send_steps(struct session *session, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < step_engine_rows(session->engine) && rc == 0; i++) {
+		struct manage_step step = step_engine_get_step(session->engine, i);
+
+		rc = send_last(session, MANAGE_STEP, &step, sizeof(step), err);
+	}
+	for (size_t i = 0; i < step_engine_iterations(session->engine) && rc == 0; i++) {
+		struct manage_iteration iteration = step_engine_get_iteration(session->engine, i);
+
+		rc = send_last(session, MANAGE_ITERATION, &iteration, sizeof(iteration), err);
+	}
+	return rc;
+}
+
+static int
+send_result(struct session *session, struct err *err)
+{
+	struct verbs_counters counters;
+	struct manage_result result;
+
+	verbs_host_count(session->verbs, &counters);
+	result = (struct manage_result){
+		.naks = counters.naks,
+		.timeouts = counters.timeouts,
+		.notification_packets = counters.control[PKT_NOTIFY].packets,
+		.notification_bytes = counters.control[PKT_NOTIFY].bytes,
+		.polling_packets = counters.control[PKT_POLL].packets,
+		.polling_bytes = counters.control[PKT_POLL].bytes,
+		.probe_packets = counters.probe_packets,
+		.probe_bytes = counters.probe_bytes,
+		.cpu_ns = clock_cpu_ns(),
+		.peak_rss_bytes = clock_peak_rss_bytes(),
+		.unexpected = step_engine_unexpected(session->engine),
+		.manage_bytes = session->stream.sent_bytes + session->stream.out_used,
+		.failed = session->error_sent,
+		.lost_records = session->lost_records,
+	};
+	return send_last(session, MANAGE_RESULT, &result, sizeof(result), err);
+}
+
+/* The end: open steps, STEP, ITERATION, RESULT; returns when the fabric has them. @return as above */
+static int
+upload_results(struct session *session, struct err *err)
+{
+	int rc;
+
+	step_engine_close(session->engine, session->end_ps);
+	do {
+		rc = session_drain(session, 0);
+		if (rc < 0)
+			return err_set(err, rc, "the fabric does not read the records: %s", strerror(-rc));
+		rc = send_records(session, err);
+	} while (rc == 0 && records_of(session)->used_bytes != 0);
+	if (rc == 0)
+		rc = send_steps(session, err);
+	if (rc == 0)
+		rc = send_result(session, err);
+	if (rc == 0)
+		rc = session_drain(session, 0);
+	return rc == 0 ? 0 : err_set(err, rc, "the fabric does not read the results: %s", strerror(-rc));
+}
+
+/* The session. */
 
 static int begin(struct session *session, struct err *err);
 static int go_on(struct session *session, struct err *err);
@@ -109,7 +547,8 @@ session_run(const struct session_config *config, struct err *err)
 	return rc;
 }
 
-void
+/* Sends a text as far as that is possible. */
+static void
 session_send_text(struct session *session, enum manage_type type, const char *text)
 {
 	struct manage_failed failed = { 0 };
@@ -119,7 +558,8 @@ session_send_text(struct session *session, enum manage_type type, const char *te
 		session_drain(session, 0);
 }
 
-int
+/* Waits until no more than so many bytes wait to be sent. @return 0 or negative errno */
+static int
 session_drain(struct session *session, size_t left)
 {
 	uint64_t until_ns = clock_now_ns() + SESSION_DRAIN_NS;
@@ -172,7 +612,8 @@ begin(struct session *session, struct err *err)
 	return session_send(session, MANAGE_HELLO, &hello, sizeof(hello), err);
 }
 
-int
+/* @return 0, or negative errno with err set: a full queue is an error */
+static int
 session_send(struct session *session, enum manage_type type, const void *body, size_t size, struct err *err)
 {
 	int rc = manage_stream_send(&session->stream, type, body, size);

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The corpus of rocelab eval compare: every fault on every fabric with every workload, at places and with strengths that a seed
- * draws. A fault is a row of the table in faults.c: how to put it in, and what findings are right for it (rule.h). Cases are
+ * draws. A fault is a row of the table in faults.c: how to put it in, and what findings are right for it. Cases are
  * numbered so that any first N of them have all faults about as often: number k has fault k % compare_nfaults().
  */
 #pragma once
 
-#include "eval/compare/rule.h"
-#include "eval/odd/build.h"
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "eval/odd/odd.h"
+#include "eval/suspect.h"
+
+struct compare_fault;
 
 #define COMPARE_VERSION 3 /* of the corpus: another where the same seed makes another case, or a rule changes */
 #define COMPARE_ROUNDS 20 /* cases of a fault: all fabrics x all workloads */
@@ -29,6 +34,35 @@ struct compare_workload {
 	const char *name;
 	const char *collective; /* of the scenario, with its size still open */
 	double bytes;           /* of the vector, at scale 1 */
+};
+
+/*
+ * What findings are right for a fault. A rule is of one type of finding, whoever makes it, and says what it is worth by where it
+ * is:
+ *
+ *   at    its root is where the fault is: an end of the link, the node or a port of it or to it; or it names a flow that the
+ *         fault is
+ *   near  the fault's place is among the ports that it names, or its root is a node at an end of the link; for a flow, its
+ *         root is a port on that flow's way
+ *   way   its root is a flow of the job that passes the fault's place, and no port is told
+ *
+ * A type without a rule has nothing to do with the fault. A system can see a fault if one of its types has a rule.
+ */
+
+/* What a finding is worth. Value, name, for people. */
+#define COMPARE_GRADES(ROW)                                                                                                \
+	ROW(COMPARE_NONE, 0, "none", "says nothing")                                                                       \
+	ROW(COMPARE_FALSE, 1, "false", "of a kind that was not there")                                                     \
+	ROW(COMPARE_ELSEWHERE, 2, "elsewhere", "of the right kind at a wrong place")                                       \
+	ROW(COMPARE_OWN, 3, "own", "the job's own flows in each other's way: neither right nor wrong")                     \
+	ROW(COMPARE_PARTLY, 4, "partly", "a consequence of the fault, or one of several places")                           \
+	ROW(COMPARE_RIGHT, 5, "right", "the fault and its place")
+
+enum compare_grade { COMPARE_GRADES(ENUM_VALUE) };
+
+struct compare_rule {
+	const char *type;
+	enum compare_grade at, near, path; /* NONE: elsewhere */
 };
 
 struct compare_fault {
@@ -86,34 +120,31 @@ bool compare_far(struct odd_case *c, struct route_path *path);
 uint32_t compare_rank_nic(struct odd_case *c);
 bool compare_is_rank(const struct odd_case *c, uint32_t host);
 
-/* Those of faults.c, each in the file that its part is in. */
+/* Of a case with no fault. */
 int compare_clean(struct odd_case *c, struct err *err);
-int compare_contention(struct odd_case *c, struct err *err);
-int compare_incast(struct odd_case *c, struct err *err);
-int compare_backpressure(struct odd_case *c, struct err *err);
-int compare_imbalance(struct odd_case *c, struct err *err);
-int compare_polarisation(struct odd_case *c, struct err *err);
-int compare_storm(struct odd_case *c, struct err *err);
-int compare_deadlock(struct odd_case *c, struct err *err);
-int compare_deadlock_elsewhere(struct odd_case *c, struct err *err);
-int compare_loop(struct odd_case *c, struct err *err);
-int compare_silent(struct odd_case *c, struct err *err);
-int compare_loss(struct odd_case *c, struct err *err);
-int compare_corruption(struct odd_case *c, struct err *err);
-int compare_delay(struct odd_case *c, struct err *err);
-int compare_flap(struct odd_case *c, struct err *err);
-int compare_down(struct odd_case *c, struct err *err);
-int compare_switch_loss(struct odd_case *c, struct err *err);
-int compare_fib(struct odd_case *c, struct err *err);
-int compare_blackhole(struct odd_case *c, struct err *err);
-int compare_missing_route(struct odd_case *c, struct err *err);
-int compare_acl(struct odd_case *c, struct err *err);
-int compare_rnic_down(struct odd_case *c, struct err *err);
-int compare_rnic_flap(struct odd_case *c, struct err *err);
-int compare_rnic_loss(struct odd_case *c, struct err *err);
-int compare_rnic_setup(struct odd_case *c, struct err *err);
-int compare_pcie(struct odd_case *c, struct err *err);
-int compare_detour(struct odd_case *c, struct err *err);
-int compare_host_down(struct odd_case *c, struct err *err);
-int compare_slow_host(struct odd_case *c, struct err *err);
-int compare_starved(struct odd_case *c, struct err *err);
+#define COMPARE_NGRADES ENUM_COUNT(COMPARE_GRADES)
+
+/* "right" */
+const char *compare_grade_name(enum compare_grade grade);
+
+/* Where what was put in is: all of its parts together. Arrays of names. */
+struct compare_place {
+	json_t *ports, *nodes;     /* at */
+	json_t *near_ports, *near; /* near: ports of flows' ways, nodes at ends of links */
+	json_t *flows;             /* that the fault is */
+	json_t *path;              /* of the job, that pass it */
+};
+
+/*
+ * @param of  [count] suspects of the scenario that are the fault, or part of it
+ * @return 0, or -ENOMEM with err; compare_place_fini() in any case
+ */
+int compare_place_init(struct compare_place *place, const struct scenario *scenario, const struct suspect *const *of,
+		       size_t count, struct err *err);
+void compare_place_fini(struct compare_place *place);
+
+/* What a finding is worth by a fault's rules: RIGHT, PARTLY, ELSEWHERE, or FALSE where none is of its type. */
+enum compare_grade compare_grade(const struct compare_fault *fault, const struct compare_place *place,
+				 const json_t *finding);
+/* Does it name a flow of these? */
+bool compare_names(const json_t *finding, const json_t *flows);

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/compare/rule.h"
+/*
+ * What findings are right for a fault. A rule is of one type of finding, whoever makes it, and says what it is worth by where it
+ * is:
+ *
+ *   at    its root is where the fault is: an end of the link, the node or a port of it or to it; or it names a flow that the
+ *         fault is
+ *   near  the fault's place is among the ports that it names, or its root is a node at an end of the link; for a flow, its
+ *         root is a port on that flow's way
+ *   way   its root is a flow of the job that passes the fault's place, and no port is told
+ *
+ * A type without a rule has nothing to do with the fault. A system can see a fault if one of its types has a rule.
+ */
+#include "eval/compare/corpus.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 #include "emulation/outputs/outputs.h"
-#include "eval/compare/corpus.h"
+#include "eval/odd/odd.h"
+#include "eval/suspect.h"
 #include "eval/truth.h"
 
 static const char *const names[] = { COMPARE_GRADES(ENUM_NAME) };

@@ -30,6 +30,3 @@ struct compare_study {
  */
 int compare_study_run(struct compare_study *study, struct err *err);
 void compare_study_fini(struct compare_study *study);
-
-/* The folder of a case, in one of the study's. @param dir  PATH_MAX @return it */
-char *compare_case_dir(const char *root, uint32_t number, char *dir);

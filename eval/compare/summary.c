@@ -2,12 +2,19 @@
 #include "eval/compare/summary.h"
 
 #include <errno.h>
+#include <libsmartcols/libsmartcols.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "common/array.h"
+#include "common/wire/enum.h"
+#include "eval/compare/study.h"
 
 #define Z95 1.96
 
-double
+static double
 compare_share_of(struct compare_share share)
 {
 	return share.of != 0 ? (double)share.part / share.of : 0;
@@ -120,7 +127,8 @@ add_spreads(const struct compare_study *study, uint32_t system, struct compare_s
 	return 0;
 }
 
-uint32_t
+/* @return a bit for each system that found what was put in */
+static uint32_t
 compare_finders(const struct compare_row *row)
 {
 	uint32_t bits = 0;
@@ -202,4 +210,414 @@ compare_cells(const struct compare_study *study, uint32_t fault, uint32_t system
 		}
 	}
 	return cells;
+}
+
+/* The table of rules, as docs/compare-rules.md has it. */
+
+/* Hawkeye and full polling are judged by the rules of the diagnoser that they share with VEDRFOLNIR. */
+static bool
+has_column(const struct compare_system *system)
+{
+	return system->program == NULL && strcmp(system->name, compare_row_of(system)->diagnoser) == 0;
+}
+
+/* @param system  NULL: is it of none of ours? */
+static bool
+is_its(const struct compare_system *system, const char *type)
+{
+	bool is = system == NULL;
+
+	for (uint32_t s = 0; system == NULL && s < compare_nsystems; s++)
+		is &= compare_systems[s].program != NULL || !compare_is_its(&compare_systems[s], type);
+	return system == NULL ? is : compare_is_its(system, type);
+}
+
+/* Types of one system that are worth so much at their place. @return how many */
+static uint32_t
+list_types(const struct compare_fault *fault, const struct compare_system *system, enum compare_grade grade, FILE *to)
+{
+	uint32_t count = 0;
+
+	for (const struct compare_rule *rule = fault->rules; rule->type != NULL; rule++)
+		if (rule->at == grade && is_its(system, rule->type))
+			fprintf(to, "%s`%s`", count++ != 0 ? ", " : "", rule->type);
+	return count;
+}
+
+static void
+print_cell(const struct compare_fault *fault, const struct compare_system *system, FILE *to)
+{
+	uint32_t count = list_types(fault, system, COMPARE_RIGHT, to);
+	bool any = false;
+
+	for (const struct compare_rule *rule = fault->rules; rule->type != NULL; rule++)
+		any |= rule->at == COMPARE_PARTLY && is_its(system, rule->type);
+	if (any) {
+		fputs(count != 0 ? "; partly " : "partly ", to);
+		list_types(fault, system, COMPARE_PARTLY, to);
+	} else if (count == 0) {
+		fputc('-', to);
+	}
+}
+
+void
+compare_print_rules(FILE *to)
+{
+	fputs("| fault | what is put in |", to);
+	for (uint32_t s = 0; s < compare_nsystems; s++)
+		if (has_column(&compare_systems[s]))
+			fprintf(to, " %s |", compare_row_of(&compare_systems[s])->title);
+	fputs(" others |\n|---|---|", to);
+	for (uint32_t s = 0; s < compare_nsystems; s++)
+		fputs(has_column(&compare_systems[s]) ? "---|" : "", to);
+	fputs("---|\n", to);
+	for (const struct compare_fault *fault = compare_faults; fault->group.name != NULL; fault++) {
+		fprintf(to, "| %s | %s |", fault->group.name, fault->group.doc);
+		for (uint32_t s = 0; s < compare_nsystems; s++) {
+			if (!has_column(&compare_systems[s]))
+				continue;
+			fputc(' ', to);
+			print_cell(fault, &compare_systems[s], to);
+			fputs(" |", to);
+		}
+		fputc(' ', to);
+		print_cell(fault, NULL, to);
+		fputs(" |\n", to);
+	}
+}
+
+#define CELL 48
+#define SHOWN_PAIRS 3
+
+static struct libscols_table *
+new_table(const char *const *columns, size_t count, FILE *to)
+{
+	struct libscols_table *table = scols_new_table();
+
+	for (size_t i = 0; i < count; i++)
+		scols_table_new_column(table, columns[i], 0, i != 0 ? SCOLS_FL_RIGHT : 0);
+	scols_table_set_stream(table, to);
+	return table;
+}
+
+static void
+end_table(struct libscols_table *table)
+{
+	scols_print_table(table);
+	scols_unref_table(table);
+}
+
+/* "12/15 80 (55-93)": in percent, with the interval. */
+static void
+print_share(struct compare_share share, char *cell)
+{
+	double low, high;
+
+	compare_interval(share, &low, &high);
+	if (share.of == 0)
+		snprintf(cell, CELL, "-");
+	else
+		snprintf(cell, CELL, "%u/%u %.0f (%.0f-%.0f)", share.part, share.of, 100 * compare_share_of(share),
+			 100 * low, 100 * high);
+}
+
+/* "1.25 (1.00-1.50)" */
+static void
+print_spread(struct compare_spread spread, double unit, int decimals, char *cell)
+{
+	if (spread.count == 0)
+		snprintf(cell, CELL, "-");
+	else
+		snprintf(cell, CELL, "%.*f (%.*f-%.*f)", decimals, spread.median / unit, decimals, spread.low / unit,
+			 decimals, spread.high / unit);
+}
+
+static void
+print_systems(const struct compare_summary *summary, FILE *to)
+{
+	static const char *const columns[] = { "SYSTEM",      "RECALL %",       "OF ALL %",        "RIGHT PLACE %",
+					       "PRECISION %", "FALSE ALARMS %", "HARMLESS SEEN %", "ALONE" };
+	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
+
+	for (uint32_t s = 0; s < compare_nsystems; s++) {
+		const struct compare_sum *sum = &summary->systems[s];
+		const struct compare_share shares[] = { sum->recall,    sum->recall_all,   sum->place,
+							sum->precision, sum->false_alarms, sum->harmless };
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+		char cell[CELL];
+
+		scols_line_set_data(line, 0, compare_row_of(&compare_systems[s])->title);
+		for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
+			print_share(shares[i], cell);
+			scols_line_set_data(line, 1 + i, cell);
+		}
+		snprintf(cell, sizeof(cell), "%u", sum->alone);
+		scols_line_set_data(line, 1 + ARRAY_LEN(shares), cell);
+	}
+	end_table(table);
+}
+
+static void
+print_costs(const struct compare_summary *summary, FILE *to)
+{
+	static const char *const columns[] = { "SYSTEM", "DETECTED AFTER ms", "kB OF NETWORKS", "ms CPU",
+					       "JOB SLOWER BY %" };
+	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
+
+	for (uint32_t s = 0; s < compare_nsystems; s++) {
+		const struct compare_sum *sum = &summary->systems[s];
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+		char cell[CELL];
+
+		scols_line_set_data(line, 0, compare_row_of(&compare_systems[s])->title);
+		print_spread(sum->after_ns, 1e6, 2, cell);
+		scols_line_set_data(line, 1, cell);
+		print_spread(sum->bytes, 1e3, 1, cell);
+		scols_line_set_data(line, 2, cell);
+		print_spread(sum->cpu_s, 1e-3, 0, cell);
+		scols_line_set_data(line, 3, cell);
+		print_spread(sum->slowdown, 0.01, 2, cell);
+		scols_line_set_data(line, 4, cell);
+	}
+	end_table(table);
+}
+
+/* "3+9/20": right and partly, of cases that cost; "-" where it cannot see it by design. */
+static void
+print_faults(const struct compare_study *study, FILE *to)
+{
+	const char *columns[2 + COMPARE_MAX_SYSTEMS] = { "FAULT", "COST" };
+	struct libscols_table *table;
+
+	for (uint32_t s = 0; s < compare_nsystems; s++)
+		columns[2 + s] = compare_row_of(&compare_systems[s])->title;
+	table = new_table(columns, 2 + compare_nsystems, to);
+	for (uint32_t f = 0; f < compare_nfaults(); f++) {
+		struct libscols_line *line;
+		char cell[CELL];
+
+		if (compare_faults[f].is_clean)
+			continue;
+		line = scols_table_new_line(table, NULL);
+		scols_line_set_data(line, 0, compare_faults[f].group.name);
+		for (uint32_t s = 0; s < compare_nsystems; s++) {
+			struct compare_cells cells = compare_cells(study, f, s);
+
+			snprintf(cell, sizeof(cell), "%u", cells.found.of);
+			scols_line_set_data(line, 1, cell);
+			snprintf(cell, sizeof(cell), cells.sees ? "%u+%u" : "-", cells.right,
+				 cells.found.part - cells.right);
+			scols_line_set_data(line, 2 + s, cell);
+		}
+	}
+	end_table(table);
+}
+
+static void
+print_pairs(const struct compare_summary *summary, FILE *to)
+{
+	for (uint32_t i = 0; i < summary->npairs && i < SHOWN_PAIRS; i++) {
+		char cell[CELL];
+
+		print_share(summary->pairs[i].recall, cell);
+		fprintf(to, "%s %s and %s: %s %%\n", i == 0 ? "The best pair:" : "              ",
+			compare_row_of(&compare_systems[summary->pairs[i].first])->title,
+			compare_row_of(&compare_systems[summary->pairs[i].second])->title, cell);
+	}
+}
+
+/* Faults that one system alone found, and those that nobody did: how many cases of which. @param found  one system, or none */
+static void
+print_alone(const struct compare_study *study, const char *who, uint32_t found, FILE *to)
+{
+	const char *before = " ";
+
+	fprintf(to, "%s:", who);
+	for (uint32_t f = 0; f < compare_nfaults(); f++) {
+		uint32_t count = 0;
+
+		for (uint32_t i = 0; i < study->nrows; i++)
+			count += study->rows[i].costs && study->rows[i].cell.fault == &compare_faults[f] &&
+				 compare_finders(&study->rows[i]) == found;
+		if (count != 0)
+			fprintf(to, "%s%s %u", before, compare_faults[f].group.name, count);
+		before = count != 0 ? ", " : before;
+	}
+	fputs(before[0] == ' ' ? " nothing.\n" : ".\n", to);
+}
+
+int
+compare_print(const struct compare_study *study, FILE *to, struct err *err)
+{
+	struct compare_summary summary;
+	int ret = compare_summarize(study, &summary, err);
+
+	if (ret < 0)
+		return ret;
+	fprintf(to,
+		"Corpus %d, seed %llu: %u of %u cases. In %u the fault cost the job time, in %u it acted and cost nothing, "
+		"in %u "
+		"it did "
+		"not act; in %u nothing is wrong.\n\n",
+		COMPARE_VERSION, (unsigned long long)study->seed, summary.cases, compare_most_cases(), summary.costly,
+		summary.harmless, summary.idle, summary.clean);
+	print_systems(&summary, to);
+	fputc('\n', to);
+	print_costs(&summary, to);
+	fputs("\nFaults that cost time, found right + partly (-: it cannot see them by design)\n", to);
+	print_faults(study, to);
+	fputc('\n', to);
+	print_pairs(&summary, to);
+	fputc('\n', to);
+	for (uint32_t s = 0; s < compare_nsystems; s++) {
+		char who[64];
+
+		snprintf(who, sizeof(who), "%s alone found", compare_row_of(&compare_systems[s])->title);
+		if (summary.systems[s].alone != 0)
+			print_alone(study, who, 1u << s, to);
+	}
+	print_alone(study, "Nobody found", 0, to);
+	return 0;
+}
+
+static json_t *
+share_json(struct compare_share share)
+{
+	double low, high;
+
+	compare_interval(share, &low, &high);
+	return json_pack("{s:I, s:I, s:f, s:f, s:f}", "part", (json_int_t)share.part, "of", (json_int_t)share.of, "share",
+			 compare_share_of(share), "low", low, "high", high);
+}
+
+static json_t *
+spread_json(struct compare_spread spread)
+{
+	return json_pack("{s:I, s:f, s:f, s:f}", "count", (json_int_t)spread.count, "median", spread.median, "low",
+			 spread.low, "high", spread.high);
+}
+
+static json_t *
+sums_json(const struct compare_summary *summary)
+{
+	json_t *array = json_array();
+
+	for (uint32_t s = 0; s < compare_nsystems; s++) {
+		const struct compare_sum *sum = &summary->systems[s];
+
+		json_array_append_new(
+			array, json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:I, s:o, s:o, s:o}", "system",
+					 compare_systems[s].name, "recall", share_json(sum->recall), "recall_of_all",
+					 share_json(sum->recall_all), "right_place", share_json(sum->place), "precision",
+					 share_json(sum->precision), "own_flows", (json_int_t)sum->own, "false_alarms",
+					 share_json(sum->false_alarms), "harmless_seen", share_json(sum->harmless), "alone",
+					 (json_int_t)sum->alone, "after_ns", spread_json(sum->after_ns), "bytes",
+					 spread_json(sum->bytes), "slowdown", spread_json(sum->slowdown)));
+	}
+	return array;
+}
+
+static json_t *
+faults_json(const struct compare_study *study)
+{
+	json_t *array = json_array();
+
+	for (uint32_t f = 0; f < compare_nfaults(); f++) {
+		json_t *marked = json_object();
+		uint32_t cases = 0;
+
+		for (uint32_t i = 0; i < study->nrows; i++)
+			cases += study->rows[i].cell.fault == &compare_faults[f];
+		for (uint32_t s = 0; s < compare_nsystems; s++) {
+			struct compare_cells cells = compare_cells(study, f, s);
+
+			json_object_set_new(marked, compare_systems[s].name,
+					    json_pack("{s:b, s:o, s:I, s:o}", "by_design", cells.sees, "found",
+						      share_json(cells.found), "right", (json_int_t)cells.right,
+						      "harmless_seen", share_json(cells.harmless)));
+		}
+		json_array_append_new(array, json_pack("{s:s, s:I, s:o}", "fault", compare_faults[f].group.name, "cases",
+						       (json_int_t)cases, "systems", marked));
+	}
+	return array;
+}
+
+static json_t *
+pairs_json(const struct compare_summary *summary)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < summary->npairs; i++)
+		json_array_append_new(array,
+				      json_pack("{s:s, s:s, s:o}", "first", compare_systems[summary->pairs[i].first].name,
+						"second", compare_systems[summary->pairs[i].second].name, "recall_of_all",
+						share_json(summary->pairs[i].recall)));
+	return array;
+}
+
+static json_t *
+marks_json(const struct compare_row *row)
+{
+	json_t *marked = json_object();
+
+	for (uint32_t s = 0; s < compare_nsystems; s++) {
+		const struct compare_marks *marks = &row->marks[s];
+		json_t *findings = json_object();
+
+		for (enum compare_grade grade = COMPARE_FALSE; grade < COMPARE_NGRADES; grade++)
+			json_object_set_new(findings, compare_grade_name(grade), json_integer(marks->findings[grade]));
+		json_object_set_new(marked, compare_systems[s].name,
+				    json_pack("{s:b, s:b, s:s, s:s, s:s, s:o, s:o, s:f, s:f}", "by_design", marks->sees,
+					      "acted", marks->acted, "grade", compare_grade_name(marks->best), "seen",
+					      compare_grade_name(marks->seen), "finding", marks->first, "findings",
+					      findings, "after_ns",
+					      marks->after_ns >= 0 ? json_real(marks->after_ns) : json_null(), "bytes",
+					      marks->bytes, "job_ns", marks->job_ns));
+	}
+	return marked;
+}
+
+static json_t *
+row_json(const struct compare_row *row)
+{
+	return json_pack("{s:I, s:s, s:s, s:s, s:s, s:b, s:f, s:b, s:f, s:b, s:f, s:b, s:b, s:o}", "case",
+			 (json_int_t)row->number, "fault", row->cell.fault->group.name, "fabric", row->cell.fabric->name,
+			 "routing", row->cell.fabric->routing, "workload", row->cell.workload->name, "background",
+			 row->cell.has_background, "job_ns", row->base_ns, "complete", row->base_complete,
+			 "without_fault_ns", row->without_ns, "without_fault_complete", row->without_complete,
+			 "expected_ns", row->expected_ns, "costs", row->costs, "background_costs", row->background_costs,
+			 "systems", marks_json(row));
+}
+
+json_t *
+compare_json(const struct compare_study *study)
+{
+	struct compare_summary summary;
+	struct err err = { 0 };
+	json_t *rows = json_array();
+
+	if (compare_summarize(study, &summary, &err) < 0)
+		return NULL;
+	for (uint32_t i = 0; i < study->nrows; i++)
+		json_array_append_new(rows, row_json(&study->rows[i]));
+	return json_pack("{s:i, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "version", COMPARE_VERSION,
+			 "seed", (json_int_t)study->seed, "scale", study->scale, "cases_of_corpus",
+			 (json_int_t)compare_most_cases(), "costly", (json_int_t)summary.costly, "harmless",
+			 (json_int_t)summary.harmless, "idle", (json_int_t)summary.idle, "clean", (json_int_t)summary.clean,
+			 "found_by_nobody", (json_int_t)summary.nobody, "systems", sums_json(&summary), "faults",
+			 faults_json(study), "pairs", pairs_json(&summary), "cases", rows);
+}
+
+json_t *
+compare_cpu_json(const struct compare_study *study)
+{
+	json_t *marked = json_object();
+	struct compare_summary summary;
+	struct err err = { 0 };
+
+	if (compare_summarize(study, &summary, &err) < 0)
+		return NULL;
+	for (uint32_t s = 0; s < compare_nsystems; s++)
+		json_object_set_new(marked, compare_systems[s].name, spread_json(summary.systems[s].cpu_s));
+	return marked;
 }

@@ -8,8 +8,6 @@
 struct compare_share {
 	uint32_t part, of;
 };
-
-double compare_share_of(struct compare_share share);
 void compare_interval(struct compare_share share, double *low, double *high);
 
 /* A median and its interval at 95 %, by ranks (binomial): no shape is taken for granted. */
@@ -60,8 +58,6 @@ struct compare_summary {
 
 /* @return 0 or -ENOMEM with err */
 int compare_summarize(const struct compare_study *study, struct compare_summary *summary, struct err *err);
-/* @return a bit for each system that found what was put in */
-uint32_t compare_finders(const struct compare_row *row);
 /* Of one fault and system. */
 struct compare_cells compare_cells(const struct compare_study *study, uint32_t fault, uint32_t system);
 

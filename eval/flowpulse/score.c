@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "telemetry/volumes/detect_noise.h"
+#include "telemetry/volumes/detect.h"
 
 /* Paths of a row that something is predicted of. */
 struct active {

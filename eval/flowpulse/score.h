@@ -3,7 +3,7 @@
 #pragma once
 
 #include "eval/flowpulse/grid.h"
-#include "telemetry/volumes/detect_cusum.h"
+#include "telemetry/volumes/detect.h"
 
 /* A test, and how it is set. */
 struct fp_method {

@@ -5,12 +5,11 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include <jansson.h>
 
 #include "common/err.h"
 #include "common/fim.h"
@@ -51,7 +50,7 @@ struct ft_runs {
 
 struct ft_study {
 	const char *scenario;
-	const char *traced; /* file of flows as they were traced (traced.h), in place of the scenario's; NULL: none */
+	const char *traced; /* file of flows as they were traced (seeds.c), in place of the scenario's; NULL: none */
 	bool is_planned;    /* nothing is run: cases alone are written */
 	uint64_t first;     /* seed; others are the numbers after it */
 	enum advise_by by;  /* what the static placement changes */
@@ -65,9 +64,6 @@ struct ft_study {
 	struct ft_runs of[FT_PLACEMENTS];
 	uint32_t broken; /* runs that failed: not among the pairs */
 };
-
-/* "ecmp"; "static", or "source-ports" */
-const char *ft_placement_name(const struct ft_study *study, enum ft_placement placement);
 
 /* @return 0; -EINTR: interrupted, what is done stays; other negative errno with err. ft_study_fini() in any case */
 int ft_study_run(struct ft_study *study, struct err *err);

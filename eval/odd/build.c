@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/odd/build.h"
+/* What groups make their cases of. */
+#include "eval/odd/odd.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/array.h"
+#include "common/err.h"
 #include "common/outfile.h"
+#include "common/prng.h"
 #include "common/units.h"
+#include "scenario/scenario.h"
 
 #define TRIES 20000
 #define FIRST_SPORT 30000

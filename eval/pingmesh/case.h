@@ -13,6 +13,8 @@
 #include "common/prng.h"
 #include "scenario/scenario.h"
 
+struct pm_case;
+
 #define PM_TEXT 8192
 #define PM_MOST_PROBLEMS 3 /* of a case */
 #define PM_FACTOR 0.01     /* that all of the protocol's times are multiplied by, but in one case of PM_PLAIN_EVERY */
@@ -42,8 +44,6 @@ enum pm_class { PM_CLASSES(ENUM_VALUE) };
 
 enum pm_word { PM_WORDS(ENUM_VALUE) };
 #define PM_NWORDS ENUM_COUNT(PM_WORDS)
-
-struct pm_case;
 
 /* A problem that is there. */
 struct pm_problem {
@@ -104,7 +104,18 @@ uint32_t pm_free_host(struct pm_case *c);
 /* Adds "kind = KIND; start; duration;" of the problem, and what else is given. */
 void pm_fault(struct pm_case *c, const struct pm_problem *problem, const char *kind, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
 /* @param seconds  of the protocol's time @return "12345ns", in a text of its own */
 struct pm_time {
 	char text[32];
 } pm_time(const struct pm_case *c, double seconds);
+
+/* Flows that a problem needs to show (traffic.c). */
+
+/*
+ * Adds flows from as many NICs to other hosts that leave by a port from the problem's start to the end.
+ * @param least  so many, or none: four at most
+ * @param could  also those that leave by another port of equal cost
+ * @return false: chance found too few
+ */
+bool pm_traffic(struct pm_case *c, const struct pm_problem *problem, uint32_t port, uint32_t least, bool could);

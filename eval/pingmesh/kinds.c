@@ -2,7 +2,7 @@
 /* What is put into cases. Rates and lengths are as likely in each decade; times are the protocol's. */
 #include <stdio.h>
 
-#include "eval/pingmesh/traffic.h"
+#include "eval/pingmesh/case.h"
 
 #define LEAST_RATE 0.001
 

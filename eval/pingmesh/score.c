@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "eval/pingmesh/score.h"
+#include "eval/pingmesh/study.h"
 
 #include <errno.h>
 #include <stdio.h>

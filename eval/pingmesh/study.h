@@ -2,12 +2,45 @@
 /* rocelab eval pingmesh: makes the cases of some seeds, runs what is not done yet, and says what the verdicts are worth. */
 #pragma once
 
+#include <jansson.h>
 #include <stdio.h>
 
-#include "eval/pingmesh/score.h"
+#include "eval/pingmesh/case.h"
 
 #define PM_MAX_SEEDS 64
 #define PM_CASES 240 /* of a seed: at least the paper's 157 problems of switches and 20 of RNICs, and 30 starved CPUs */
+
+/* Of a problem that was put in. */
+struct pm_found {
+	bool found;
+	bool alone;          /* by a report that names one place */
+	bool direction;      /* and the direction that is bad, or that both are */
+	double after_s;      /* of the protocol's time, from its start until the analyzer could say so; at least 0 */
+	bool several, delay; /* a starved CPU: by several RNICs at once; by processing delay */
+	bool agent;          /* by its agent's own word */
+};
+
+/*
+ * What a verdict on a case is worth. A problem is found by a report of its word at its place, which ends after it began; a report is
+ * accurate if it finds a problem. One without a place is not, nor is one that is right in all but the place.
+ */
+
+#define PM_MOST_REPORTS 64 /* of a verdict; more are counted as inaccurate, and not listed */
+
+/* Of a problem that was reported. */
+struct pm_report {
+	enum pm_word word;
+	bool accurate;
+	bool at_starved; /* says RNIC of a host whose CPU was starved, and whose RNICs were well */
+	char place[96];
+};
+
+struct pm_marks {
+	struct pm_found found[PM_MOST_PROBLEMS];
+	struct pm_report reports[PM_MOST_REPORTS];
+	uint32_t nreports, unlisted;
+	uint32_t plain_rnics; /* (RNIC, period) that the paper's 10 % alone would blame */
+};
 
 struct pm_row {
 	uint64_t seed;
@@ -38,3 +71,13 @@ void pm_study_fini(struct pm_study *study);
 void pm_print(const struct pm_study *study, FILE *to);
 /* The same sums, and a row a case. @return NULL: no memory */
 json_t *pm_json(const struct pm_study *study);
+
+/*
+ * @param c        made
+ * @param verdict  of verdict.json
+ * @return 0, or -EINVAL with err: it has no section of R-Pingmesh, or another's words
+ */
+int pm_score(const struct pm_case *c, const json_t *verdict, struct pm_marks *marks, struct err *err);
+
+/* @return "corruption at l2:6", in buf */
+const char *pm_problem_text(const struct pm_case *c, const struct pm_problem *problem, char *buf, size_t cap);

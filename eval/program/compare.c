@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/log.h"
+#include "common/program.h"
 #include "eval/args.h"
 #include "eval/compare/summary.h"
 #include "eval/program/study.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/args.h"
+#include "common/program.h"
 #include "eval/args.h"
 #include "eval/counterfactual.h"
 #include "eval/program/study.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/args.h"
+#include "common/program.h"
 #include "eval/args.h"
 #include "eval/flowpulse/study.h"
 #include "eval/program/study.h"

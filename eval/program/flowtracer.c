@@ -2,7 +2,7 @@
 /* rocelab eval flowtracer: how uneven hashes leave a fabric, and what a static placement makes of it. */
 #include <errno.h>
 
-#include "common/args.h"
+#include "common/program.h"
 #include "eval/args.h"
 #include "eval/flowtracer/study.h"
 #include "eval/program/study.h"

@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab eval: the paper's evaluation (IV) and the anomalies it left out. */
+#include <argp.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/args.h"
 #include "common/array.h"
-#include "common/exit_code.h"
 #include "common/log.h"
+#include "common/nearest.h"
 #include "common/program.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
 #include "eval/args.h"
-#include "eval/program/options.h"
+#include "eval/eval.h"
+#include "eval/job.h"
 #include "eval/program/study.h"
 #include "eval/runner.h"
 #include "eval/summary.h"
+
+struct eval_options {
+	struct eval eval; /* all but its store */
+	bool json;
+	bool has_policies;                     /* other than the default */
+	char names[VARIANT_MAX][VARIANT_NAME]; /* of policies */
+};
+
+static int eval_options_parse(struct eval_options *opts, int argc, char **argv);
 
 /* A policy or key that does not exist is told of before anything runs. */
 static int
@@ -97,7 +110,8 @@ report(const struct eval *eval, bool json, int broken)
 static const struct study *const studies[] = { &study_counterfactual, &study_flowpulse, &study_flowtracer, &study_odd,
 					       &study_compare,        &study_pingmesh };
 
-void
+/* Evaluations that are none of families, a name and what it is a line. */
+static void
 eval_list_studies(FILE *to)
 {
 	for (size_t i = 0; i < ARRAY_LEN(studies); i++)
@@ -148,4 +162,253 @@ main(int argc, char **argv)
 		if (strcmp(argv[1], studies[i]->name) == 0)
 			return study_main(studies[i], argc - 1, argv + 1);
 	return eval_families(argc, argv);
+}
+
+/* The options of rocelab eval. */
+
+static const struct argp_option options[] = {
+	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
+	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
+	{ "shape", 'f', "NAME", 0, "Fabric and collective (default paper)", 0 },
+	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
+	{ "pick", 'k', "WHAT,...", 0,
+	  "What cases are chosen for, where chance would do: routes (ranks in order, the collective does not collide with "
+	  "itself), roots "
+	  "(backpressure begins at one port), none (default routes,roots)",
+	  0 },
+	{ "policy", 'p', "P,...", 0,
+	  "Detection policies (default vedrfolnir,hawkeye-maxr,hawkeye-minr,full-polling), with keys of "
+	  "the scenario where wanted: vedrfolnir+detections=1+exporter.budget=1KB",
+	  0 },
+	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
+	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.cc=none", 0 },
+	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
+	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
+	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
+	{ 0 },
+};
+
+static void
+add_family(struct eval_options *opts, const struct family *family, struct argp_state *state)
+{
+	for (uint32_t i = 0; i < opts->eval.nfamilies; i++)
+		if (opts->eval.families[i] == family)
+			args_error(state, "family \"%s\" is named twice", family->name);
+	opts->eval.families[opts->eval.nfamilies++] = family;
+}
+
+/* A word that names nothing. Does not return. */
+static void
+refuse(const char *what, const struct nearest *near, struct argp_state *state)
+{
+	if (nearest_is_near(near))
+		args_error(state, "no %s \"%s\"; did you mean \"%s\"? rocelab eval --help lists them", what, near->word,
+			   near->best);
+	args_error(state, "no %s \"%s\": rocelab eval --help lists them", what, near->word);
+}
+
+static void
+add_families(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct family *family = family_find(name);
+	struct nearest near = { .word = name };
+	bool all = strcmp(name, "all") == 0;
+
+	for (size_t i = 0; families[i] != NULL; i++)
+		nearest_offer(&near, families[i]->name, NEAREST_MAX_WORD);
+	if (family == NULL && !all)
+		refuse("family", &near, state);
+	if (family != NULL)
+		add_family(opts, family, state);
+	for (size_t i = 0; all && families[i] != NULL; i++)
+		add_family(opts, families[i], state);
+}
+
+static void
+set_shape(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	struct nearest near = { .word = name };
+
+	opts->eval.source.shape = shape_find(name);
+	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
+		nearest_offer(&near, shape->name, NEAREST_MAX_WORD);
+	if (opts->eval.source.shape == NULL)
+		refuse("shape", &near, state);
+}
+
+/* Families that write out a pod of the paper's fabric need it. */
+static void
+check_families(const struct eval_options *opts, struct argp_state *state)
+{
+	const struct shape *shape = opts->eval.source.shape;
+
+	for (uint32_t i = 0; !shape->is_papers && i < opts->eval.nfamilies; i++)
+		if (opts->eval.families[i]->needs_paper)
+			args_error(state,
+				   "family %s needs the paper's fabric and ring, not --shape %s: name other families",
+				   opts->eval.families[i]->name, shape->name);
+}
+
+static void
+set_policies(struct eval_options *opts, const char *text, struct argp_state *state)
+{
+	opts->eval.npolicies = 0;
+	for (const char *name = text; *name != '\0';) {
+		size_t len = strcspn(name, ",");
+		char *copy = opts->names[opts->eval.npolicies];
+
+		if (opts->eval.npolicies == VARIANT_MAX)
+			args_error(state, "--policy: more than %d", VARIANT_MAX);
+		if (snprintf(copy, VARIANT_NAME, "%.*s", (int)len, name) >= VARIANT_NAME)
+			args_error(state, "--policy %s: at most %d characters each", text, VARIANT_NAME - 1);
+		for (uint32_t i = 0; i < opts->eval.npolicies; i++)
+			if (strcmp(opts->names[i], copy) == 0)
+				args_error(state, "--policy: \"%s\" is named twice", copy);
+		opts->eval.policies[opts->eval.npolicies++] = copy;
+		name += len + (name[len] == ',');
+	}
+	if (opts->eval.npolicies == 0)
+		args_error(state, "--policy: name one");
+}
+
+static void
+set_ablation(struct eval_options *opts, const char *name, struct argp_state *state)
+{
+	const struct ablation *ablation = ablation_find(name);
+
+	if (ablation == NULL)
+		args_error(state, "no ablation \"%s\": rocelab eval --help lists them", name);
+	opts->eval.npolicies = ablation->list(opts->names);
+	for (uint32_t i = 0; i < opts->eval.npolicies; i++)
+		opts->eval.policies[i] = opts->names[i];
+}
+
+static void
+set_picks(struct eval_options *opts, const char *text, struct argp_state *state)
+{
+	static const struct {
+		const char *name;
+		unsigned picks;
+	} words[] = { { "none", 0 }, { "routes", CASE_PICKS_ROUTES }, { "roots", CASE_PICKS_ROOTS } };
+
+	opts->eval.source.picks = 0;
+	for (const char *name = text; *name != '\0';) {
+		size_t len = strcspn(name, ","), i = 0;
+
+		while (i < ARRAY_LEN(words) && (strlen(words[i].name) != len || strncmp(words[i].name, name, len) != 0))
+			i++;
+		if (i == ARRAY_LEN(words))
+			args_error(state, "--pick %s: give routes, roots, both or none", text);
+		opts->eval.source.picks |= words[i].picks;
+		name += len + (name[len] == ',');
+	}
+}
+
+static error_t
+parse(int key, char *arg, struct argp_state *state)
+{
+	struct eval_options *opts = state->input;
+
+	switch (key) {
+	case 'n':
+		opts->eval.cases = (uint32_t)args_number(state, "--cases", arg, 1, 100000);
+		return 0;
+	case 'S':
+		opts->eval.source.seed = args_number(state, "--seed", arg, 0, INT64_MAX);
+		return 0;
+	case 'f':
+		set_shape(opts, arg, state);
+		return 0;
+	case 'x':
+		opts->eval.source.scale = eval_args_scale(state, arg, CASE_MIN_SCALE, 1);
+		return 0;
+	case 'k':
+		set_picks(opts, arg, state);
+		return 0;
+	case 'p':
+	case 'a':
+		if (opts->has_policies)
+			args_error(state, "give --policy or --ablation, and once");
+		opts->has_policies = true;
+		(key == 'p' ? set_policies : set_ablation)(opts, arg, state);
+		return 0;
+	case 's':
+		if (opts->eval.source.nsets == CASE_MAX_SETS)
+			args_error(state, "more than %d --set", CASE_MAX_SETS);
+		opts->eval.source.sets[opts->eval.source.nsets++] = arg;
+		return 0;
+	case 'j':
+		opts->eval.jobs = (uint32_t)args_number(state, "--jobs", arg, 1, EVAL_MAX_JOBS);
+		return 0;
+	case 'o':
+		opts->eval.dir = arg;
+		return 0;
+	case 'J':
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		add_families(opts, arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->eval.nfamilies == 0)
+			args_error(state, "which family? \"all\" is all of them");
+		check_families(opts, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void
+list_all(FILE *to)
+{
+	fputs("Families:\n", to);
+	for (size_t i = 0; families[i] != NULL; i++)
+		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
+	fputs("Other kinds, each with options of its own (rocelab eval KIND --help):\n", to);
+	eval_list_studies(to);
+	fputs("Shapes:\n", to);
+	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
+		fprintf(to, "  %-16s %s\n", shape->name, shape->doc);
+	fputs("Ablations:\n", to);
+	for (const struct ablation *ablation = ablations; ablation->name != NULL; ablation++)
+		fprintf(to, "  %-13s %s\n", ablation->name, ablation->doc);
+}
+
+static char *
+help_filter(int key, const char *text, void *input)
+{
+	(void)input;
+	return args_help_list(key, text, list_all);
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "FAMILY...|all",
+	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\v"
+	       "DIR then holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
+	       "POLICY/score.json with the truth beside the verdict; runs.csv, runs.json and eval.sqlite with a row a run. "
+	       "An evaluation that was interrupted goes on where it was.",
+	.help_filter = help_filter,
+};
+
+/*
+ * Fills in what is asked for, and the defaults of what is not. Bad input ends the program (argp): what is wrong is on stderr.
+ * @param opts  borrows from itself and from argv
+ * @return 0 or a positive errno: no memory
+ */
+static int
+eval_options_parse(struct eval_options *opts, int argc, char **argv)
+{
+	int cpus[EVAL_MAX_JOBS];
+
+	*opts = (struct eval_options){
+		.eval = { .policies = { "vedrfolnir", "hawkeye-maxr", "hawkeye-minr", EVAL_OUT_OF_BAND },
+			  .npolicies = 4,
+			  .source = { .seed = 1, .scale = 1, .shape = shapes, .picks = CASE_PICKS_ALL },
+			  .jobs = job_cpus(cpus, EVAL_MAX_JOBS),
+			  .dir = "out/eval" }
+	};
+	return args_parse(&argp, argc, argv, 0, opts);
 }

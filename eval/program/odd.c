@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/args.h"
+#include "common/program.h"
 #include "eval/args.h"
 #include "eval/odd/run.h"
 #include "eval/program/study.h"

@@ -2,7 +2,7 @@
 /* rocelab eval pingmesh: problems of known kinds and places, and what R-Pingmesh's analyzer says of them. */
 #include <errno.h>
 
-#include "common/args.h"
+#include "common/program.h"
 #include "eval/args.h"
 #include "eval/pingmesh/study.h"
 #include "eval/program/study.h"

@@ -4,11 +4,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "common/args.h"
-#include "common/exit_code.h"
 #include "common/log.h"
+#include "common/program.h"
 #include "eval/args.h"
-#include "eval/pool.h"
+#include "eval/job.h"
 
 #define MAX_OPTIONS 16
 #define MAX_TEXT 160

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/args.h"
 #include "common/clock.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/program.h"

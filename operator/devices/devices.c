@@ -6,7 +6,7 @@
 
 #include "common/minmax.h"
 #include "emulation/injection.h"
-#include "emulation/rerouting.h"
+#include "emulation/service.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 
 #define PROTOCOL_UDP 17

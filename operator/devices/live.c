@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "operator/devices/live.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -8,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "dpswitch/control/switch_sockets.h"
 #include "operator/devices/devices.h"

@@ -307,7 +307,8 @@ agent_is_slow(const struct agent *agent, const struct agent_slot *slot, uint64_t
 	return step->jitter_ps != 0 && lost_byte_ps(step, acked_bytes, now_ps) > (__int128)least_ps * step->bytes;
 }
 
-void
+/* Sends a notification packet to the host that waits for the step, if any, and reports it. */
+static void
 agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detections, uint64_t now_ps)
 {
 	const struct agent_step *step = &slot->step;
@@ -409,3 +410,99 @@ next_running(const struct agent *agent, uint32_t slot)
 	}
 	return slot;
 }
+
+/* The detections that a step has left. */
+
+void
+allowance_begin(const struct agent *agent, struct agent_slot *slot)
+{
+	slot->remaining = (uint32_t)agent->config->detections + slot->pending;
+	slot->pending = 0;
+	allowance_arm(slot);
+}
+
+void
+allowance_arm(struct agent_slot *slot)
+{
+	slot->arm_ps = slot->remaining != 0 ? slot->threshold_ps : UINT64_MAX;
+}
+
+uint64_t
+allowance_spend(struct agent_slot *slot, uint64_t now_ps)
+{
+	slot->remaining--;
+	return now_ps + slot->spacing_ps;
+}
+
+void
+allowance_pass_on(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
+{
+	uint32_t unused = slot->remaining;
+
+	slot->remaining = 0;
+	if (unused != 0 && agent->config->transfer)
+		agent_hand_over(agent, slot, unused, now_ps);
+}
+
+void
+allowance_add(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t detections, uint64_t now_ps)
+{
+	if (!slot->running) {
+		slot->pending += detections;
+		return;
+	}
+	slot->remaining += detections;
+	allowance_arm(slot);
+}
+
+/*
+ * The variant of the poster: a finished step marks the host that needs its data as waited for. A marked host that is
+ * still at an earlier step, so that it cannot deliver the marking on, detects once in that step, when its RTT is
+ * above the threshold. A host that was itself waiting for the finished step has nothing to answer for. Samples only, and switches
+ * only, as the poster says no more.
+ */
+
+static void
+arm(struct agent_slot *slot)
+{
+	bool waited = slot->step.serial < slot->waited_serial;
+
+	slot->arm_ps = waited && slot->remaining != 0 ? slot->threshold_ps : UINT64_MAX;
+}
+
+static void
+started(struct agent *agent, struct agent_slot *slot)
+{
+	slot->remaining = 1;
+	arm(slot);
+}
+
+static void
+exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
+{
+	slot->remaining = 0;
+	arm(slot);
+	agent_detect(agent, slot, cause, rtt_ps, now_ps);
+}
+
+static void
+completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
+{
+	agent_hand_over(agent, slot, 0, now_ps);
+}
+
+static void
+notified(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t detections, uint64_t now_ps)
+{
+	if (serial > slot->waited_serial)
+		slot->waited_serial = serial;
+	if (slot->running)
+		arm(slot);
+}
+
+const struct detection_policy policy_poster = {
+	.started = started,
+	.exceeded = exceeded,
+	.completed = completed,
+	.notified = notified,
+};

@@ -4,7 +4,6 @@
  * step's threshold, as long as one is left and the last is a spacing ago, whether the step is late or not. A flow that is halted
  * has no samples; NICs and the way of ACKs are not looked at.
  */
-#include "rxe-hosts/agent/allowance.h"
 #include "rxe-hosts/agent/policy.h"
 
 static void

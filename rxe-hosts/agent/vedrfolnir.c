@@ -4,7 +4,6 @@
  * expected time. What a finished step has not used goes to the host that waits for it, whose step in flight is the
  * slower one.
  */
-#include "rxe-hosts/agent/allowance.h"
 #include "rxe-hosts/agent/policy.h"
 
 /* An RTT of so many thresholds is that of a halt, or of a very deep queue. */

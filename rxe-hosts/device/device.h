@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The verbs-shaped interface between a host's program (steps, monitor, agent) and its RDMA device. Two devices
- * implement it: embedded (rxe-hosts/device/embedded/ops.c) and libibverbs (rxe-hosts/device/verbs/device.c).
+ * implement it: embedded (rxe-hosts/device/embedded/embedded.c) and libibverbs (rxe-hosts/device/verbs/host.c).
  * A flow (an index into the run's flow table) names one RC connection: its sending QP on the source host, its
  * receiving QP on the destination host. Calls and callbacks of one host never run concurrently.
  */

@@ -4,7 +4,7 @@
  * with the network (4.3.1: QPN reset).
  */
 #include "common/array.h"
-#include "rxe-hosts/faults/at_nic.h"
+#include "rxe-hosts/faults/host_faults.h"
 
 #define S struct fault_at_host
 static const struct cfg_field fields[] = {

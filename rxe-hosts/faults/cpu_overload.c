@@ -4,7 +4,7 @@
  * out at all of its RNICs though nothing is wrong with them (R-Pingmesh 6, Fig. 6 right; problem 12 of Table 2).
  */
 #include "common/array.h"
-#include "rxe-hosts/faults/at_nic.h"
+#include "rxe-hosts/faults/host_faults.h"
 
 #define MOST_PS 1e13 /* 10 s */
 

@@ -4,7 +4,7 @@
  * off has the IOMMU translate every address (R-Pingmesh, Table 2, #14).
  */
 #include "common/array.h"
-#include "rxe-hosts/faults/at_nic.h"
+#include "rxe-hosts/faults/host_faults.h"
 
 struct dma_detour {
 	struct fault_at_port at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host that is down (R-Pingmesh, Table 2, #4): its programs, its agent and its RNICs say nothing. */
 #include "common/array.h"
-#include "rxe-hosts/faults/at_nic.h"
+#include "rxe-hosts/faults/host_faults.h"
 
 #define S struct fault_at_host
 static const struct cfg_field fields[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A PCIe link of an RNIC that was trained to a lower speed or width (R-Pingmesh, Table 2, #13). */
 #include "common/array.h"
-#include "rxe-hosts/faults/at_nic.h"
+#include "rxe-hosts/faults/host_faults.h"
 
 struct pcie_downgrade {
 	struct fault_at_port at;

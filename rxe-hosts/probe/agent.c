@@ -5,9 +5,14 @@
 #include <stdlib.h>
 
 #include "rxe-hosts/probe/inside.h"
+#include "workload/traffic/exponential.h"
 
 #define PHASE_STREAM 0x7068617365ULL /* "phase" */
 #define CLOCK_STREAM 0x636c6f636bULL /* "clock" */
+
+static bool probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective, bool open);
+static int probe_paths_init(struct probe_agent *agent);
+static const struct probe_completion *probe_queue_pop(struct probe_queue *queue, uint64_t now_ps);
 
 static int
 allocate(struct probe_agent *agent)
@@ -85,7 +90,8 @@ probe_agent_destroy(struct probe_agent *agent)
 	free(agent);
 }
 
-int
+/* New QPs on all RNICs. @return 0 or a negative errno */
+static int
 probe_open_qps(struct probe_agent *agent)
 {
 	struct device *dev = agent->config.device;
@@ -241,7 +247,8 @@ probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t no
 		probe_list_set(agent, list, agent->service_ps * list->count, now_ps);
 }
 
-void
+/* A record of a connection. */
+static void
 probe_report_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps)
 {
 	const struct flow *of = &agent->config.flows->flows[flow];
@@ -291,4 +298,278 @@ probe_agent_counts(const struct probe_agent *agent)
 
 	counts.overloaded = agent->cpu.overloaded;
 	return counts;
+}
+
+/*
+ * An agent that dies and starts again: whatever it had not uploaded is lost, its RNICs get QPs with other numbers, and probes that
+ * still have the old ones are dropped until pinglists have been pulled (R-Pingmesh 4.1, 4.3.1). The host's connections go on.
+ */
+
+static void
+forget_nic(struct probe_nic *nic)
+{
+	nic->prober.head = nic->prober.tail;
+	nic->responder.head = nic->responder.tail;
+	nic->prober.last_ready_ps = nic->responder.last_ready_ps = 0;
+	for (uint32_t i = 0; i < PROBE_OPEN; i++)
+		nic->open[i].is_open = nic->open[i].is_missed = false;
+	nic->timed = nic->seq; /* numbers of probes go on: completions of the old QP may still come */
+	nic->nbacks = 0;
+	probe_paths_forget(nic);
+	nic->trace = (struct probe_trace){ .next_ps = TIME_NEVER };
+	for (uint32_t kind = 0; kind < PROBE_LISTS; kind++) {
+		struct probe_list *list = &nic->lists[kind];
+
+		list->next_ps = TIME_NEVER;
+		list->at = 0;
+		if (kind != REC_PROBE_SERVICE)
+			list->count = 0;
+		for (uint32_t i = 0; i < list->count; i++)
+			list->targets[i].qpn = 0;
+	}
+}
+
+void
+probe_agent_stop(struct probe_agent *agent)
+{
+	if (agent->is_down)
+		return;
+	agent->is_down = true;
+	agent->counts.deaths++;
+	agent->wants = agent->asked = 0;
+	agent->nextra = 0;
+	agent->is_taken = false;
+	agent->reply_ps = agent->next_upload_ps = agent->next_pull_ps = TIME_NEVER;
+	agent->service_ps = agent->pinglist_ps = 0;
+	agent->nresults = agent->nended = agent->ntimeouts = agent->nhops = 0;
+	agent->reported_dropped = agent->counts.dropped;
+	agent->late_ps = 0;
+	for (uint32_t i = 0; i < agent->nnics; i++)
+		forget_nic(&agent->nics[i]);
+}
+
+/* A connection came or went while the agent was down. @return false: out of memory, it is not known of */
+static bool
+probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective, bool open)
+{
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct probe_target *target = &list->targets[i];
+
+		if (target->flow != flow)
+			continue;
+		if (open)
+			target->gone = false;
+		else if (target->unreported)
+			*target = list->targets[--list->count];
+		else
+			target->gone = true;
+		return true;
+	}
+	return !open ||
+	       probe_list_add(list, (struct probe_target){ .flow = flow, .collective = collective, .unreported = true }) ==
+		       0;
+}
+
+/* Of the host's connections that there are now, and of those that went meanwhile. */
+static void
+report_connections(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
+{
+	struct probe_list *list = &agent->nics[nic].lists[REC_PROBE_SERVICE];
+
+	for (uint32_t i = list->count; i-- > 0;) {
+		struct probe_target *target = &list->targets[i];
+		bool gone = target->gone;
+
+		if (target->unreported || gone)
+			probe_report_connection(agent, target->flow, target->collective, !gone, now_ps);
+		target->unreported = false;
+		if (gone)
+			*target = list->targets[--list->count];
+	}
+}
+
+int
+probe_agent_restart(struct probe_agent *agent, uint64_t now_ps)
+{
+	int rc = probe_open_qps(agent);
+
+	agent->is_down = false;
+	for (uint32_t i = 0; i < agent->nnics; i++)
+		report_connections(agent, i, now_ps);
+	agent->wants |= PROBE_WANTS_REGISTRATION | PROBE_WANTS_TARGETS;
+	probe_ask(agent, now_ps);
+	return rc;
+}
+
+/* Whom an RNIC probes, in turn, and by which flow. */
+
+static int
+by_tuple(const void *a, const void *b)
+{
+	const struct probe_path_key *x = a, *y = b;
+
+	if (x->nic != y->nic)
+		return x->nic < y->nic ? -1 : 1;
+	if (x->ip != y->ip)
+		return x->ip < y->ip ? -1 : 1;
+	return x->sport < y->sport ? -1 : x->sport > y->sport;
+}
+
+static int
+probe_paths_init(struct probe_agent *agent)
+{
+	const struct flow_table *flows = agent->config.flows;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < flows->count; i++)
+		count += flows->flows[i].src_node == agent->config.node;
+	agent->paths = calloc(count + 1u, sizeof(*agent->paths));
+	if (agent->paths == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < flows->count; i++) {
+		const struct flow *flow = &flows->flows[i];
+
+		if (flow->src_node == agent->config.node && flow->dport == ROCEV2_UDP_PORT)
+			agent->paths[agent->npaths++] =
+				(struct probe_path_key){ flow->src_nic, flow->dst_ip, flow->sport, i };
+	}
+	qsort(agent->paths, agent->npaths, sizeof(*agent->paths), by_tuple);
+	return 0;
+}
+
+uint32_t
+probe_path_key_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport)
+{
+	const struct probe_path_key key = { nic, ip, sport, 0 };
+	const struct probe_path_key *found = bsearch(&key, agent->paths, agent->npaths, sizeof(key), by_tuple);
+
+	return found != NULL ? found->flow : PROBE_NO_FLOW;
+}
+
+int
+probe_list_add(struct probe_list *list, struct probe_target target)
+{
+	if (list->count == list->cap) {
+		uint32_t cap = list->cap == 0 ? 16 : 2 * list->cap;
+		struct probe_target *targets = realloc(list->targets, cap * sizeof(*targets));
+
+		if (targets == NULL)
+			return -ENOMEM;
+		list->targets = targets;
+		list->cap = cap;
+	}
+	list->targets[list->count++] = target;
+	return 0;
+}
+
+void
+probe_list_set(struct probe_agent *agent, struct probe_list *list, uint64_t interval_ps, uint64_t now_ps)
+{
+	if (list->count == 0) {
+		list->next_ps = TIME_NEVER;
+		return;
+	}
+	list->gap_ps = interval_ps / list->count + (interval_ps < list->count);
+	if (list->at >= list->count)
+		list->at = 0;
+	if (list->next_ps == TIME_NEVER)
+		list->next_ps = now_ps + prng_below(&agent->prng, list->gap_ps);
+}
+
+/* Fisher and Yates's. */
+static void
+shuffle(struct prng *prng, struct probe_list *list)
+{
+	for (uint32_t i = list->count; i > 1; i--) {
+		uint32_t k = (uint32_t)prng_below(prng, i);
+		struct probe_target last = list->targets[i - 1];
+
+		list->targets[i - 1] = list->targets[k];
+		list->targets[k] = last;
+	}
+}
+
+const struct probe_target *
+probe_list_turn(struct probe_agent *agent, struct probe_list *list, bool shuffled)
+{
+	list->next_ps += list->gap_ps;
+	for (uint32_t i = 0; i < list->count; i++) {
+		const struct probe_target *target;
+
+		if (list->at == 0 && shuffled)
+			shuffle(&agent->prng, list);
+		target = &list->targets[list->at];
+		list->at = list->at + 1 == list->count ? 0 : list->at + 1;
+		if (target->qpn != 0)
+			return target;
+	}
+	return NULL;
+}
+
+/* What the RNIC completed. */
+
+bool
+probe_queue_push(struct probe_agent *agent, struct probe_queue *queue, struct probe_completion completion)
+{
+	uint64_t ready_ps = completion.stamp_ps + probe_cpu_draw(&agent->cpu);
+
+	if (queue->tail - queue->head == PROBE_COMPLETIONS) {
+		agent->counts.dropped++;
+		return false;
+	}
+	completion.ready_ps = ready_ps > queue->last_ready_ps ? ready_ps : queue->last_ready_ps;
+	queue->last_ready_ps = completion.ready_ps;
+	queue->ring[queue->tail++ % PROBE_COMPLETIONS] = completion;
+	return true;
+}
+
+uint64_t
+probe_queue_timer_ps(const struct probe_queue *queue)
+{
+	for (uint32_t i = queue->head; i != queue->tail; i++)
+		if (queue->ring[i % PROBE_COMPLETIONS].event == PROBE_TIMED)
+			return queue->ring[i % PROBE_COMPLETIONS].stamp_ps;
+	return TIME_NEVER;
+}
+
+/* @return the oldest if it is ready, which is taken; NULL. Valid until the next is put in */
+static const struct probe_completion *
+probe_queue_pop(struct probe_queue *queue, uint64_t now_ps)
+{
+	struct probe_completion *oldest = &queue->ring[queue->head % PROBE_COMPLETIONS];
+
+	if (probe_queue_next_ps(queue) > now_ps)
+		return NULL;
+	oldest->ready_ps = now_ps;
+	queue->head++;
+	return oldest;
+}
+
+/* How late completions are handled. */
+
+#define CPU_STREAM 0x70726f6265637075ULL /* "probecpu" */
+#define MEAN_A_MEDIAN 1512775ULL         /* 1 / ln 2, in 2^-EXPONENTIAL_MEAN_BITS: an exponential's mean over its median */
+
+void
+probe_cpu_init(struct probe_cpu *cpu, uint64_t median_ps, uint64_t seed, uint32_t node)
+{
+	*cpu = (struct probe_cpu){ .median_ps = median_ps };
+	prng_init(&cpu->prng, seed ^ CPU_STREAM, node);
+}
+
+static uint64_t
+draw(struct probe_cpu *cpu, uint64_t median_ps)
+{
+	return median_ps / 2 + exponential_ps(&cpu->prng, (median_ps - median_ps / 2) * MEAN_A_MEDIAN);
+}
+
+uint64_t
+probe_cpu_draw(struct probe_cpu *cpu)
+{
+	uint64_t delay_ps = draw(cpu, cpu->median_ps);
+
+	if (cpu->load_ps == 0)
+		return delay_ps;
+	cpu->overloaded++;
+	return delay_ps + draw(cpu, cpu->load_ps);
 }

@@ -5,7 +5,7 @@
 
 #include "common/array.h"
 #include "common/wire/record_probes.h"
-#include "rxe-hosts/probe/cpu.h"
+#include "rxe-hosts/probe/inside.h"
 
 static const struct cfg_choice tracings[] = {
 	{ .name = "traceroute", .value = PINGMESH_TRACEROUTE, .doc = "by packets with small TTLs, which switches answer" },

@@ -2,6 +2,8 @@
 /* The inside of an agent, shared by the files of this folder. */
 #pragma once
 
+#include <stdint.h>
+
 #include "common/int_header.h"
 #include "common/prng.h"
 #include "common/units.h"
@@ -9,7 +11,25 @@
 #include "common/wire/probe.h"
 #include "common/wire/record.h"
 #include "rxe-hosts/probe/agent.h"
-#include "rxe-hosts/probe/cpu.h"
+
+/*
+ * How late a host's application handles what its RNIC completed: a seeded chance, later where the CPU is overloaded. Half of the
+ * median it always takes, the rest is exponential: P99 is 3.8 times the median, P999 5.5 times.
+ */
+
+#define PROBE_CPU_MAX_PS 10000000000000ULL /* of a median: 10 s */
+
+struct probe_cpu {
+	struct prng prng;
+	uint64_t median_ps;
+	uint64_t load_ps;    /* median of what overload adds, by the same law; 0: there is none */
+	uint64_t overloaded; /* draws with it */
+};
+
+/* @param median_ps  at most PROBE_CPU_MAX_PS, as all medians here @param node  tells hosts of one seed apart */
+void probe_cpu_init(struct probe_cpu *cpu, uint64_t median_ps, uint64_t seed, uint32_t node);
+/* @return the delay of one completion, ps */
+uint64_t probe_cpu_draw(struct probe_cpu *cpu);
 
 /* Of an RNIC: probes that wait for their end, ACKs that wait for their time of departure, room for datagrams. */
 #define PROBE_OPEN 512
@@ -198,24 +218,19 @@ probe_earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* queue.c. The application will handle it. @return false: without room it is lost and counted */
+/* agent.c */
+/* The application will handle it. @return false: without room it is lost and counted */
 bool probe_queue_push(struct probe_agent *agent, struct probe_queue *queue, struct probe_completion completion);
 /* @return since when the oldest timer that has run out waits to be handled; TIME_NEVER: none does */
 uint64_t probe_queue_timer_ps(const struct probe_queue *queue);
-/* @return the oldest if it is ready, which is taken; NULL. Valid until the next is put in */
-const struct probe_completion *probe_queue_pop(struct probe_queue *queue, uint64_t now_ps);
 static inline uint64_t
 probe_queue_next_ps(const struct probe_queue *queue)
 {
 	return queue->head != queue->tail ? queue->ring[queue->head % PROBE_COMPLETIONS].ready_ps : TIME_NEVER;
 }
 
-/* message.c: what probes and ACKs hold */
-int probe_post(struct probe_agent *agent, const struct datagram *how, const struct probe_completion *what);
 /* @return false: it is no probe's */
 bool probe_read(const struct datagram *datagram, struct probe_completion *completion);
-/* wr_id of datagrams whose departure is awaited. */
-uint64_t probe_wr_id(uint32_t nic, bool responder, uint32_t seq);
 
 /* prober.c */
 /* Probes the next target of each list that is due, and watches timers. */
@@ -226,21 +241,11 @@ void probe_send_extra(struct probe_agent *agent, uint64_t now_ps);
 void probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
 /* When the oldest timer runs out; TIME_NEVER. */
 uint64_t probe_timer_ps(const struct probe_agent *agent, const struct probe_nic *nic);
-
-/* responder.c */
 void probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
-
-/* trace.c */
-/* The next packet of an RNIC's traceroutes, if it is due. */
-void probe_trace_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps);
-/* An RNIC was probed by a flow: its way back is to be traced. */
-void probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, const struct probe_completion *c);
 /* A packet ended at a switch, whose port is as PKT_EXPIRED's arg tells. */
 void probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, uint32_t arg);
-/* A packet came to who it was addressed to. */
-void probe_trace_arrived(struct probe_agent *agent, uint32_t nic, uint32_t seq);
 
-/* paths.c, of packets into which switches write */
+/* Packets into which switches write. */
 /* One came to an RNIC. */
 void probe_paths_receive(struct probe_agent *agent, struct probe_nic *nic, const struct datagram *datagram,
 			 uint64_t now_ps);
@@ -248,10 +253,9 @@ void probe_paths_receive(struct probe_agent *agent, struct probe_nic *nic, const
 void probe_paths_report(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
 void probe_paths_forget(struct probe_nic *nic);
 
-/* lists.c */
+/* agent.c: pinglists */
 /* The way of an entry of a pinglist. @return FLOW_NONE: none was planned */
 uint32_t probe_path_key_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport);
-int probe_paths_init(struct probe_agent *agent);
 /* @return 0 or -ENOMEM */
 int probe_list_add(struct probe_list *list, struct probe_target target);
 /* A list has other targets: it goes on where it was. @param interval_ps  between two probes of the same target */
@@ -259,14 +263,6 @@ void probe_list_set(struct probe_agent *agent, struct probe_list *list, uint64_t
 /* @return the next target of a list that is due; NULL: its agent knows none */
 const struct probe_target *probe_list_turn(struct probe_agent *agent, struct probe_list *list, bool shuffled);
 
-/* restart.c. A connection came or went while the agent was down. @return false: out of memory, it is not known of */
-bool probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective, bool open);
-
-/* agent.c */
-/* New QPs on all RNICs. @return 0 or a negative errno */
-int probe_open_qps(struct probe_agent *agent);
-/* A record of a connection. */
-void probe_report_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps);
 /* Service tracing of an RNIC has other targets, or another interval. */
 void probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
 
@@ -275,7 +271,5 @@ void probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64
 void probe_ask(struct probe_agent *agent, uint64_t now_ps);
 /* The reply is there. */
 void probe_take_reply(struct probe_agent *agent, uint64_t now_ps);
-
-/* upload.c */
 void probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *probe, uint32_t result);
 void probe_upload(struct probe_agent *agent, uint64_t now_ps);

@@ -204,3 +204,11 @@ parse_window(struct roce_params *params, const struct roce_cfg *cfg, struct err 
 			       cfg->where.file, cfg->where.line, text);
 	return 0;
 }
+
+/* The transports. */
+
+#define TRANSPORT_ROW(id, name, symbol, doc) [id] = &transport_##symbol,
+const struct transport_ops *const transports[TRANSPORT_KINDS] = { TRANSPORTS(TRANSPORT_ROW) };
+
+#define TRANSPORT_CHOICE(id, word, symbol, what) { .name = word, .value = id, .doc = what },
+const struct cfg_choice transport_choices[] = { TRANSPORTS(TRANSPORT_CHOICE){ 0 } };

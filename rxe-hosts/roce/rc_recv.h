@@ -11,7 +11,6 @@
 
 #include "common/pkt.h"
 #include "rxe-hosts/roce/params.h"
-#include "rxe-hosts/roce/psn.h"
 #include "rxe-hosts/roce/recv_ring.h"
 
 enum rc_reply {

@@ -11,10 +11,34 @@
 
 #include "common/pkt.h"
 #include "common/send_times.h"
+#include "common/wire/roce.h"
 #include "rxe-hosts/roce/cc/cc.h"
-#include "rxe-hosts/roce/paced.h"
 #include "rxe-hosts/roce/params.h"
-#include "rxe-hosts/roce/psn.h"
+
+/* How long a rate below the line's kept a QP's packets apart, beyond what the line does. Pure. */
+
+struct paced {
+	uint64_t line_gap_ps; /* of a full middle segment at the line's rate */
+	uint64_t sum_ps;      /* of packets before next */
+	uint32_t next;
+};
+
+/* @return of all that was sent before nxt; what is not in the sum had gap_ps between packets */
+static inline uint64_t
+paced_ps(const struct paced *paced, uint32_t nxt, uint64_t gap_ps)
+{
+	uint64_t more_ps = gap_ps > paced->line_gap_ps ? gap_ps - paced->line_gap_ps : 0;
+
+	return paced->sum_ps + (uint64_t)(nxt - paced->next) * more_ps;
+}
+
+/* The gap changes, or numbers do: what was sent before nxt is summed up, and the next packet sent is another. */
+static inline void
+paced_sum_up(struct paced *paced, uint32_t nxt, uint64_t gap_ps, uint32_t next)
+{
+	paced->sum_ps = paced_ps(paced, nxt, gap_ps);
+	paced->next = next;
+}
 
 #define MSG_SLOTS 64 /* messages that a QP may have open: DEVICE_MAX_POSTED */
 
@@ -248,3 +272,24 @@ rc_send_waited(struct rc_send *s, uint64_t waited_ps)
 }
 /* Payload bytes sent at least once and not acknowledged. */
 uint64_t rc_send_outstanding_bytes(const struct rc_send *s, const struct roce_params *params);
+
+/* The messages of a sender, for the files of this folder: which one a sequence number belongs to. */
+
+static inline struct rc_post *
+rc_messages_at(struct rc_send *s, uint32_t count)
+{
+	return &s->posts[count % MSG_SLOTS];
+}
+
+/* The same from the oldest open message on: nxt has gone back, or far ahead. */
+void rc_messages_seek(struct rc_send *s);
+
+/* @return payload bytes of a packet of an open message */
+uint32_t rc_messages_payload(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
+
+/* The opcode of a packet of this message by its place. Packets that may come in any order are each a WRITE by itself. */
+static inline uint8_t
+rc_messages_opcode(const struct rc_send *s, const struct rc_post *post, bool first, bool last)
+{
+	return s->sel != NULL ? roce_data_opcode(true, true, true, last) : roce_data_opcode(post->write, first, last, true);
+}

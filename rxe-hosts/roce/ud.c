@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "common/wire/roce.h"
-#include "rxe-hosts/roce/psn.h"
+#include "rxe-hosts/roce/params.h"
 
 int
 ud_send_make(struct ud_send *s, const struct roce_params *params, uint32_t flow, uint8_t prio, uint32_t payload_bytes,

@@ -5,6 +5,14 @@
 #include <stdlib.h>
 
 #include "common/units.h"
+#include "rxe-hosts/monitor/monitor.h"
+
+static void judged_started(const struct judge *judge, const struct plan_judged *flow, uint64_t now_ps);
+static void judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device,
+			    uint64_t start_ps, const struct wc *wc);
+static void judged_failed(const struct judge *judge);
+static void judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
+			const struct qp_state *state, uint64_t now_ps);
 
 int
 messages_init(struct messages *m, const struct plan *plan, uint32_t node)
@@ -155,4 +163,163 @@ messages_close(struct messages *m, struct device *device, uint64_t now_ps)
 			device->ops->query_qp(device, message->flow, &qp);
 		judged_open(&judge, &judged, device, m->states[i].begin_ps, &qp, now_ps);
 	}
+}
+
+/* Background flows. */
+
+void
+background_init(struct background *background, const struct plan_background *plan)
+{
+	*background = (struct background){ .plan = plan, .wake_ps = plan->start_ps };
+}
+
+void
+background_wake(struct background *background, struct device *device, uint64_t now_ps)
+{
+	struct send_wr wr = { .bytes = background->plan->bytes };
+
+	background->wake_ps = TIME_NEVER;
+	if (device->ops->post_send(device, background->plan->flow, &wr) != 0) {
+		background->failed = true;
+		return;
+	}
+	background->sending = true;
+	if (background->judge.agent != NULL) {
+		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
+
+		judged_started(&background->judge, &judged, now_ps);
+	}
+	if (!background->started)
+		background->start_ps = now_ps;
+	background->started = true;
+}
+
+void
+background_sent(struct background *background, struct device *device, const struct wc *wc)
+{
+	background->sending = false;
+	background->messages++;
+	background->end_ps = wc->time_ps;
+	background->retransmits += wc->retransmits;
+	if (background->judge.agent != NULL) {
+		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
+
+		judged_complete(&background->judge, &judged, device, background->start_ps, wc);
+	}
+	if (background->plan->repeat && wc->time_ps < background->plan->until_ps)
+		background_wake(background, device, wc->time_ps);
+}
+
+void
+background_failed(struct background *background, const struct wc *wc)
+{
+	background->sending = false;
+	background->failed = true;
+	background->acked_bytes = wc->bytes;
+	judged_failed(&background->judge);
+}
+
+void
+background_close(struct background *background, struct device *device, uint64_t now_ps)
+{
+	struct qp_state qp = { .acked_bytes = background->acked_bytes };
+
+	if (background->sending) {
+		device->ops->query_qp(device, background->plan->flow, &qp);
+		background->acked_bytes = qp.acked_bytes;
+	}
+	if (background->judge.agent != NULL && background->messages == 0 && background->plan->start_ps <= now_ps) {
+		struct plan_judged judged = plan_judged_background(background->judge.plan, background->plan);
+
+		judged_open(&background->judge, &judged, device, background->start_ps, &qp, now_ps);
+	}
+}
+
+bool
+background_open(const struct background *background)
+{
+	return !background->failed && (background->sending || background->wake_ps != TIME_NEVER);
+}
+
+/* Flows that are judged. */
+
+/* It is posted. */
+static void
+judged_started(const struct judge *judge, const struct plan_judged *flow, uint64_t now_ps)
+{
+	const struct plan *plan = judge->plan;
+	const struct agent_step step = {
+		.flow = flow->flow,
+		.tuple = plan_tuple(plan, flow->flow),
+		.collective = flow->collective,
+		.rank = plan->rank_of[plan->flows.flows[flow->flow].src_node],
+		.step = flow->step,
+		.serial = flow->step,
+		.bytes = flow->bytes,
+		.base_rtt_ps = plan->of[flow->flow].base_rtt_ps,
+		.least_rtt_ps = plan->least_rtt_ps,
+		.most_rtt_ps = plan->most_rtt_ps,
+		.expect_ps = flow->ideal_ps,
+		.start_ps = now_ps,
+		.notify_flow = AGENT_NONE,
+		.waiter = REC_NONE,
+	};
+
+	if (judge->agent != NULL)
+		agent_step_started(judge->agent, judge->slot, &step);
+}
+
+static struct step_result
+result_of(const struct judge *judge, const struct plan_judged *flow, uint64_t start_ps)
+{
+	return (struct step_result){
+		.collective = flow->collective,
+		.rank = judge->plan->rank_of[judge->plan->flows.flows[flow->flow].src_node],
+		.step = flow->step,
+		.flow = flow->flow,
+		.waited_for = { .collective = REC_NONE, .rank = REC_NONE },
+		.bytes = flow->bytes,
+		.start_ps = start_ps,
+	};
+}
+
+/* It is complete, as its completion says. */
+static void
+judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
+		const struct wc *wc)
+{
+	struct step_result result = result_of(judge, flow, start_ps);
+
+	if (judge->agent == NULL)
+		return;
+	agent_step_completed(judge->agent, judge->slot, wc->retransmits, wc->time_ps);
+	result.acked_bytes = flow->bytes;
+	result.end_ps = wc->time_ps;
+	result.retransmits = wc->retransmits;
+	result.times = wc->times;
+	monitor_report(device->ops->records(device), &result, wc->time_ps);
+}
+
+/* Its queue pair is in error. */
+static void
+judged_failed(const struct judge *judge)
+{
+	if (judge->agent != NULL)
+		agent_step_failed(judge->agent, judge->slot);
+}
+
+/* The run ends, and it is open. @param state  of its queue pair, zero where it has not begun; so is start_ps */
+static void
+judged_open(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
+	    const struct qp_state *state, uint64_t now_ps)
+{
+	struct step_result result = result_of(judge, flow, start_ps);
+
+	if (judge->agent == NULL)
+		return;
+	result.acked_bytes = state->acked_bytes;
+	result.retransmits = state->retransmits;
+	result.times = state->times;
+	result.open = true;
+	monitor_report(device->ops->records(device), &result, now_ps);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rxe-hosts/steps/rank.h"
-#include "workload/imm.h"
+#include "workload/plan.h"
 
 static uint8_t *
 vector_of(const struct step_engine *engine, const struct step_rank *rank, uint32_t iteration)

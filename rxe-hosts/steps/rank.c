@@ -3,13 +3,19 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
+#include "common/tag.h"
 #include "common/units.h"
-#include "workload/imm.h"
+#include "workload/plan.h"
 
 static void complete(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
 static void try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);
+
+static void step_computed(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
+static void step_report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps);
+static void turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);
 
 int
 step_rank_init(struct step_rank *rank, const struct plan *plan, uint32_t collective, uint32_t index)
@@ -176,7 +182,8 @@ step_rank_sent(struct step_engine *engine, struct step_rank *rank, const struct 
 	complete(engine, rank, chain, wc->time_ps);
 }
 
-void
+/* A local step is over, at once or after its time. */
+static void
 step_computed(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps)
 {
 	const struct step_chain *at = &rank->chains[chain];
@@ -267,4 +274,327 @@ try_finish(struct step_engine *engine, struct step_rank *rank, struct step_ref l
 		rank->state = RANK_IDLE;
 	}
 	turns_completed(engine, rank, last, now_ps);
+}
+
+/* The start of a step: a message is posted and watched, a local step computes. */
+
+/* How long a local step takes in this iteration. */
+static uint64_t
+compute_ps(const struct plan_collective *c, const struct step_rank *rank, uint32_t step)
+{
+	uint64_t planned_ps = coll_step_at(c->schedule, rank->rank, step)->compute_ps;
+
+	return c->actual_ps != NULL ? c->actual_ps(c->actual_ctx, rank->rank, rank->iteration, planned_ps) : planned_ps;
+}
+
+/* What the agent has to know of a step. */
+static struct agent_step
+watch(const struct step_engine *engine, const struct step_rank *rank, uint32_t step, uint64_t now_ps)
+{
+	const struct plan_collective *c = rank_collective(engine, rank);
+	const struct plan_step *known = &c->steps[plan_at(c, rank->rank, step)];
+	struct device *device = engine->device;
+	struct path_rtt measured;
+	struct agent_step watched = {
+		.flow = known->flow,
+		.tuple = plan_tuple(engine->plan, known->flow),
+		.collective = rank->collective,
+		.iteration = rank->iteration,
+		.rank = rank->rank,
+		.step = step,
+		.serial = rank->iteration * coll_max_steps(c->schedule) + step,
+		.bytes = plan_step_bytes(c, rank->rank, step),
+		.base_rtt_ps = engine->plan->of[known->flow].base_rtt_ps,
+		.least_rtt_ps = c->least_rtt_ps,
+		.most_rtt_ps = c->most_rtt_ps,
+		.jitter_ps = engine->config.jitter_ps,
+		.expect_ps = known->expect_ps,
+		.start_ps = now_ps,
+		.notify_flow = known->notify_flow,
+		.waiter = REC_NONE,
+	};
+
+	if (known->notify_flow != PLAN_NONE)
+		watched.waiter = c->ranks[coll_step_at(c->schedule, rank->rank, step)->peer].node;
+	if (device->ops->path_rtt != NULL && device->ops->path_rtt(device, known->flow, &measured)) {
+		uint64_t more_ps = measured.base_ps > watched.base_rtt_ps ? measured.base_ps - watched.base_rtt_ps : 0;
+
+		watched.base_rtt_ps = measured.base_ps;
+		watched.least_rtt_ps += more_ps; /* other hosts' paths are as much slower than configured */
+		watched.most_rtt_ps += more_ps;
+		watched.noise_ps = measured.noise_ps;
+	}
+	return watched;
+}
+
+static void
+post(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint32_t step, uint64_t now_ps)
+{
+	const struct plan_collective *c = rank_collective(engine, rank);
+	const struct coll_step *at = coll_step_at(c->schedule, rank->rank, step);
+	uint32_t flow = c->steps[plan_at(c, rank->rank, step)].flow;
+	struct device *device = engine->device;
+	struct agent_step watched = watch(engine, rank, step, now_ps);
+	struct send_wr wr = {
+		.wr_id = step,
+		.bytes = watched.bytes,
+		.local_offset = payload_offset(c, rank->rank, rank->iteration, at->src_elems),
+		.remote_offset = payload_offset(c, at->peer, rank->iteration, at->dst_elems),
+		.imm = imm_encode(rank->iteration, step),
+		.tag = engine->plan->of[flow].measured ? tag_make(rank->iteration) : 0,
+	};
+
+	if (c->qp_per_step)
+		device->ops->reset_qp(device, flow);
+	if (device->ops->post_send(device, flow, &wr) != 0) {
+		rank->chains[chain].state = CHAIN_FAILED; /* -EBUSY: the QP failed before; one message cannot fill it */
+		engine->failed++;
+		return;
+	}
+	rank->chains[chain].state = CHAIN_SENDING;
+	rank->flying[engine->plan->of[flow].out] = rank->first_slot + chain;
+	engine->sending++;
+	agent_step_started(&engine->agent, rank->first_slot + chain, &watched);
+}
+
+void
+step_start(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps)
+{
+	const struct plan_collective *c = rank_collective(engine, rank);
+	struct step_chain *at = &rank->chains[chain];
+	uint32_t step = monitor_next_step(&rank->monitor, chain);
+	uint64_t takes_ps;
+
+	monitor_started(&rank->monitor, chain);
+	at->start_ps = now_ps;
+	if (coll_step_at(c->schedule, rank->rank, step)->peer != rank->rank) {
+		post(engine, rank, chain, step, now_ps);
+		return;
+	}
+	at->state = CHAIN_COMPUTING;
+	takes_ps = compute_ps(c, rank, step);
+	if (takes_ps != 0)
+		wakes_add(&engine->wakes, (struct wake){ now_ps + takes_ps, rank->slot, chain });
+	else
+		step_computed(engine, rank, chain, now_ps);
+}
+
+/* What is reported of steps, and at the end of the run of those that are open. */
+
+/* What a chain's next step waits for, or would have waited for. */
+static struct step_ref
+waits_for(const struct step_rank *rank, uint32_t chain)
+{
+	struct coll_dep dep = monitor_waits_for(&rank->monitor, chain);
+
+	if (rank->chains[chain].state == CHAIN_DELAYED)
+		return rank->chains[chain].waited_for;
+	if (dep.rank == COLL_NONE && rank->monitor.queues[chain].ssq != 0)
+		dep = (struct coll_dep){ rank->rank, rank_current(rank, chain) };
+	return dep.rank != COLL_NONE ? (struct step_ref){ rank->collective, dep.rank, dep.step } : rank->begun_by;
+}
+
+/* @return false: the chain has nothing to do any more */
+static bool
+open_step(const struct step_engine *engine, const struct step_rank *rank, uint32_t chain, struct step_result *result)
+{
+	const struct plan_collective *c = rank_collective(engine, rank);
+	const struct step_chain *at = &rank->chains[chain];
+	bool begun = at->state == CHAIN_SENDING || at->state == CHAIN_COMPUTING || at->state == CHAIN_FAILED;
+	uint32_t step = begun ? rank_current(rank, chain) : monitor_next_step(&rank->monitor, chain);
+
+	if (step == 0)
+		return false;
+	*result = (struct step_result){
+		.collective = rank->collective,
+		.iteration = rank->iteration,
+		.rank = rank->rank,
+		.step = step,
+		.flow = c->steps[plan_at(c, rank->rank, step)].flow,
+		.waited_for = begun ? at->waited_for : waits_for(rank, chain),
+		.bytes = plan_step_bytes(c, rank->rank, step),
+		.start_ps = begun ? at->start_ps : 0,
+		.open = true,
+	};
+	if (at->state == CHAIN_FAILED) {
+		result->acked_bytes = at->failure.bytes;
+		result->retransmits = at->failure.retransmits;
+		result->times = at->failure.times;
+	} else if (at->state == CHAIN_SENDING) {
+		struct qp_state qp;
+
+		engine->device->ops->query_qp(engine->device, result->flow, &qp);
+		result->acked_bytes = qp.acked_bytes;
+		result->retransmits = qp.retransmits;
+		result->times = qp.times;
+	}
+	return true;
+}
+
+void
+step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps)
+{
+	struct step_result result;
+
+	for (uint32_t chain = 0; rank->state != RANK_DONE && chain < rank_chains(rank); chain++)
+		if (open_step(engine, rank, chain, &result))
+			step_report(engine, &result, now_ps);
+}
+
+static void
+step_report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps)
+{
+	assert(engine->nresults < engine->results_cap);
+	engine->results[engine->nresults++] = *result;
+	monitor_report(engine->device->ops->records(engine->device), result, now_ps);
+}
+
+/* In which order a rank takes part in the collectives of its job (struct plan_collective.after). */
+
+static const struct step_ref nothing = { REC_NONE, REC_NONE, 0 };
+
+static uint32_t
+find_turn(struct step_engine *engine, uint32_t job, uint32_t rank)
+{
+	for (uint32_t t = 0; t < engine->nturns; t++)
+		if (engine->turns[t].job == job && engine->turns[t].rank == rank)
+			return t;
+	engine->turns[engine->nturns] = (struct step_turn){ .job = job, .rank = rank };
+	return engine->nturns++;
+}
+
+/* An iteration is to come; what is after nothing in it begins at its time. */
+static void
+prepare(struct step_engine *engine, struct step_rank *rank, uint64_t begin_ps)
+{
+	rank->before = rank_collective(engine, rank)->nafter;
+	rank->begun_by = nothing;
+	if (rank->before == 0)
+		wakes_add(&engine->wakes, (struct wake){ begin_ps, rank->slot, RANK_BEGINS });
+}
+
+int
+turns_init(struct step_engine *engine)
+{
+	engine->turns = calloc(engine->nranks + 1u, sizeof(*engine->turns));
+	if (engine->turns == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < engine->nranks; i++) {
+		struct step_rank *rank = &engine->ranks[i];
+		struct step_turn *turn;
+
+		rank->turn = find_turn(engine, rank_collective(engine, rank)->job, rank->rank);
+		turn = &engine->turns[rank->turn];
+		turn->open = ++turn->members;
+		prepare(engine, rank, rank_collective(engine, rank)->start_ps);
+	}
+	return 0;
+}
+
+static bool
+is_after(const struct plan_collective *c, uint32_t collective)
+{
+	for (uint32_t i = 0; i < c->nafter; i++)
+		if (c->after[i] == collective)
+			return true;
+	return false;
+}
+
+/* All of a job's collectives are complete at a rank: those that are after nothing begin anew. */
+static void
+next_iteration(struct step_engine *engine, uint32_t index, uint64_t now_ps)
+{
+	struct step_turn *turn = &engine->turns[index];
+
+	turn->open = turn->members;
+	for (uint32_t i = 0; i < engine->nranks; i++) {
+		struct step_rank *rank = &engine->ranks[i];
+
+		if (rank->turn == index && rank->state != RANK_DONE)
+			prepare(engine, rank, now_ps + rank_collective(engine, rank)->gap_ps);
+	}
+}
+
+/* A rank has completed an iteration of its collective. @param last  what it was waiting for last */
+static void
+turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps)
+{
+	uint32_t turn = rank->turn;
+
+	for (uint32_t i = 0; engine->turns[turn].members > 1 && i < engine->nranks; i++) {
+		struct step_rank *other = &engine->ranks[i];
+
+		if (other->turn != turn || !is_after(rank_collective(engine, other), rank->collective))
+			continue;
+		other->begun_by = last;
+		if (--other->before == 0)
+			step_engine_ready(engine, other, RANK_BEGINS);
+	}
+	if (--engine->turns[turn].open == 0)
+		next_iteration(engine, turn, now_ps);
+}
+
+/* Who wants to be woken when. */
+
+int
+wakes_init(struct wakes *wakes, uint32_t cap)
+{
+	*wakes = (struct wakes){ .heap = calloc(cap + 1u, sizeof(*wakes->heap)), .cap = cap };
+	return wakes->heap == NULL ? -ENOMEM : 0;
+}
+
+void
+wakes_fini(struct wakes *wakes)
+{
+	free(wakes->heap);
+	*wakes = (struct wakes){ 0 };
+}
+
+uint64_t
+wakes_next_ps(const struct wakes *wakes)
+{
+	return wakes->count != 0 ? wakes->heap[0].time_ps : TIME_NEVER;
+}
+
+static bool
+earlier(const struct wake *a, const struct wake *b)
+{
+	if (a->time_ps != b->time_ps)
+		return a->time_ps < b->time_ps;
+	if (a->slot != b->slot)
+		return a->slot < b->slot;
+	return a->chain < b->chain;
+}
+
+void
+wakes_add(struct wakes *wakes, struct wake wake)
+{
+	uint32_t at = wakes->count++;
+
+	assert(at < wakes->cap);
+	for (; at > 0 && earlier(&wake, &wakes->heap[(at - 1) / 2]); at = (at - 1) / 2)
+		wakes->heap[at] = wakes->heap[(at - 1) / 2];
+	wakes->heap[at] = wake;
+}
+
+struct wake
+wakes_take(struct wakes *wakes)
+{
+	struct wake first = wakes->heap[0], last;
+	uint32_t at = 0;
+
+	assert(wakes->count > 0);
+	last = wakes->heap[--wakes->count];
+	for (;;) {
+		uint32_t child = 2 * at + 1;
+
+		if (child + 1 < wakes->count && earlier(&wakes->heap[child + 1], &wakes->heap[child]))
+			child++;
+		if (child >= wakes->count || !earlier(&wakes->heap[child], &last))
+			break;
+		wakes->heap[at] = wakes->heap[child];
+		at = child;
+	}
+	wakes->heap[at] = last;
+	return first;
 }

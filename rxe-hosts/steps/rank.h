@@ -11,10 +11,33 @@
  */
 #pragma once
 
-#include "rxe-hosts/steps/background.h"
+#include <stdint.h>
+
 #include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/messages.h"
-#include "rxe-hosts/steps/wakes.h"
+
+/* Who wants to be woken when: a heap by time, then by rank and chain. Never grows after its start. */
+
+struct wake {
+	uint64_t time_ps;
+	uint32_t slot, chain; /* of a host's ranks, and of that one's chains */
+};
+
+struct wakes {
+	struct wake *heap; /* [cap] */
+	uint32_t count, cap;
+};
+
+/* @return 0 or -ENOMEM */
+int wakes_init(struct wakes *wakes, uint32_t cap);
+void wakes_fini(struct wakes *wakes);
+
+/* @return the earliest time, TIME_NEVER: nobody waits */
+uint64_t wakes_next_ps(const struct wakes *wakes);
+/* There is room: every (slot, chain) is there once at most. */
+void wakes_add(struct wakes *wakes, struct wake wake);
+/* Takes the earliest out. There is one. */
+struct wake wakes_take(struct wakes *wakes);
 
 #define RANK_BEGINS UINT32_MAX /* in place of a chain: the iteration is to begin */
 
@@ -129,8 +152,6 @@ rank_current(const struct step_rank *rank, uint32_t chain)
 
 /* Finds the ranks and background flows of this host; their slots are the plan's. @return 0 or -ENOMEM */
 int step_engine_place(struct step_engine *engine);
-/* Does all that can be done now: until nothing is ready. Every event ends with it. */
-void step_engine_settle(struct step_engine *engine, uint64_t now_ps);
 /* A rank has its connections to its peers, or is done with them: who traces connections is told. */
 void step_engine_connection(const struct step_engine *engine, const struct step_rank *rank, bool open, uint64_t now_ps);
 /* Something may be ready: step_engine_settle() looks at it. @param chain  RANK_BEGINS: the rank may begin */
@@ -152,18 +173,13 @@ void step_rank_failed(struct step_engine *engine, struct step_rank *rank, const 
 /* A message of a peer is complete and in place. @return false if this rank cannot expect it */
 bool step_rank_received(struct step_engine *engine, struct step_rank *rank, const struct wc *wc);
 
-/* Starts a chain's next step, for which all is here: posts it, or begins to compute (step_start.c). */
+/* Starts a chain's next step, for which all is here: posts it, or begins to compute. */
 void step_start(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
-/* A local step is over, at once or after its time. */
-void step_computed(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uint64_t now_ps);
-/* The end of the run: reports the steps that are open, if any: in flight, and next ones that wait (step_open.c). */
+/* The end of the run: reports the steps that are open, if any: in flight, and next ones that wait. */
 void step_rank_close(struct step_engine *engine, struct step_rank *rank, uint64_t now_ps);
-void step_report(struct step_engine *engine, const struct step_result *result, uint64_t now_ps);
 
-/* The turns of all ranks, and those that begin by themselves (turn.c). @return 0 or -ENOMEM */
+/* The turns of all ranks, and those that begin by themselves. @return 0 or -ENOMEM */
 int turns_init(struct step_engine *engine);
-/* A rank has completed an iteration of its collective. @param last  what it was waiting for last */
-void turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps);
 
 /* Real payload (payload.c): all do nothing when it is synthetic. */
 int payload_init(struct step_engine *engine);

@@ -20,7 +20,7 @@ SANITIZERS = {
     'UBSAN_OPTIONS': 'halt_on_error=1:print_stacktrace=1:abort_on_error=1',
 }
 BROKEN = ('Sanitizer', 'runtime error:', 'Assertion', 'core dumped', 'Segmentation', 'stack smashing', 'hard rss limit')
-# common/exit_code.h
+# common/program.h
 UNFINISHED, INTERRUPTED = 5, 130
 DOCUMENTED = (0, 1, 2, 3, 4, UNFINISHED, INTERRUPTED)
 STALL_LIMIT_S = 120   # of a run that does little, on a machine that does much

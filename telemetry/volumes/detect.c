@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "telemetry/volumes/detect.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "common/array.h"
 #include "common/tail.h"
 
 double
@@ -83,4 +87,405 @@ double
 detect_limit(double rate, uint32_t tests)
 {
 	return tail_normal_at(rate / tests);
+}
+
+/* The noise of spraying, given or learned by the leaf itself. */
+
+#define STEPS 4000
+#define WIDEST 12.0  /* standard deviations: beyond it is nothing */
+#define MANY_DOF 1e6 /* degrees of freedom: a variance that is as good as known */
+
+/*
+ * Of ports independent standard normal deviations the kept least squares, given the next in order, u^2, are those of a normal
+ * distribution cut off at -u and u: mean and variance of a square there are m(u) and v(u), and the next in order has the
+ * density of an order statistic. Integrated over u, this gives mean and variance of their sum.
+ */
+static void
+moments(uint32_t ports, uint32_t kept, double *mean, double *variance)
+{
+	double total = 0, sum = 0, squares = 0, within = 0;
+
+	for (int i = 0; i < STEPS; i++) {
+		double u = WIDEST * (i + 0.5) / STEPS, phi = exp(-u * u / 2) / sqrt(2 * M_PI);
+		double tails = 2 * tail_normal(u), inside = 1 - tails;
+		double m = 1 - 2 * u * phi / inside, fourth = 3 - 2 * (u * u * u + 3 * u) * phi / inside;
+		double weight = exp(kept * log(inside) + (ports - kept - 1.0) * log(tails)) * phi;
+
+		total += weight;
+		sum += weight * kept * m;
+		squares += weight * kept * m * kept * m;
+		within += weight * kept * (fourth - m * m);
+	}
+	*mean = sum / total;
+	*variance = within / total + squares / total - *mean * *mean;
+}
+
+/* An eighth, and of few ports two: what heals and what fails at the same time are two. One of them is the port that is tested. */
+static uint32_t
+left_out(uint32_t others)
+{
+	uint32_t eighth = (others + 1 + 7) / 8, few = others >= DETECT_MIN_PORTS ? 2 : 1;
+
+	return (eighth > few ? eighth : few) - 1;
+}
+
+/*
+ * Of few numbers the median is nearer to those that are kept than their mean is to all: so much smaller are the squares about it
+ * than (others - 1) / others of those about what is true. Of 3 million draws each; tests/unit/telemetry/detect_noise_test.c draws
+ * again.
+ */
+static const double about_median[] = { [4] = 0.8194, 0.9078, 0.9276, 0.9750, 0.9711, 0.9968, 0.9901 };
+
+/* Of the half of so many numbers that is nearest to their median, in the same way: the sum of squares about it, of a million draws each. */
+static const struct {
+	double mean, dof;
+} halves[DETECT_MAX_HALVED] = {
+	[3] = { 0.3454, 0.79 }, { 0.3007, 0.75 }, { 0.5284, 1.52 }, { 0.3964, 1.33 }, { 0.6819, 2.19 }, { 0.5283, 1.99 },
+	{ 0.8279, 2.83 },       { 0.6684, 2.64 }, { 0.9746, 3.44 }, { 0.8116, 3.29 }, { 1.1181, 4.09 }, { 0.9532, 3.93 },
+	{ 1.2644, 4.69 },       { 1.0971, 4.56 }, { 1.4069, 5.32 }, { 1.2404, 5.16 }, { 1.5483, 5.94 }, { 1.3829, 5.80 },
+	{ 1.6913, 6.55 },       { 1.5263, 6.43 }, { 1.8375, 7.18 }, { 1.6704, 7.03 }, { 1.9779, 7.81 }, { 1.8143, 7.67 },
+	{ 2.1223, 8.39 },       { 1.9584, 8.28 }, { 2.2633, 9.05 }, { 2.0982, 8.90 }, { 2.4060, 9.62 },
+};
+
+void
+detect_trim_init(struct detect_trim *trim, uint32_t others, bool half)
+{
+	double variance = 2.0 * others, mean = others;
+
+	assert(others >= DETECT_MIN_PORTS - 1 && others <= DETECT_MAX_PORTS);
+	if (half) {
+		assert(others < DETECT_MAX_HALVED);
+		*trim = (struct detect_trim){ others, others - others / 2, halves[others].mean, halves[others].dof };
+		return;
+	}
+	*trim = (struct detect_trim){ .others = others, .kept = others - left_out(others) };
+	if (trim->kept != others)
+		moments(others, trim->kept, &mean, &variance);
+	/* The middle that they are taken from is theirs, which costs a degree of freedom: of all for the mean, of those kept for its
+	 * estimate. */
+	trim->mean = mean * (others - 1) / others;
+	if (trim->kept != others && others < ARRAY_LEN(about_median))
+		trim->mean *= about_median[others];
+	trim->dof = 2 * mean * mean / variance * (trim->kept - 1) / trim->kept;
+}
+
+static const struct detect_trim *
+trim_of(const struct detect_ports *ports, uint32_t others)
+{
+	if (ports->trims[others].others == 0)
+		detect_trim_init(&ports->trims[others], others, ports->half);
+	return &ports->trims[others];
+}
+
+/* ---- which ports tell of noise ---- */
+
+static double
+lost_at(const struct detect_ports *ports, uint32_t port)
+{
+	return ports->lost != NULL ? (double)ports->lost[port] : 0;
+}
+
+/* @return what the ports that are learned from lose at most: as many as are needed, of those that lose least */
+static double
+most_lost(const struct detect_ports *ports)
+{
+	double least[DETECT_MIN_PORTS];
+
+	for (uint32_t i = 0; i < DETECT_MIN_PORTS; i++)
+		least[i] = 1;
+	for (uint32_t port = 0; port < ports->count; port++) {
+		double lost = lost_at(ports, port);
+
+		for (uint32_t i = 0; i < DETECT_MIN_PORTS; i++)
+			if (lost < least[i]) {
+				double more = least[i];
+
+				least[i] = lost;
+				lost = more;
+			}
+	}
+	return least[DETECT_MIN_PORTS - 1];
+}
+
+/* Other ports that a port's noise is learned from. */
+static uint32_t
+count_others(const struct detect_ports *ports, uint32_t port)
+{
+	double most = most_lost(ports);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < ports->count; i++)
+		count += i != port && lost_at(ports, i) <= most;
+	return count;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of what is nearly in order. */
+static void
+put_in_order(double *values, uint32_t count)
+{
+	for (uint32_t i = 1; i < count; i++) {
+		double value = values[i];
+		uint32_t at = i;
+
+		for (; at > 0 && values[at - 1] > value; at--)
+			values[at] = values[at - 1];
+		values[at] = value;
+	}
+}
+
+/*
+ * Counts that are the same are put side by side, evenly over the width of a packet: what was rounded to them lies so on average.
+ * @param missing  [count] in order; is in order again
+ */
+static void
+spread(double *missing, uint32_t count)
+{
+	for (uint32_t first = 0, next; first < count; first = next) {
+		double least = missing[first];
+
+		for (next = first; next < count && missing[next] - least < DETECT_ROUNDING_PACKETS; next++)
+			;
+		for (uint32_t i = first; i < next; i++)
+			missing[i] += (i - first + 0.5) / (next - first) - 0.5;
+	}
+	put_in_order(missing, count);
+}
+
+/* Where all are kept, their mean; else their median, which those that are left out do not move. */
+static double
+middle_of(const double *missing, uint32_t count, uint32_t kept)
+{
+	double sum = 0;
+
+	if (kept < count)
+		return (missing[count / 2] + missing[(count - 1) / 2]) / 2;
+	for (uint32_t i = 0; i < count; i++)
+		sum += missing[i];
+	return sum / count;
+}
+
+/* @param missing  [count] in order @return the sum of squares of those that are nearest to the middle */
+static double
+kept_squares(const double *missing, uint32_t count, uint32_t kept)
+{
+	double middle = middle_of(missing, count, kept), squares = 0;
+	uint32_t first = 0, last = count - 1;
+
+	while (last - first + 1 > kept) {
+		if (middle - missing[first] > missing[last] - middle)
+			first++;
+		else
+			last--;
+	}
+	for (uint32_t i = first; i <= last; i++)
+		squares += (missing[i] - middle) * (missing[i] - middle);
+	return squares;
+}
+
+/* ---- learning ---- */
+
+struct learning {
+	double missing[DETECT_MAX_PORTS]; /* [count] in order, of the ports that noise is learned from */
+	uint32_t count;
+};
+
+/* @param without  what is missing at a port that is one of them; NAN: it is none */
+static double
+squares_of_others(const struct learning *learning, const struct detect_ports *ports, double without)
+{
+	double others[DETECT_MAX_PORTS];
+	uint32_t count = 0;
+	bool skipped = isnan(without);
+
+	for (uint32_t i = 0; i < learning->count; i++) {
+		if (!skipped && learning->missing[i] == without)
+			skipped = true;
+		else
+			others[count++] = learning->missing[i];
+	}
+	spread(others, count);
+	return kept_squares(others, count, trim_of(ports, count)->kept);
+}
+
+void
+detect_learn(struct detect_learned *learned, const struct detect_ports *ports, const double *missing)
+{
+	double most = most_lost(ports);
+	struct learning learning = { .count = 0 };
+	bool full = learned->iterations >= DETECT_MEMORY;
+
+	assert(ports->count >= DETECT_MIN_PORTS && ports->count <= DETECT_MAX_PORTS);
+	for (uint32_t port = 0; port < ports->count; port++)
+		if (lost_at(ports, port) <= most)
+			learning.missing[learning.count++] = missing[port];
+	qsort(learning.missing, learning.count, sizeof(*learning.missing), by_value);
+	for (uint32_t port = 0; port < ports->count; port++) {
+		double own = lost_at(ports, port) <= most ? missing[port] : (double)NAN;
+
+		if (full)
+			learned->squares[port] *= (DETECT_MEMORY - 1.0f) / DETECT_MEMORY;
+		learned->squares[port] += (float)squares_of_others(&learning, ports, own);
+	}
+	learned->iterations = full ? DETECT_MEMORY : learned->iterations + 1;
+}
+
+struct detect_noise
+detect_noise_learned(const struct detect_learned *learned, const struct detect_ports *ports, uint32_t port)
+{
+	const struct detect_trim *trim = trim_of(ports, count_others(ports, port));
+	double differ = (double)learned->squares[port] / ((double)learned->iterations * trim->mean);
+
+	/* What was spread varies by as much more. */
+	return (struct detect_noise){ .variance = (differ - DETECT_ROUNDING_VARIANCE) * (ports->count - 1) / ports->count,
+				      .dof = (double)learned->iterations * trim->dof };
+}
+
+struct detect_noise
+detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses *losses, double packets, double lost)
+{
+	double sent = (1 - lost) * (1 - lost) * fmax(noise->variance, 0), share, sum, dof;
+
+	if (losses->variance <= 0)
+		return *noise;
+	share = packets / losses->packets;
+	sum = sent + packets * lost * (1 - 2 * share) + share * share * losses->variance;
+	/* What is known of the sum varies by nothing (Satterthwaite, Biometrics 1946). */
+	dof = sent > 0 ? noise->dof * (sum / sent) * (sum / sent) : 0;
+	return (struct detect_noise){ .variance = sum, .dof = dof < MANY_DOF ? dof : 0 };
+}
+
+/* The sequential test, over all iterations so far. */
+
+#define NODES 64
+#define BISECTIONS 50
+
+/* Halves of the drifts, in standard deviations of the noise: what is missing for longer may be less. */
+static const double references[DETECT_SUMS] = { 1.5, 0.75, 0.375, 0.1875 };
+
+/* Gauss-Legendre's nodes and weights on [0, width]: Newton's method on the Legendre polynomial (DLMF 3.5). */
+static void
+quadrature(double width, double *at, double *weight)
+{
+	for (int i = 0; i < NODES; i++) {
+		double x = cos(M_PI * (i + 0.75) / (NODES + 0.5)), slope = 1;
+
+		for (int step = 0; step < 8; step++) {
+			double before = 1, value = x;
+
+			for (int n = 2; n <= NODES; n++) {
+				double next = ((2 * n - 1) * x * value - (n - 1) * before) / n;
+
+				before = value;
+				value = next;
+			}
+			slope = NODES * (x * value - before) / (x * x - 1);
+			x -= value / slope;
+		}
+		at[i] = width * (1 + x) / 2;
+		weight[i] = width / ((1 - x * x) * slope * slope);
+	}
+}
+
+/* Gauss's elimination with pivots: rows of NODES + 1 unknowns and their right side. @return the first unknown, put last */
+static double
+solve(double rows[NODES + 1][NODES + 2])
+{
+	for (int c = 0; c <= NODES; c++) {
+		int pivot = c;
+
+		for (int r = c + 1; r <= NODES; r++)
+			if (fabs(rows[r][c]) > fabs(rows[pivot][c]))
+				pivot = r;
+		for (int i = c; i < NODES + 2; i++) {
+			double other = rows[pivot][i];
+
+			rows[pivot][i] = rows[c][i];
+			rows[c][i] = other;
+		}
+		for (int r = c + 1; r <= NODES; r++) {
+			double part = rows[r][c] / rows[c][c];
+
+			for (int i = c; i < NODES + 2; i++)
+				rows[r][i] -= part * rows[c][i];
+		}
+	}
+	return rows[NODES][NODES + 1] / rows[NODES][NODES];
+}
+
+/*
+ * L(u), the mean run length from a sum of u on, is 1 + L(0) P(Z < m - u) + the integral of L(x) phi(x + m - u) over x from 0 to
+ * the limit, with m = reference - drift: Nystrom's method at the nodes and at 0.
+ */
+double
+detect_cusum_run_length(double reference, double limit, double drift)
+{
+	double at[NODES + 1], weight[NODES], rows[NODES + 1][NODES + 2], m = reference - drift;
+
+	quadrature(limit, at, weight);
+	at[NODES] = 0;
+	for (int r = 0; r <= NODES; r++) {
+		for (int c = 0; c < NODES; c++) {
+			double z = at[c] + m - at[r];
+
+			rows[r][c] = (r == c) - weight[c] * exp(-z * z / 2) / sqrt(2 * M_PI);
+		}
+		rows[r][NODES] = (r == NODES) - tail_normal(at[r] - m);
+		rows[r][NODES + 1] = 1;
+	}
+	return solve(rows);
+}
+
+/* Wald's bound, exp(2 reference limit) iterations at least, is where the search ends (Lorden, Ann. Math. Statist. 1971). */
+static double
+limit_of(double reference, double iterations)
+{
+	double low = 0, high = log(iterations) / (2 * reference);
+
+	for (int i = 0; i < BISECTIONS; i++) {
+		double mid = (low + high) / 2;
+
+		if (detect_cusum_run_length(reference, mid, 0) < iterations)
+			low = mid;
+		else
+			high = mid;
+	}
+	return high;
+}
+
+void
+detect_cusum_limits(struct detect_cusum_limits *limits, double rate)
+{
+	double share = rate / (DETECT_SUMS + 1);
+
+	limits->once = tail_normal_at(share);
+	for (int i = 0; i < DETECT_SUMS; i++)
+		limits->sum[i] = limit_of(references[i], 1 / share);
+}
+
+uint32_t
+detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double missing,
+		 const struct detect_noise *noise)
+{
+	uint32_t found = detect_score(missing, noise) > limits->once;
+	double addend = detect_addend(missing, noise), rounding = detect_rounding(noise);
+
+	for (int i = 0; i < DETECT_SUMS; i++) {
+		double sum = (double)cusum->sum[i] + addend - references[i];
+
+		cusum->sum[i] = sum > 0 ? (float)sum : 0;
+		cusum->since[i] = sum > 0 ? cusum->since[i] + 1 : 0;
+		if (found == 0 && sum > limits->sum[i] + rounding)
+			found = cusum->since[i];
+	}
+	if (found != 0)
+		memset(cusum, 0, sizeof(*cusum));
+	return found;
 }

@@ -2,7 +2,7 @@
 /*
  * Is less of a measured collective seen at a port than predicted? Three tests of FlowPulse's kind (5.3), each a pure function
  * of what was counted: of one (port, iteration) against a threshold, as in the paper; the same against the noise of spraying,
- * given or learned by the leaf itself (detect_noise.h); and of all iterations so far (detect_cusum.h). docs/flowpulse-limits.md,
+ * given or learned by the leaf itself; and of all iterations so far. docs/flowpulse-limits.md,
  * "Limits and statistics", derives their rates of false alarms.
  *
  * Noise and deviations are in packets. Missing is positive: what a fault drops is.
@@ -77,3 +77,114 @@ double detect_rounding(const struct detect_noise *noise);
  * @return the score that one test may exceed at rate / tests: Bonferroni's correction, whatever their dependence is
  */
 double detect_limit(double rate, uint32_t tests);
+
+/*
+ * A leaf learns the noise of its ports from themselves, for spraying whose noise nobody can tell beforehand (adaptive). What it
+ * learns must not hold the fault that it is to find: the noise that a port is tested by is that of the other ports. Of these,
+ * too, those that are furthest from the middle are left out, up to an eighth of all (of few, one), for faults at several ports,
+ * from the first iteration on. Counts are whole numbers, many of them the same where noise is small: those are spread over the
+ * width of one first, which undoes their rounding. Ports that are known to lose packets vary by that, besides:
+ * detect_noise_lossy(); others are learned from instead, as long as there are DETECT_MIN_PORTS.
+ */
+
+#define DETECT_MAX_PORTS 256
+#define DETECT_MIN_PORTS 4   /* of fewer, the others of a port tell next to nothing */
+#define DETECT_MAX_HALVED 32 /* ports: of more, those left out otherwise are enough */
+#define DETECT_MEMORY 256    /* iterations: older ones fade away */
+
+/* Of so many other ports: a matter of the configuration. */
+struct detect_trim {
+	uint32_t others, kept;
+	double mean; /* of the sum of the kept squares, of independent counts of variance 1 */
+	double dof;  /* degrees of freedom that an iteration is worth */
+};
+
+/* The ports that one sender's packets arrive at. */
+struct detect_ports {
+	uint32_t count;            /* DETECT_MIN_PORTS to DETECT_MAX_PORTS */
+	const float *lost;         /* [count] share of what is sent by a port that is known to be lost; NULL: none */
+	struct detect_trim *trims; /* [DETECT_MAX_PORTS + 1 or count + 1] derived as they are needed; zero at first */
+	bool half; /* learn of the half of the others that are nearest to their middle: of up to DETECT_MAX_HALVED */
+};
+
+struct detect_learned {
+	float *squares;   /* [ports] sum over iterations of what was kept of the others; zero at first */
+	float iterations; /* up to DETECT_MEMORY */
+};
+
+/*
+ * Derives the moments of order statistics of normal noise, by integration.
+ * @param others  DETECT_MIN_PORTS - 1 to DETECT_MAX_PORTS
+ * @param half    as of struct detect_ports
+ */
+void detect_trim_init(struct detect_trim *trim, uint32_t others, bool half);
+
+/* Adds an iteration. @param missing  [count] packets of one sender */
+void detect_learn(struct detect_learned *learned, const struct detect_ports *ports, const double *missing);
+
+/*
+ * What is learned so far, of one iteration at least: the noise of a further iteration of a port is to be judged by it.
+ * All packets arrive somewhere: what one port has more others have less, so that counts of n ports differ from each other by
+ * n / (n - 1) of a count's variance.
+ */
+struct detect_noise detect_noise_learned(const struct detect_learned *learned, const struct detect_ports *ports,
+					 uint32_t port);
+
+/* What losses that are known add to the noise of a sender's ports. */
+struct detect_losses {
+	double packets; /* that the sender's ports are predicted to see, all together */
+	double variance; /* sum over ports of the packets predicted there that are not the first to be sent: packets * lost */
+};
+
+/*
+ * The noise of a port's count where ports are known to lose packets (docs/flowpulse-limits.md): (1 - lost)^2 of the variance of what is
+ * sent, the drops' own, and that of what other ports drop more or less, which is sent again by all.
+ * @param packets  that the port is predicted to see
+ * @param lost     share of what is sent by it that is known to be lost
+ */
+struct detect_noise detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses *losses, double packets,
+				       double lost);
+
+/*
+ * The sequential test of one port, or one (port, sender): cumulative sums of scores (Page, Continuous inspection schemes,
+ * Biometrika 1954), which pool iterations as long as something seems to be missing, beside the test of each iteration by itself.
+ * Nobody knows how much will be missing, so there are several sums, each best for another amount. 32 bytes each.
+ *
+ * Limits are derived from the rate of false alarms that is asked for: a sum's mean time between them solves an integral equation.
+ * It holds for scores that are independent between iterations. A prediction that is wrong by the same amount in each
+ * iteration, as one that was learned of a few of them, does not give such scores: only detect_limit() is for it.
+ */
+
+#define DETECT_SUMS 4
+
+struct detect_cusum_limits {
+	double once;             /* of a score by itself */
+	double sum[DETECT_SUMS]; /* of the sums */
+};
+
+struct detect_cusum {
+	float sum[DETECT_SUMS];
+	uint32_t since[DETECT_SUMS]; /* iterations since the sum was 0, this one included */
+};
+
+/*
+ * @param rate  of false alarms per iteration, below 0.1, over all that is tested of it: 1 / rate is the mean number of
+ *              iterations between two; each of the DETECT_SUMS + 1 tests has its share
+ */
+void detect_cusum_limits(struct detect_cusum_limits *limits, double rate);
+
+/*
+ * Adds what is missing in an iteration: detect_score() for the test of it alone, detect_addend() for the sums. An alarm begins
+ * all sums anew.
+ * @return 0: none; else how many of the latest iterations it was found in, 1: in this one alone
+ */
+uint32_t detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double missing,
+			  const struct detect_noise *noise);
+
+/*
+ * The mean number of iterations until a sum's alarm: of scores with variance 1 (Page's integral equation).
+ * @param reference  what is subtracted from each score: half the drift that the sum is best for
+ * @param limit      of the sum, > 0
+ * @param drift      mean of the scores, 0: no fault
+ */
+double detect_cusum_run_length(double reference, double limit, double drift);

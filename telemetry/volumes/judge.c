@@ -1,12 +1,474 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "telemetry/volumes/judge.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "telemetry/volumes/preconditions.h"
+#include "telemetry/volumes/detect.h"
+
+/* Preconditions of the tests. */
+
+const struct volumes_precondition volumes_preconditions[VOLUMES_TESTS] = {
+	/* What a single port loses arrives later by the same port: nothing is missing. */
+	[VOLUMES_TEST_THRESHOLD] = { .name = "threshold",
+				     .least_ports = 2,
+				     .most_ports = UINT32_MAX,
+				     .otherwise = REC_FLAW_FEW },
+	/* Each packet is a draw of its own: the variance follows from the number of packets, however few the ports are. */
+	[VOLUMES_TEST_RANDOM] = { .name = "random",
+				  .least_ports = 2,
+				  .most_ports = UINT32_MAX,
+				  .needs_random = true,
+				  .otherwise = REC_FLAW_FEW },
+	/* A port is judged by the others, whose own fault is among their noise: one of three others may be left out. */
+	[VOLUMES_TEST_LEARNED] = { .name = "learned",
+				   .least_ports = DETECT_MIN_PORTS,
+				   .most_ports = DETECT_MAX_PORTS,
+				   .needs_learning = true,
+				   .otherwise = REC_FLAW_FEW },
+	[VOLUMES_TEST_HALF] = { .name = "half",
+				.least_ports = DETECT_MIN_PORTS,
+				.most_ports = DETECT_MAX_HALVED,
+				.needs_learning = true,
+				.otherwise = REC_FLAW_FEW },
+};
+
+bool
+volumes_can_judge(enum volumes_test test, const struct volumes_basis *basis)
+{
+	const struct volumes_precondition *row = &volumes_preconditions[test];
+
+	return basis->ports >= row->least_ports && basis->ports <= row->most_ports &&
+	       (basis->is_random || !row->needs_random) && (!basis->is_random || !row->needs_learning);
+}
+
+bool
+volumes_knows_noise(const struct volumes_basis *basis)
+{
+	return volumes_can_judge(VOLUMES_TEST_RANDOM, basis) || volumes_can_judge(VOLUMES_TEST_LEARNED, basis);
+}
+
+/* What is predicted. */
+
+int
+predict_init(struct predict *p, const struct predict_config *config, const struct volumes_config *volumes)
+{
+	size_t cells = (size_t)volumes->ports * volumes->senders;
+
+	assert(config->learn != 0);
+	*p = (struct predict){ .config = *config, .ready = config->source == PREDICT_DECLARED };
+	p->bytes = calloc(cells, sizeof(*p->bytes));
+	p->share = calloc(cells, sizeof(*p->share));
+	p->sum = calloc(cells, sizeof(*p->sum));
+	return p->bytes != NULL && p->share != NULL && p->sum != NULL ? 0 : -ENOMEM;
+}
+
+void
+predict_fini(struct predict *p)
+{
+	free(p->bytes);
+	free(p->share);
+	free(p->sum);
+	memset(p, 0, sizeof(*p));
+}
+
+/* Splits what one sender sends by all ports together. */
+static void
+split(struct predict *p, const struct volumes *v, uint16_t sender)
+{
+	uint64_t demand_bytes = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++)
+		demand_bytes += p->bytes[volumes_cell(v, port, sender)];
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+
+		p->bytes[cell] = predict_of_demand(demand_bytes, p->share[cell]);
+	}
+}
+
+/* What was summed up is what an iteration has, or what its demand is. */
+static void
+conclude(struct predict *p, const struct volumes *v)
+{
+	uint32_t cells = (uint32_t)v->config.ports * v->config.senders;
+
+	for (uint32_t i = 0; i < cells; i++)
+		p->bytes[i] = p->sum[i] / p->learned;
+	for (uint16_t s = 0; s < v->nsenders && p->config.source == PREDICT_MEASURED; s++)
+		split(p, v, s);
+	p->ready = true;
+}
+
+void
+predict_learn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot)
+{
+	uint32_t cells = (uint32_t)v->config.ports * v->config.senders;
+
+	for (uint32_t i = 0; i < cells; i++)
+		p->sum[i] += slot->counts[i].bytes;
+	if (++p->learned == p->config.learn)
+		conclude(p, v);
+}
+
+void
+predict_clear(struct predict *p, const struct volumes *v)
+{
+	memset(p->bytes, 0, (size_t)v->config.ports * v->config.senders * sizeof(*p->bytes));
+}
+
+void
+predict_forget(struct predict *p, const struct volumes *v)
+{
+	if (p->config.source == PREDICT_DECLARED)
+		return;
+	memset(p->sum, 0, (size_t)v->config.ports * v->config.senders * sizeof(*p->sum));
+	predict_clear(p, v);
+	p->learned = 0;
+	p->ready = false;
+}
+
+void
+predict_split(struct predict *p, const struct volumes *v)
+{
+	if (p->config.source == PREDICT_LEARNED || !p->ready)
+		predict_forget(p, v);
+	for (uint16_t s = 0; s < v->nsenders && p->config.source == PREDICT_MEASURED && p->ready; s++)
+		split(p, v, s);
+}
+
+/* How far a load is from its part of an even split, in squares of it over that part: what is summed is a chi square. */
+static double
+unevenness(double bytes, double even_bytes)
+{
+	return even_bytes > 0 ? (bytes - even_bytes) * (bytes - even_bytes) / even_bytes : 0;
+}
+
+/* Of one sender, at the ports where its load differs. @param[in,out] was, is  unevenness of what was learned, and now */
+static void
+add_unevenness(const struct predict *p, const struct volumes *v, const struct volumes_slot *slot, uint16_t sender,
+	       double *was, double *is)
+{
+	double predicted = 0, seen = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		predicted += (double)p->bytes[volumes_cell(v, port, sender)];
+		seen += (double)slot->counts[volumes_cell(v, port, sender)].bytes;
+	}
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+		struct volume_sample sample = { p->bytes[cell], slot->counts[cell].bytes };
+		double share = (double)p->share[cell] / (double)PREDICT_WHOLE;
+
+		if (!detect_differs(&sample, p->config.threshold_ppm))
+			continue;
+		*was += unevenness((double)sample.predicted, predicted * share);
+		*is += unevenness((double)sample.seen, seen * share);
+	}
+}
+
+bool
+predict_relearn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot, const bool *is_sound)
+{
+	uint32_t cells = (uint32_t)v->config.ports * v->config.senders;
+	double was = 0, is = 0;
+
+	if (p->config.source != PREDICT_LEARNED || !p->ready)
+		return false;
+	for (uint16_t s = 0; s < v->nsenders; s++)
+		if (is_sound[s])
+			add_unevenness(p, v, slot, s, &was, &is);
+	if (is >= was)
+		return false;
+	for (uint32_t i = 0; i < cells; i++)
+		p->bytes[i] = p->sum[i] = slot->counts[i].bytes;
+	p->learned = 1;
+	return true;
+}
+
+/* Scores of what is missing. */
+
+static bool
+has_room(const struct scores *scores)
+{
+	return scores->history != NULL && scores->nscored != NULL && scores->counts != NULL && scores->predicted != NULL &&
+	       scores->trims != NULL && scores->learned != NULL && scores->squares != NULL && scores->sums != NULL &&
+	       scores->missing != NULL && scores->losses != NULL && scores->lost != NULL && scores->variance != NULL &&
+	       scores->dof != NULL && scores->noise_bytes != NULL && scores->pooled != NULL && scores->half_trims != NULL &&
+	       scores->half_learned != NULL && scores->half_squares != NULL && scores->stands != NULL;
+}
+
+int
+scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes)
+{
+	size_t ports = volumes->ports, senders = volumes->senders;
+	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
+
+	memset(scores, 0, sizeof(*scores));
+	scores->config = *config;
+	scores->history = calloc(SCORES_HISTORY * pooled + 1, sizeof(*scores->history));
+	scores->nscored = calloc(senders, sizeof(*scores->nscored));
+	scores->counts = calloc(pooled + 1, sizeof(*scores->counts));
+	scores->predicted = calloc(pooled + 1, sizeof(*scores->predicted));
+	scores->trims = calloc(ports + 1, sizeof(*scores->trims));
+	scores->learned = calloc(senders, sizeof(*scores->learned));
+	scores->squares = calloc(ports * senders, sizeof(*scores->squares));
+	scores->sums = calloc(ports * senders, sizeof(*scores->sums));
+	scores->half_trims = calloc(ports + 1, sizeof(*scores->half_trims));
+	scores->half_learned = calloc(senders, sizeof(*scores->half_learned));
+	scores->half_squares = calloc(ports * senders, sizeof(*scores->half_squares));
+	scores->stands = calloc(ports * senders, sizeof(*scores->stands));
+	scores->missing = calloc(ports, sizeof(*scores->missing));
+	scores->losses = calloc(ports, sizeof(*scores->losses));
+	scores->lost = calloc(ports * senders, sizeof(*scores->lost));
+	scores->variance = calloc(ports * senders, sizeof(*scores->variance));
+	scores->dof = calloc(senders, sizeof(*scores->dof));
+	scores->noise_bytes = calloc(ports * senders, sizeof(*scores->noise_bytes));
+	scores->pooled = calloc(ports * senders, sizeof(*scores->pooled));
+	if (!has_room(scores))
+		return -ENOMEM;
+	for (size_t s = 0; s < senders; s++) {
+		scores->learned[s].squares = &scores->squares[s * ports];
+		scores->half_learned[s].squares = &scores->half_squares[s * ports];
+	}
+	if (config->detector == REC_DETECTOR_POOLED)
+		detect_cusum_limits(&scores->limits, config->rate / (double)ports);
+	else
+		scores->limit = detect_limit(config->rate, (uint32_t)ports);
+	return 0;
+}
+
+void
+scores_fini(struct scores *scores)
+{
+	free(scores->trims);
+	free(scores->learned);
+	free(scores->squares);
+	free(scores->half_trims);
+	free(scores->half_learned);
+	free(scores->half_squares);
+	free(scores->stands);
+	free(scores->sums);
+	free(scores->missing);
+	free(scores->losses);
+	free(scores->lost);
+	free(scores->variance);
+	free(scores->dof);
+	free(scores->noise_bytes);
+	free(scores->pooled);
+	free(scores->history);
+	free(scores->nscored);
+	free(scores->counts);
+	free(scores->predicted);
+	memset(scores, 0, sizeof(*scores));
+}
+
+size_t
+scores_bytes(const struct scores_config *config, const struct volumes_config *volumes)
+{
+	size_t ports = volumes->ports, senders = volumes->senders;
+	size_t pooled = config->detector == REC_DETECTOR_POOLED ? ports * senders : 0;
+
+	return (ports + 1) * 2 * sizeof(struct detect_trim) + ports * (sizeof(double) + sizeof(float)) +
+	       senders * (2 * sizeof(struct detect_learned) + sizeof(uint32_t) + sizeof(double)) +
+	       ports * senders * (5 * sizeof(float) + sizeof(bool) + sizeof(struct detect_cusum) + sizeof(uint32_t)) +
+	       pooled * (SCORES_HISTORY * sizeof(float) + sizeof(struct volume_count) + sizeof(uint64_t));
+}
+
+/* Mean size of what came of a sender. */
+static double
+packet_bytes(const struct volumes *v, const struct volumes_slot *slot, uint16_t sender)
+{
+	uint64_t bytes = 0, packets = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		bytes += slot->counts[volumes_cell(v, port, sender)].bytes;
+		packets += slot->counts[volumes_cell(v, port, sender)].packets;
+	}
+	return packets != 0 ? (double)bytes / (double)packets : 1;
+}
+
+/* Where the history has what was missing in a sender's iteration, counted from its first. */
+static size_t
+history_at(const struct volumes *v, uint32_t iteration, uint32_t cell)
+{
+	return (size_t)(iteration % SCORES_HISTORY) * v->config.ports * v->config.senders + cell;
+}
+
+static uint32_t
+found(struct scores *scores, uint32_t cell, double missing, const struct detect_noise *noise)
+{
+	if (scores->config.detector == REC_DETECTOR_POOLED)
+		return detect_cusum_add(&scores->sums[cell], &scores->limits, missing, noise);
+	return detect_score(missing, noise) > scores->limit;
+}
+
+/* Gathers what is missing at a sender's ports, and what is known of their losses. @return how many it has */
+static uint32_t
+gather(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+       uint16_t sender, double size, struct detect_losses *losses)
+{
+	uint32_t ports = 0;
+
+	*losses = (struct detect_losses){ 0 };
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+		double packets = (double)predicted[cell] / size;
+
+		if (predicted[cell] == 0)
+			continue;
+		scores->losses[ports] = scores->lost[cell];
+		scores->missing[ports++] =
+			detect_missing(&(struct volume_sample){ predicted[cell], slot->counts[cell].bytes }, size);
+		losses->packets += packets;
+		losses->variance += packets * (double)scores->lost[cell];
+	}
+	return ports;
+}
+
+/* As packets choose among ports by themselves, against a prediction that is off by noise of its own. */
+static struct detect_noise
+random_noise(const struct scores *scores, const struct detect_losses *losses, double packets)
+{
+	struct detect_noise noise = detect_noise_random(packets, packets / losses->packets);
+
+	if (scores->mean_of != 0)
+		noise.variance += noise.variance / scores->mean_of;
+	return noise;
+}
+
+/* Scores one port. @param at  which of the sender's ports it is @param noise  of what is sent, as learned */
+static void
+score(struct scores *scores, const struct detect_losses *losses, const struct detect_noise *learned, uint32_t cell,
+      uint32_t at, double packets, double size)
+{
+	struct detect_noise noise = scores->config.is_random
+					    ? random_noise(scores, losses, packets)
+					    : detect_noise_lossy(learned, losses, packets, (double)scores->lost[cell]);
+
+	scores->variance[cell] = (float)learned->variance;
+	scores->noise_bytes[cell] =
+		(float)((scores->limit * sqrt(fmax(noise.variance, 0)) + DETECT_ROUNDING_PACKETS) * size);
+	scores->pooled[cell] = found(scores, cell, scores->missing[at], &noise);
+}
+
+/*
+ * Where several ports lack at a time, those that a port's noise is learned from have their faults among them, and each hides the others. But
+ * as long as half of them are sound, those lie beside each other: what lacks more than their noise explains stands out, too.
+ */
+static void
+score_by_half(struct scores *scores, const struct volumes *v, const struct detect_losses *losses, uint16_t sender,
+	      uint32_t count, const uint64_t *predicted, double size)
+{
+	struct detect_ports ports = { count, scores->losses, scores->half_trims, true };
+	struct detect_learned *learned = &scores->half_learned[sender];
+	uint32_t at = 0;
+
+	if (scores->config.detector != REC_DETECTOR_THRESHOLD ||
+	    !volumes_can_judge(VOLUMES_TEST_HALF, &(struct volumes_basis){ count, scores->config.is_random }))
+		return;
+	detect_learn(learned, &ports, scores->missing);
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+		struct detect_noise noise;
+
+		if (predicted[cell] == 0)
+			continue;
+		noise = detect_noise_learned(learned, &ports, at);
+		noise = detect_noise_lossy(&noise, losses, (double)predicted[cell] / size, (double)scores->lost[cell]);
+		scores->stands[cell] = detect_score(scores->missing[at++], &noise) > scores->limit;
+	}
+}
+
+/* The noise that a port's count is scored by. @param at  which of the sender's ports it is */
+static struct detect_noise
+noise_of(struct scores *scores, const struct detect_ports *ports, uint16_t sender, const struct detect_losses *losses,
+	 uint32_t at, double packets)
+{
+	if (volumes_can_judge(VOLUMES_TEST_LEARNED, &(struct volumes_basis){ ports->count, false }))
+		return detect_noise_learned(&scores->learned[sender], ports, at);
+	return detect_noise_random(packets, packets / losses->packets);
+}
+
+bool
+scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+	      uint16_t sender)
+{
+	double size = packet_bytes(v, slot, sender);
+	struct detect_learned *learned = &scores->learned[sender];
+	struct detect_ports ports = { .lost = scores->losses, .trims = scores->trims };
+	bool first = learned->iterations <= 0, learns;
+	struct detect_losses losses;
+	uint32_t at = 0;
+
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		scores->pooled[volumes_cell(v, port, sender)] = 0;
+		scores->stands[volumes_cell(v, port, sender)] = false;
+	}
+	ports.count = gather(scores, v, slot, predicted, sender, size, &losses);
+	scores->dof[sender] = 0;
+	if (!volumes_knows_noise(&(struct volumes_basis){ ports.count, scores->config.is_random }))
+		return false;
+	learns = volumes_can_judge(VOLUMES_TEST_LEARNED, &(struct volumes_basis){ ports.count, false });
+	if (first && learns) /* its noise is its own */
+		detect_learn(learned, &ports, scores->missing);
+	for (uint16_t port = 0; port < v->config.ports; port++) {
+		uint32_t cell = volumes_cell(v, port, sender);
+		struct detect_noise noise;
+
+		if (predicted[cell] == 0)
+			continue;
+		if (scores->config.detector == REC_DETECTOR_POOLED)
+			scores->history[history_at(v, scores->nscored[sender], cell)] = (float)(scores->missing[at] * size);
+		noise = noise_of(scores, &ports, sender, &losses, at, (double)predicted[cell] / size);
+		scores->dof[sender] = noise.dof;
+		score(scores, &losses, &noise, cell, at++, (double)predicted[cell] / size, size);
+	}
+	if (!first && learns)
+		detect_learn(learned, &ports, scores->missing);
+	score_by_half(scores, v, &losses, sender, ports.count, predicted, size);
+	scores->nscored[sender]++;
+	return true;
+}
+
+void
+scores_sum(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+	   uint32_t iterations)
+{
+	for (uint16_t s = 0; s < v->nsenders; s++) {
+		uint32_t count = iterations < scores->nscored[s] ? iterations : scores->nscored[s];
+		double size = packet_bytes(v, slot, s);
+
+		for (uint16_t port = 0; port < v->config.ports; port++) {
+			uint32_t cell = volumes_cell(v, port, s);
+			double bytes = (double)(predicted[cell] * count);
+
+			for (uint32_t i = 1; i <= count; i++)
+				bytes -= (double)scores->history[history_at(v, scores->nscored[s] - i, cell)];
+			scores->predicted[cell] = predicted[cell] * count;
+			bytes = predicted[cell] != 0 ? fmax(bytes, 0) : 0;
+			scores->counts[cell] =
+				(struct volume_count){ (uint64_t)llround(bytes), (uint64_t)llround(bytes / size) };
+		}
+	}
+}
+
+void
+scores_forget(struct scores *scores, const struct volumes *v)
+{
+	memset(scores->sums, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->sums));
+	memset(scores->squares, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->squares));
+	memset(scores->half_squares, 0, (size_t)v->config.ports * v->config.senders * sizeof(*scores->half_squares));
+	memset(scores->dof, 0, v->config.senders * sizeof(*scores->dof));
+	for (uint16_t s = 0; s < v->config.senders; s++)
+		scores->learned[s].iterations = scores->half_learned[s].iterations = 0;
+	memset(scores->nscored, 0, v->config.senders * sizeof(*scores->nscored));
+}
+
+/* The monitor of one switch. */
 
 #define LEAST_PACKET_BYTES 64 /* on any wire */
 

@@ -2,8 +2,171 @@
 /* The monitor of one switch as a whole: an iteration that is over is compared with its prediction, and what it lacks located. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/volume.h"
+#include "telemetry/volumes/detect.h"
 #include "telemetry/volumes/locate.h"
-#include "telemetry/volumes/scores.h"
+#include "telemetry/volumes/volumes.h"
+
+/*
+ * What each test of a sender's volumes takes for granted. Where that does not hold the test is silent, and the monitor reports
+ * the row's reason: nothing was judged. docs/flowpulse.md, "What a test needs".
+ */
+
+enum volumes_test {
+	VOLUMES_TEST_THRESHOLD, /* less than predicted by a share (5.3) */
+	VOLUMES_TEST_RANDOM,    /* less than binomial noise explains */
+	VOLUMES_TEST_LEARNED,   /* less than the noise of the sender's other ports explains */
+	VOLUMES_TEST_HALF,      /* less than the noise of the nearer half of them explains */
+	VOLUMES_TESTS
+};
+
+/* What a switch knows of a sender before it judges it. */
+struct volumes_basis {
+	uint32_t ports; /* that something of it is predicted at */
+	bool is_random; /* its packets choose among them by themselves, and the noise of the prediction is known */
+};
+
+struct volumes_precondition {
+	const char *name;
+	uint32_t least_ports, most_ports;
+	bool needs_random, needs_learning; /* noise is known beforehand; it has to be learned */
+	enum rec_flaw otherwise;
+};
+
+extern const struct volumes_precondition volumes_preconditions[VOLUMES_TESTS];
+
+/* @return whether a test can judge a sender */
+bool volumes_can_judge(enum volumes_test test, const struct volumes_basis *basis);
+/* @return whether the noise of a sender's counts can be known, by either of the tests of noise */
+bool volumes_knows_noise(const struct volumes_basis *basis);
+
+/*
+ * What is to come in an iteration by each monitored port of each sender (5.2): declared, by the analytical model or by a
+ * simulation that was run before; the analytical model of the demand measured in the first iterations; or learned, the volumes
+ * of the first iterations themselves.
+ */
+
+enum predict_source {
+	PREDICT_DECLARED, /* whoever sets bytes[] */
+	PREDICT_MEASURED, /* d / (s - f): d as the first iterations had it */
+	PREDICT_LEARNED,  /* as the first iterations had it */
+};
+
+struct predict_config {
+	enum predict_source source;
+	uint32_t learn;         /* iterations that are learned from, at least 1 */
+	uint32_t threshold_ppm; /* a port that differs from what was learned by more may have healed */
+};
+
+/* A share of a sender's bytes: the whole is PREDICT_WHOLE. */
+#define PREDICT_WHOLE (UINT64_C(1) << 32)
+
+struct predict {
+	struct predict_config config;
+	uint64_t *bytes; /* [ports * senders] of an iteration, as volumes_cell() counts */
+	uint64_t *share; /* [ports * senders] of what one sender sends here, by each port: 1 / (s - f) in PREDICT_WHOLE */
+	uint64_t *sum;   /* [ports * senders] of the iterations learned from */
+	uint32_t learned;
+	bool ready;
+};
+
+/* @return 0 or -ENOMEM */
+int predict_init(struct predict *p, const struct predict_config *config, const struct volumes_config *volumes);
+/* Also of one that is zero. */
+void predict_fini(struct predict *p);
+
+/* d / (s - f). @param share  of it, in PREDICT_WHOLE */
+static inline uint64_t
+predict_of_demand(uint64_t demand_bytes, uint64_t share)
+{
+	return (uint64_t)((unsigned __int128)demand_bytes * share >> 32);
+}
+
+/* Takes in an iteration that nothing was predicted of. */
+void predict_learn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot);
+/* Another task begins: what was learned is forgotten, what was declared stays. */
+void predict_forget(struct predict *p, const struct volumes *v);
+/* Nothing is predicted, until somebody declares it again. */
+void predict_clear(struct predict *p, const struct volumes *v);
+/* Shares are other ones than they were, as routes are: what was measured is split again, what was learned forgotten. */
+void predict_split(struct predict *p, const struct volumes *v);
+/*
+ * Fig. 3: a fault that was there when the loads were learned is gone. At ports where a load differs from what was learned,
+ * loads are more even now than they were, measured against an even split: then the iteration is what is predicted from now on.
+ * @param is_sound  [senders] whose volumes can be compared
+ * @return whether it was replaced
+ */
+bool predict_relearn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot, const bool *is_sound);
+
+/*
+ * Scores of a switch's senders at its ports, against noise that the switch learns of each sender from its own ports: what the
+ * tests beside the paper's threshold go by (detect.h), and what tells whether a threshold means anything.
+ */
+
+#define SCORES_HISTORY 32 /* iterations that one alarm is located by, at most */
+
+struct scores_config {
+	enum rec_detector detector;
+	double rate;    /* of false alarms an iteration, over all ports, of each sender */
+	bool is_random; /* packets choose among ports by themselves, and noise is known */
+};
+
+struct scores {
+	struct scores_config config;
+	struct detect_trim *trims;      /* [ports + 1] */
+	struct detect_learned *learned; /* [senders] */
+	float *squares;                 /* [senders * ports] of them */
+	/* Of detector threshold: the same of the half of the ports that differ least. */
+	struct detect_trim *half_trims;
+	struct detect_learned *half_learned;
+	float *half_squares;
+	bool *stands;              /* [ports * senders] more is missing than that noise explains */
+	struct detect_cusum *sums; /* [ports * senders] */
+	struct detect_cusum_limits limits;
+	double limit;     /* of one score */
+	uint32_t mean_of; /* iterations that what is predicted is the mean of, with their noise; 0: it has none */
+	double *missing;  /* [ports] room */
+	float *losses;    /* [ports] room */
+	float *lost; /* [ports * senders] share of what is sent so that is known to be lost: whoever predicts sets it */
+	/* Of the iteration scored last, as known before it. */
+	float *variance;    /* [ports * senders] packets^2, of what is sent so as far as spraying goes */
+	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
+	float *noise_bytes; /* [ports * senders] less than it is missing without a fault, at the rate */
+	/* Of detector pooled: what was missing in the latest iterations of each sender, and their sum. */
+	float *history;              /* [SCORES_HISTORY * ports * senders] bytes */
+	uint32_t *nscored;           /* [senders] iterations */
+	struct volume_count *counts; /* [ports * senders] */
+	uint64_t *predicted;         /* [ports * senders] */
+	uint32_t *pooled; /* [ports * senders] iterations that something was found in, this one the last; 0: nothing */
+};
+
+/* @return 0 or -ENOMEM */
+int scores_init(struct scores *scores, const struct scores_config *config, const struct volumes_config *volumes);
+/* Also of one that is zero. */
+void scores_fini(struct scores *scores);
+/* @return bytes that it holds */
+size_t scores_bytes(const struct scores_config *config, const struct volumes_config *volumes);
+
+/*
+ * Scores an iteration of one sender, and learns from it: of the very first, the noise is its own.
+ * @param predicted  [ports * senders] scores->pooled of the sender is set
+ * @return false: its noise is not known (volumes_knows_noise()), and nothing is scored
+ */
+bool scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
+		   const uint64_t *predicted, uint16_t sender);
+/*
+ * Detector pooled: sets scores->counts and scores->predicted to the sums over so many of the latest iterations of each sender.
+ * @param predicted   of one iteration
+ * @param iterations  at most SCORES_HISTORY; senders with fewer have those
+ */
+void scores_sum(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
+		uint32_t iterations);
+/* What is predicted has changed: sums of what was missing before mean nothing. */
+void scores_forget(struct scores *scores, const struct volumes *v);
 
 struct judge_config {
 	struct volumes_config volumes;

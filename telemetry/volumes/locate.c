@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "telemetry/volumes/detect.h"
+
 /* A sender at a port: in packets of its own mean size. */
 struct locate_part {
 	uint16_t sender;

@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-#include "telemetry/volumes/predict.h"
+#include "telemetry/volumes/volumes.h"
 
 #define LOCATE_ODDS 10000.0     /* of a link that is well to one that is not */
 #define LOCATE_LEAST_ODDS 100.0 /* the better hypothesis is named alone if it is so many times as likely as the other */

@@ -15,8 +15,7 @@
 #include "common/wire/record_fabric.h"
 #include "common/wire/record_run.h"
 #include "common/wire/record_steps.h"
-#include "dpswitch/control/host_records.h"
-#include "dpswitch/control/manage_check.h"
+#include "dpswitch/control/manage.h"
 
 #define QUEUE_BYTES (sizeof(struct manage_hdr) + MANAGE_MAX_BODY)
 

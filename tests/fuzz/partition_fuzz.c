@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "common/minmax.h"
-#include "emulation/partition/partition_state.h"
-#include "emulation/services.h"
-#include "emulation/stream_head.h"
+#include "emulation/emulation.h"
+#include "emulation/partition/partition_peers.h"
+#include "emulation/service.h"
 
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\" ]; switches = [ \"a\", \"b\" ]; rate = \"1Gbps\"; "    \

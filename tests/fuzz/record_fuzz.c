@@ -17,9 +17,9 @@
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 #include "diag/registry.h"
-#include "diag/report/dot.h"
 #include "diag/report/json.h"
 #include "diag/report/page.h"
+#include "diag/report/report.h"
 #include "diag/report/text.h"
 
 #define FUZZ_IDS 16 /* nodes; small, so that records meet */

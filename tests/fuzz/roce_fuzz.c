@@ -10,7 +10,6 @@
 
 #include "dpswitch/edge/frame/checksum.h"
 #include "dpswitch/edge/frame/frame.h"
-#include "dpswitch/edge/frame/pfc_frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,6 @@
 #include "common/units.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/frame/pcapng.h"
-#include "dpswitch/edge/frame/pfc_frame.h"
 
 static const struct flow flow = { .src_ip = 0x0a000001,
 				  .dst_ip = 0x0a000002,

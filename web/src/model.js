@@ -5,7 +5,7 @@
  */
 import {timeIn} from "./format.js";
 
-/* Bits of a step's state: enum step_state of diag/report/page_steps.c. */
+/* Bits of a step's state: enum step_state of diag/report/page.c. */
 const REPORTED = 1, STARTED = 2, OPEN = 4, CRITICAL = 8, SLOW = 16, PRUNED = 32, WAITED_OWN = 64, WAITED_DATA = 128;
 
 export const SLOW_SHARE = 0.01; /* VERDICT_SLOW_PERCENT */

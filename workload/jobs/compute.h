@@ -2,7 +2,26 @@
 /* How long a rank computes: what the scenario plans, and what becomes of it. Pure. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "common/cfg/cfg.h"
+
+/*
+ * Chance of jobs: every number that is drawn belongs to the thing it is drawn for, by its name and number. So one job,
+ * rank or iteration less shifts no other's.
+ */
+
+/* What a number is drawn for. */
+enum chance_of { CHANCE_PLACEMENT, CHANCE_COMPUTE, CHANCE_SKEW };
+
+/*
+ * @param seed              the run's
+ * @param owner, part       names: of the job and of its collective, or a host
+ * @param rank, iteration   of the thing; 0 where it has none
+ * @return uniform in [0, 2^64)
+ */
+uint64_t chance(uint64_t seed, enum chance_of of, const char *owner, const char *part, uint32_t rank, uint32_t iteration);
 
 enum jitter_kind { JITTER_NONE, JITTER_UNIFORM, JITTER_NORMAL };
 
@@ -43,3 +62,23 @@ uint64_t compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_
 
 /* Whether a rank computes before the collective in any iteration, planned or not: whether it needs a step for it. */
 bool compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_ps);
+
+/* Who sends how much to whom in an AllToAllv, as tokens go to experts of which some are in greater demand. Pure. */
+
+/* What a skewed exchange is made of. */
+struct skew {
+	uint32_t ranks;
+	uint64_t elems;  /* that every rank sends, to itself too */
+	double factor;   /* how many times as much as the rank in least demand the one in greatest gets; 1: all alike */
+	bool back;       /* the way back: what went from one to another goes from the other to the one */
+	uint64_t seed;   /* the run's */
+	const char *job; /* name: its exchanges have the same ranks in demand */
+};
+
+/*
+ * Fills in what goes from rank to rank. Demand falls in even steps from rank to rank, in an order that is drawn; what
+ * does not divide goes to the rank in greatest demand.
+ * @param counts  [ranks * ranks] elements, sender major
+ * @return the most that a rank sends; 0 without memory
+ */
+uint64_t skew_counts(const struct skew *skew, uint64_t *counts);

@@ -2,6 +2,9 @@
 /* What a scenario says of jobs, as bound from its tables; ranks are not placed yet. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "common/cfg/cfg.h"
 
 /* One group of "jobs". */
@@ -27,3 +30,19 @@ struct pipeline_config {
 };
 
 extern const struct cfg_table job_table, pipeline_table;
+
+/* In which order a stage of a pipeline works on its micro-batches. Pure. */
+
+/* What a stage does at a time: one micro-batch, forward or backward. */
+struct pipeline_turn {
+	uint32_t micro_batch;
+	bool backward;
+};
+
+/*
+ * The turn number i, from 0 to 2 * micro_batches - 1, of a stage.
+ * 1f1b: stages - stage - 1 forward, or all if there are fewer; then one forward and one backward in turns; then the
+ * backward ones that remain. gpipe: all forward, then all backward.
+ */
+struct pipeline_turn pipeline_turn(enum pipeline_schedule schedule, uint32_t stages, uint32_t stage, uint32_t micro_batches,
+				   uint32_t i);

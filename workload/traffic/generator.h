@@ -6,7 +6,6 @@
 
 #include "common/prng.h"
 #include "workload/jobs/endpoint.h"
-#include "workload/traffic/size_cdf.h"
 #include "workload/traffic/sizes.h"
 #include "workload/traffic/traffic.h"
 
@@ -114,7 +113,7 @@ endpoint_same(const struct endpoint *a, const struct endpoint *b)
 int traffic_add(struct traffic *traffic, const struct generator *generator, const struct endpoint *src,
 		const struct endpoint *dst, uint64_t start_ps, uint64_t bytes, struct err *err);
 
-/* arrivals.c */
+/* Poisson arrivals. */
 /* How much a sender offers, of kinds that are given by that. */
 struct arrivals_cfg {
 	double load;

@@ -6,7 +6,6 @@
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
-#include "diag/vedrfolnir/cause/passage.h"
 
 enum { CLAUSE_SWALLOWED, CLAUSE_NO_ROUTE = DROPS_CLAUSES, CLAUSE_SILENT = 2 * DROPS_CLAUSES, CLAUSE_NOTHING };
 static const char *const clauses[] = {

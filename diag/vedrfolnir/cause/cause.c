@@ -2,14 +2,321 @@
 #include "diag/vedrfolnir/cause/cause.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/array.h"
-#include "diag/vedrfolnir/cause/confidence.h"
+#include "common/err.h"
+#include "common/pkt.h"
+#include "common/wire/collective.h"
+#include "diag/collect/evidence.h"
+#include "diag/finding.h"
+#include "diag/run/lateness.h"
+#include "diag/run/run.h"
 #include "diag/vedrfolnir/cause/delays.h"
 #include "diag/vedrfolnir/cause/merge.h"
+#include "diag/vedrfolnir/provenance/provenance.h"
+#include "diag/vedrfolnir/provenance/window.h"
+#include "diag/vedrfolnir/section.h"
+
+/* When the collective's flows ran, as their hosts reported: rows of coarse epochs show them where other steps passed. */
+
+/* A step that ran. */
+struct activity_run {
+	uint32_t flow;
+	uint64_t start_ps, end_ps;
+	uint64_t reach_ps; /* the latest end of it and those before it of its flow */
+};
+
+struct activity {
+	uint32_t *first;           /* [flows + 1] into runs */
+	struct activity_run *runs; /* by flow and start */
+	bool *unknown;             /* [flows] outside of the collective, or with a step that nobody reported */
+};
+
+static int
+by_flow_and_start(const void *a, const void *b)
+{
+	const struct activity_run *x = a, *y = b;
+
+	if (x->flow != y->flow)
+		return x->flow < y->flow ? -1 : 1;
+	return (x->start_ps > y->start_ps) - (x->start_ps < y->start_ps);
+}
+
+static uint32_t
+collect(struct activity *activity, const struct evidence *ev, const struct run_step *steps, uint32_t nsteps)
+{
+	uint32_t count = 0;
+
+	for (uint32_t f = 0; f < ev->nflows; f++)
+		activity->unknown[f] = !ev->flows[f].collective;
+	for (uint32_t s = 0; s < nsteps; s++) {
+		if (run_is_local(&steps[s]))
+			continue;
+		activity->unknown[steps[s].flow] |= !steps[s].reported;
+		if (steps[s].reported && steps[s].started)
+			activity->runs[count++] = (struct activity_run){ .flow = steps[s].flow,
+									 .start_ps = steps[s].start_ps,
+									 .end_ps = steps[s].end_ps };
+	}
+	return count;
+}
+
+/* @return 0 or -ENOMEM */
+static int
+activity_init(struct activity *activity, const struct evidence *ev, const struct run_step *steps, uint32_t nsteps)
+{
+	uint32_t count, flow = 0;
+
+	activity->first = calloc((size_t)ev->nflows + 1, sizeof(*activity->first));
+	activity->runs = calloc((size_t)nsteps + 1, sizeof(*activity->runs));
+	activity->unknown = calloc((size_t)ev->nflows + 1, sizeof(*activity->unknown));
+	if (activity->first == NULL || activity->runs == NULL || activity->unknown == NULL)
+		return -ENOMEM;
+	count = collect(activity, ev, steps, nsteps);
+	qsort(activity->runs, count, sizeof(*activity->runs), by_flow_and_start);
+	for (uint32_t i = 0; i < count; i++) {
+		struct activity_run *run = &activity->runs[i];
+
+		while (flow < run->flow)
+			activity->first[++flow] = i;
+		run->reach_ps =
+			i > activity->first[flow] && run[-1].reach_ps > run->end_ps ? run[-1].reach_ps : run->end_ps;
+	}
+	while (flow < ev->nflows)
+		activity->first[++flow] = count;
+	return 0;
+}
+
+static void
+activity_fini(struct activity *activity)
+{
+	free(activity->first);
+	free(activity->runs);
+	free(activity->unknown);
+}
+
+/* The first run of a flow that may not have ended at a time: none before it lasted until then. */
+static uint32_t
+first_until(const struct activity *activity, uint32_t flow, uint64_t time_ps)
+{
+	uint32_t first = activity->first[flow], end = activity->first[flow + 1];
+
+	while (first < end) {
+		uint32_t mid = first + (end - first) / 2;
+
+		if (activity->runs[mid].reach_ps < time_ps)
+			first = mid + 1;
+		else
+			end = mid;
+	}
+	return first;
+}
+
+/* The part of a run that lies in a time. */
+static struct window
+clip(const struct activity_run *run, uint64_t from_ps, uint64_t to_ps)
+{
+	struct window part = { run->start_ps > from_ps ? run->start_ps : from_ps,
+			       run->end_ps < to_ps ? run->end_ps : to_ps };
+
+	part.to_ps = part.to_ps > part.from_ps ? part.to_ps : part.from_ps;
+	return part;
+}
+
+/* For how much of a time a flow had a step running. @return ps; INFINITY: nobody knows */
+static double
+activity_ran_ps(const struct activity *activity, uint32_t flow, uint64_t from_ps, uint64_t to_ps)
+{
+	double sum_ps = 0;
+
+	if (activity->unknown[flow])
+		return INFINITY;
+	for (uint32_t i = first_until(activity, flow, from_ps);
+	     i < activity->first[flow + 1] && activity->runs[i].start_ps < to_ps; i++) {
+		struct window part = clip(&activity->runs[i], from_ps, to_ps);
+
+		sum_ps += (double)(part.to_ps - part.from_ps);
+	}
+	return sum_ps;
+}
+
+/* For how much of a time two flows had a step running at once. @return ps; INFINITY: nobody knows of either */
+static double
+activity_both_ran_ps(const struct activity *activity, uint32_t one, uint32_t other, uint64_t from_ps, uint64_t to_ps)
+{
+	double sum_ps = 0;
+
+	if (activity->unknown[one])
+		return activity_ran_ps(activity, other, from_ps, to_ps);
+	if (activity->unknown[other])
+		return activity_ran_ps(activity, one, from_ps, to_ps);
+	for (uint32_t i = first_until(activity, one, from_ps);
+	     i < activity->first[one + 1] && activity->runs[i].start_ps < to_ps; i++) {
+		struct window part = clip(&activity->runs[i], from_ps, to_ps);
+
+		sum_ps += activity_ran_ps(activity, other, part.from_ps, part.to_ps);
+	}
+	return sum_ps;
+}
+
+/* What signatures ask of steps and ports. */
+
+bool
+cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step)
+{
+	const struct run_step *victim = &set->in->steps[step];
+
+	return activity_ran_ps(set->activity, flow, victim->start_ps, victim->end_ps) >=
+	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+}
+
+bool
+cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step)
+{
+	const struct run_step *victim = &set->in->steps[step];
+
+	return activity_both_ran_ps(set->activity, flow, other, victim->start_ps, victim->end_ps) >=
+	       CAUSE_MIN_SHARE * (double)(victim->end_ps - victim->start_ps);
+}
+
+double
+cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct finding *out = &finding->out;
+	bool host = (out->type->traits & FINDING_OF_HOST) != 0;
+	bool timed = (out->type->traits & FINDING_BY_DEFAULT) != 0 ||
+		     ((out->type->traits & FINDING_OF_LOSS) != 0 && out->root_port == EV_NONE);
+
+	if (host)
+		return run_machine_share(finding->claimed_ps, (double)s->starved_ps, s->starved_unmeasured);
+	if (!timed)
+		return 0;
+	return run_machine_share(fmin(finding->claimed_ps, cause_excess_ps(in, step)), (double)s->machine_ps,
+				 s->machine_unmeasured);
+}
+
+uint64_t
+cause_host_ps(const struct cause_input *in, uint32_t step)
+{
+	return in->steps[step].late_ps + in->steps[step].long_ps;
+}
+
+double
+cause_excess_ps(const struct cause_input *in, uint32_t step)
+{
+	return run_excess_ps(&in->steps[step]);
+}
+
+double
+cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps)
+{
+	double exec_ps = (double)(in->steps[step].end_ps - in->steps[step].start_ps);
+	double seen_ps = port->covered_ps > port->pause_ps ? port->covered_ps : port->pause_ps;
+
+	return seen_ps > 0 && seen_ps < exec_ps ? ps * exec_ps / seen_ps : ps;
+}
+
+double
+cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct rec_run *run = &in->ev->run;
+	const struct prov_at *cf = prov_at_find(in->graphs[step], port, in->graphs[step]->victim);
+	double packets = (double)(s->open ? s->acked_bytes : s->bytes) / (run->payload_bytes != 0 ? run->payload_bytes : 1);
+	double ps = frames * run->frame_bytes * 8e12 / (double)in->ev->ports[port->port].rate_bps;
+
+	return cf != NULL && cf->packets > 0 && packets > cf->packets ? ps * packets / cf->packets : ps;
+}
+
+double
+cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps)
+{
+	const struct ev_node *host = &in->ev->nodes[in->steps[step].host];
+	double rate_bps = host->nports != 0 ? (double)in->ev->ports[host->first_port].rate_bps : 0;
+	double frame_bits = in->ev->run.frame_bytes * 8.0;
+
+	return frame_bits > 0 && lost_ps > 0 ? lost_ps / 1e12 * rate_bps / frame_bits : 0;
+}
+
+bool
+cause_has_queue(const struct cause_input *in, const struct prov_port *port)
+{
+	/* A NIC serves its flows in turn: no queue grows, and yet each waits for the others. */
+	if (in->ev->nodes[in->ev->ports[port->port].node].host)
+		return true;
+	return port->depth_max >= CAUSE_MIN_DEPTH ||
+	       (port->latest != NULL && port->latest->queue_packets >= CAUSE_MIN_DEPTH);
+}
+
+bool
+cause_shared_queue(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_at *cf,
+		   const struct prov_at *other)
+{
+	return other->flow != graph->victim && other->cf_wait >= CAUSE_MIN_WAIT * cf->packets &&
+	       other->depth_sum >= CAUSE_MIN_WAIT * other->packets && other->together &&
+	       cause_at_once(set, graph->flows[other->flow], step);
+}
+
+bool
+cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
+		 const struct prov_at *other)
+{
+	const struct evidence *ev = set->in->ev;
+	const struct rec_collective *of = EV_AT(ev->collectives, struct rec_collective, set->in->steps[step].collective);
+	const struct ev_flow *victim = &ev->flows[graph->flows[graph->victim]],
+			     *flow = &ev->flows[graph->flows[other->flow]];
+
+	return of->op != COLL_FLOWS && flow->of != EV_NONE && flow->of == victim->of &&
+	       flow->src_port == victim->src_port && flow->src_port != EV_NONE &&
+	       ev->ports[port->port].rate_bps >= ev->ports[flow->src_port].rate_bps;
+}
+
+bool
+cause_poll_follows(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_poll *poll = EV_AT(ev->polls, struct rec_poll, i);
+	const struct rec_poll *before = i > 0 ? EV_AT(ev->polls, struct rec_poll, i - 1) : NULL;
+
+	/* A switch records one arrival in a row: the victim's egress first, then those that it traces pauses to. */
+	return (poll->flags & POLL_VICTIM) && !(poll->flags & POLL_BACK) &&
+	       (before == NULL || before->hdr.event != poll->hdr.event || before->hdr.node != poll->hdr.node ||
+		before->hdr.time_ps != poll->hdr.time_ps || before->hdr.seq == poll->hdr.seq);
+}
+
+/* Share of a switch's port's rate that was used while the step was there; of a NIC's: 0. */
+static double
+load(const struct cause_input *in, const struct prov_port *port)
+{
+	const struct ev_port *of = &in->ev->ports[port->port];
+	double could = (double)of->rate_bps * (double)port->covered_ps / 1e12;
+
+	if (in->ev->nodes[of->node].host || could <= 0)
+		return 0;
+	return port->packets * in->ev->run.frame_bytes * 8 / could;
+}
+
+bool
+cause_is_full(const struct cause_input *in, uint32_t step, const struct prov_graph *graph, const struct prov_port *port)
+{
+	double most = load(in, port);
+
+	if (!in->steps[step].held_back || most < CAUSE_FULL_LOAD)
+		return false;
+	for (uint32_t p = 0; p < graph->nreached; p++) {
+		const struct prov_at *cf = prov_at_find(graph, &graph->ports[p], graph->victim);
+
+		if (cf != NULL && cf->packets > 0 && load(in, &graph->ports[p]) > most)
+			return false;
+	}
+	return true;
+}
 
 #define CAUSE_POINT(name) &cause_##name,
 const struct cause *const causes[] = { CAUSES(CAUSE_POINT) };

@@ -12,7 +12,6 @@
 #include "diag/collect/evidence.h"
 #include "diag/finding.h"
 #include "diag/run/run.h"
-#include "diag/vedrfolnir/cause/activity.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/section.h"
 
@@ -48,9 +47,10 @@ struct cause_input {
 	struct vedrfolnir_unjudged *unjudged;
 };
 
+struct activity;
 struct delays;
 
-/* Time that a finding claims of steps, and as much of it as can be trusted (confidence.h). */
+/* Time that a finding claims of steps, and as much of it as can be trusted. */
 struct cause_trust {
 	double of_ps, borne_ps, sure_ps; /* borne out by what was measured; and not claimed by others */
 	double machine_ps;               /* that a late machine may account for: neither of the two before has it */
@@ -137,7 +137,7 @@ void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_p
 /* Adds to the score. @return true if the evidence should be about this sample: the strongest so far */
 bool cause_score(struct cause_finding *finding, double score);
 /*
- * How much of the step's time the finding claims; of its culprits in a queue the step's budget counts itself (settle.h).
+ * How much of the step's time the finding claims; of its culprits in a queue the step's budget counts itself (merge.h).
  * Amounts of one part (a halted port, say) add up; of several parts,
  * which may tell of the same time, the largest counts.
  */
@@ -218,3 +218,22 @@ uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const str
 			   const struct prov_port *port);
 /* Did this port's own queue grow? Of a NIC: did flows wait for each other there? */
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
+
+/*
+ * How far a finding can be trusted, from what it rests on alone: of the time that it claims of a step, the part that was
+ * measured, of what was to be reported of that time, the part that arrived, and the part that no other cause claims as well.
+ */
+
+/* Weighs each finding of one step; before they become parts of others. */
+void confidence_step(struct cause_set *set, uint32_t step);
+/* Sets what it is of a finding by all of its steps: of those on the critical path, if there are any. */
+void confidence_conclude(struct cause_finding *finding);
+
+/* ---- its rule, for tests ---- */
+
+/* Of what is inferred nothing is known but that it was inferred: it is as likely so as not. @param measured  part, 0 to 1 */
+double confidence_half(double measured);
+/* Of so many observations that agree and none that does not, by how much the next one may be expected to (Laplace). */
+double confidence_seen(uint64_t times);
+/* Of what one claims, what it keeps where others claim too and there is less than both want: its part of what is disputed. */
+double confidence_undisputed(double claim_ps, double others_ps, double lost_ps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/vedrfolnir/cause/confidence.h"
+#include "diag/vedrfolnir/cause/cause.h"
 
 #include <math.h>
 

@@ -5,8 +5,536 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "diag/vedrfolnir/cause/delay_links.h"
-#include "diag/vedrfolnir/cause/delay_waits.h"
+#include "common/minmax.h"
+#include "diag/vedrfolnir/cause/cause.h"
+#include "diag/vedrfolnir/provenance/window.h"
+
+/* What the queues of its way made the packets of a step wait, by telemetry: what round trips owe to them. */
+
+/* Of the packets that passed before: fewer went another way, or their rows are lost. In an epoch some have not come so far. */
+#define MOST_PACKETS 0.9
+#define SOME_PACKETS 0.5
+
+static double
+frame_ps(const struct evidence *ev, uint32_t port)
+{
+	return ev->run.frame_bytes * 8e12 / (double)ev->ports[port].rate_bps;
+}
+
+/* The flow's row in an epoch. @return NULL: there is none */
+static const struct rec_flow_row *
+row_of(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
+{
+	for (uint32_t i = epoch->first_flow; i < epoch->first_flow + epoch->nflows; i++)
+		if (ev->flow_of_row[i] == flow)
+			return EV_AT(ev->flow_rows, struct rec_flow_row, i);
+	return NULL;
+}
+
+/* Until when is an epoch known of a flow? Its port may have been asked again, and the flow's row not have arrived. */
+static uint64_t
+known_to_ps(const struct ev_epoch *epoch, const struct rec_flow_row *row)
+{
+	return row != NULL ? min_u64(epoch->to_ps, row->hdr.time_ps) : epoch->to_ps;
+}
+
+/* A halted port holds up what is under way, once a halt. @return what that is for each of so many packets */
+static double
+held_ps(const struct cause_input *in, double pause_ps, double packets)
+{
+	return pause_ps > 0 ? pause_ps * fmin(1, in->window / packets) : 0;
+}
+
+/* Frames of class 0 that went ahead of data that waited: time that they took. */
+static double
+overtaken_at(const struct evidence *ev, uint32_t port, struct window during)
+{
+	struct ev_range rows = evidence_overtakes(ev, port, during.from_ps, during.to_ps);
+	double sum_ps = 0;
+
+	for (uint32_t i = rows.first; i < rows.end; i++) {
+		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
+		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps;
+
+		if (window_overlap_ps(during, from_ps, evidence_overtake_end_ps(ev, row)) != 0 && row->prio == 0)
+			sum_ps += (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps;
+	}
+	return sum_ps;
+}
+
+/* Classes of data that sent in an epoch. */
+static double
+classes_in(const struct evidence *ev, const struct ev_epoch *epoch)
+{
+	double classes = 0;
+
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++)
+		classes += EV_AT(ev->port_rows, struct rec_port_row, i)->packets != 0;
+	return classes;
+}
+
+/* Data of classes that are served before the flow's: all that they sent in an epoch may have gone ahead. */
+static double
+served_before_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
+{
+	double bits = 0;
+
+	for (uint32_t i = epoch->first_row; i < epoch->first_row + epoch->nrows; i++) {
+		const struct rec_port_row *row = EV_AT(ev->port_rows, struct rec_port_row, i);
+
+		if (evidence_class_is_ahead(ev, (uint8_t)row->prio, flow))
+			bits += (double)row->bytes * 8;
+	}
+	return bits * 1e12 / (double)ev->ports[epoch->port].rate_bps;
+}
+
+/* Packets of a step on their way. */
+struct passing {
+	struct window during; /* when they passed, the way from switch to switch being short beside it */
+	double packets;       /* so many of the step */
+	double samples;       /* so many of these had their round trip measured: an ACK may speak for several */
+	double least;         /* the share of them that has to be seen */
+	double missing_ps;    /* out: the longest time that a switch does not tell of */
+};
+
+/*
+ * What those whose round trips were measured waited at a switch on average, at most: the last of a burst finds more queued than
+ * those before it, so that they may have found all that the step's packets did. They waited for those that they found there, for as many of each other class, as classes are
+ * served in turn, and for what went ahead of them, as for a halt: nothing says how evenly ACKs did.
+ */
+static double
+hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
+{
+	const struct evidence *ev = in->ev;
+	double took_ps = (double)(p->during.to_ps - p->during.from_ps), covered_ps = 0, missing_ps;
+	double seen = 0, depth = 0, pause_ps = 0, classes = 1;
+	struct ev_range epochs = evidence_epochs(ev, port, p->during.from_ps, p->during.to_ps);
+	double overtaken_ps = overtaken_at(ev, port, p->during);
+
+	for (uint32_t e = epochs.first; e < epochs.end; e++) {
+		const struct ev_epoch *epoch = &ev->epochs[e];
+		const struct rec_port_row *own = evidence_port_row(ev, epoch, ev->flows[flow].prio);
+		const struct rec_flow_row *row = row_of(ev, epoch, flow);
+		uint64_t overlap_ps = window_overlap_ps(p->during, epoch->from_ps, known_to_ps(epoch, row));
+
+		if (overlap_ps == 0 || epoch->nrows == 0)
+			continue;
+		covered_ps += (double)overlap_ps;
+		pause_ps += own != NULL ? (double)own->pause_ps : 0;
+		pause_ps += served_before_ps(ev, epoch, flow);
+		classes = fmax(classes, classes_in(ev, epoch));
+		seen += row != NULL ? (double)row->packets : 0;
+		depth += row != NULL ? (double)row->depth_sum : 0;
+	}
+	missing_ps = fmax(0, took_ps - covered_ps);
+	p->missing_ps = fmax(p->missing_ps, missing_ps);
+	if (seen < 1 || seen < p->least * p->packets * (1 - missing_ps / took_ps))
+		return INFINITY;
+	return depth / fmin(p->samples, seen) * classes * frame_ps(ev, port) +
+	       held_ps(in, pause_ps + overtaken_ps, p->samples);
+}
+
+/* What they waited at all switches. What nobody tells of may have held up what was under way then. */
+static double
+path_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct passing *p)
+{
+	uint32_t id = (uint32_t)(flow - in->ev->flows);
+	double sum_ps = 0;
+
+	if (p->during.from_ps >= p->during.to_ps || p->samples < 1)
+		return INFINITY;
+	for (uint32_t h = 1; h < flow->nhops && isfinite(sum_ps); h++)
+		sum_ps += hop_wait_ps(in, id, in->ev->hops[flow->first_hop + h], p);
+	return sum_ps + held_ps(in, p->missing_ps, p->samples);
+}
+
+/*
+ * ACKs are of class 0: behind others' data in it they wait where nobody tells. Did such data take a part of any link, anywhere,
+ * in the time of a step? Polling packets take next to nothing.
+ */
+static bool
+acks_may_wait(const struct evidence *ev, const struct run_step *s)
+{
+	for (uint32_t i = 0; i < ev->overtakes.count; i++) {
+		const struct rec_overtake_row *row = EV_AT(ev->overtakes, struct rec_overtake_row, i);
+		uint64_t from_ps = row->epoch_first * ev->run.epoch_ps, to_ps = evidence_overtake_end_ps(ev, row);
+		uint32_t port = evidence_port(ev, row->hdr.node, row->port);
+
+		if (!row->acks && row->prio == 0 && from_ps < s->end_ps && to_ps > s->start_ps &&
+		    (double)row->bytes * 8e12 / (double)ev->ports[port].rate_bps >=
+			    CAUSE_MIN_SHARE * (double)(to_ps - from_ps))
+			return true;
+	}
+	return false;
+}
+
+/* Whether packets of the flow were seen at a port that its configured way has not: nobody knows what an idle path takes then. */
+static bool
+has_left_its_path(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
+{
+	for (uint32_t p = 0; p < graph->nreached; p++) {
+		const struct prov_at *at = prov_at_find(graph, &graph->ports[p], graph->victim);
+		uint32_t hop = 0;
+
+		while (hop < flow->nhops && ev->hops[flow->first_hop + hop] != graph->ports[p].port)
+			hop++;
+		if (at != NULL && at->packets > 0 && hop == flow->nhops)
+			return true;
+	}
+	return false;
+}
+
+/* A frame that is being sent at each port of both ways, and the hosts' jitter. */
+static double
+frames_ps(const struct evidence *ev, const struct ev_flow *flow)
+{
+	double sum_ps = (double)ev->run.jitter_ps;
+
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++)
+		sum_ps += frame_ps(ev, ev->hops[flow->first_hop + h]);
+	return sum_ps;
+}
+
+/* Whether something is known of the waits of a step's packets. */
+static bool
+is_reported(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+
+	return in->graphs[step] != NULL && flow->nhops >= 2 && !has_left_its_path(in->ev, in->graphs[step], flow) &&
+	       !acks_may_wait(in->ev, s);
+}
+
+/* Of a step, as far as it is known to have sent. */
+static double
+packets_of(const struct cause_input *in, const struct run_step *s)
+{
+	return ceil((double)(s->open ? s->acked_bytes : s->bytes) / fmax(1, in->ev->run.payload_bytes));
+}
+
+/* Of a step's packets, the share of which round trips were measured. */
+static double
+sampled(const struct cause_input *in, const struct run_step *s)
+{
+	return fmin(1, s->rtt_samples / packets_of(in, s));
+}
+
+/* What those packets of a step waited that the first switch of their way tells of in one epoch. */
+static double
+epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
+{
+	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
+	struct passing p = { .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
+					 min_u64(known_to_ps(epoch, row), s->end_ps) },
+			     .least = SOME_PACKETS };
+
+	/* Others of the flow's steps may have sent most of the row's packets: no more are the step's than its time's part. */
+	if (row != NULL && epoch->from_ps < epoch->to_ps && s->start_ps < s->end_ps)
+		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
+				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
+	p.samples = p.packets * sampled(in, s);
+	return path_wait_ps(in, &in->ev->flows[s->flow], &p);
+}
+
+/*
+ * The most that the luckiest of a step's packets can have waited, there and back: none of an epoch waits less than all of its
+ * packets on average. Of the epochs of the step's time that all switches on its way tell of, the one with the least. All that
+ * the flow's packets met in an epoch counts for those of the step; a halted port held up a window of them for as long as
+ * it was halted; at each port of both ways a frame may have been on its way out, and hosts may be late by the run's jitter.
+ * @return INFINITY: nobody knows: no epoch is told of by all, or packets were seen off their way
+ */
+static double
+delay_least_wait_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	double least_ps = INFINITY;
+	struct ev_range epochs;
+
+	if (!is_reported(in, step))
+		return INFINITY;
+	epochs = evidence_epochs(in->ev, in->ev->hops[flow->first_hop + 1], s->start_ps, s->end_ps);
+	for (uint32_t e = epochs.first; e < epochs.end; e++)
+		least_ps = fmin(least_ps, epoch_wait_ps(in, s, &in->ev->epochs[e]));
+	return least_ps + frames_ps(in->ev, flow);
+}
+
+/*
+ * The most that its packets can have waited on average, there and back, in the same way.
+ * @return INFINITY: nobody knows: a switch on its way does not tell of it, or packets were seen off their way
+ */
+static double
+delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	const struct ev_flow *flow = &in->ev->flows[s->flow];
+	struct passing p = { .during = { s->start_ps, s->end_ps },
+			     .packets = packets_of(in, s),
+			     .samples = packets_of(in, s) * sampled(in, s),
+			     .least = MOST_PACKETS };
+
+	return is_reported(in, step) ? path_wait_ps(in, flow, &p) + frames_ps(in->ev, flow) : INFINITY;
+}
+
+/*
+ * What its packets waited on average in queues, as those did of which switches tell: evidence beside that of other steps only,
+ * and an estimate, not a bound.
+ * @return INFINITY: a switch of the way does not tell of any
+ */
+static double
+delay_likely_wait_ps(const struct cause_input *in, uint32_t step)
+{
+	const struct ev_flow *flow = &in->ev->flows[in->steps[step].flow];
+	const struct prov_graph *graph = in->graphs[step];
+	double sum_ps = 0;
+
+	for (uint32_t h = 1; h < flow->nhops; h++) {
+		uint32_t hop = in->ev->hops[flow->first_hop + h], p = 0;
+		const struct prov_port *port;
+
+		while (p < graph->nreached && graph->ports[p].port != hop)
+			p++;
+		port = p < graph->nreached ? &graph->ports[p] : NULL;
+		if (port == NULL || port->cf_packets < 1)
+			return INFINITY;
+		sum_ps += port->cf_depth / port->cf_packets * frame_ps(in->ev, hop) +
+			  held_ps(in, port->pause_ps, port->cf_packets);
+	}
+	return sum_ps;
+}
+
+/* The links that may have made a step's round trips longer: those of its ways that nobody crossed in time meanwhile. */
+
+/* Who crossed a port, data or ACKs. */
+struct delay_crossing {
+	uint32_t step;
+	uint64_t start_ps;
+};
+
+struct delay_links {
+	const struct cause_input *in;
+	uint64_t *arrived_ps; /* [nsteps] when its message was there, as the next rank's start tells; RUN_UNKNOWN */
+	uint32_t *first;      /* [nports + 1] in crossings */
+	struct delay_crossing *crossings; /* by port and start */
+	uint64_t *longest_ps;             /* [nports] of the steps that crossed it */
+};
+
+#define IN_TIME 0.5   /* of the delay: who took less more than that did not have it */
+#define MOST_TIME 0.9 /* of a step's time: what was so for as long was so when it was delayed */
+
+enum direction { DIRECTION_UNKNOWN, DIRECTION_FORWARD, DIRECTION_REVERSE };
+
+static bool
+is_decisive(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+
+	return !run_is_local(s) && s->reported && s->started && s->rtt_min_ps != 0 && s->base_rtt_ps != 0;
+}
+
+/* Counts, or puts, the step at each port of both ways. */
+static void
+cross(struct delay_links *links, uint32_t step, bool put)
+{
+	const struct run_step *s = &links->in->steps[step];
+	const struct ev_flow *flow = &links->in->ev->flows[s->flow];
+
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++) {
+		uint32_t port = links->in->ev->hops[flow->first_hop + h];
+
+		if (put)
+			links->crossings[links->first[port]++] =
+				(struct delay_crossing){ .step = step, .start_ps = s->start_ps };
+		else
+			links->first[port + 1]++;
+		if (s->end_ps - s->start_ps > links->longest_ps[port])
+			links->longest_ps[port] = s->end_ps - s->start_ps;
+	}
+}
+
+static int
+by_start(const void *a, const void *b)
+{
+	const struct delay_crossing *x = a, *y = b;
+
+	if (x->start_ps != y->start_ps)
+		return x->start_ps < y->start_ps ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
+/* When messages were there: who waited for one, and was not late, began then. */
+static void
+note_arrivals(struct delay_links *links)
+{
+	const struct cause_input *in = links->in;
+
+	for (uint32_t i = 0; i < in->nsteps; i++)
+		links->arrived_ps[i] = RUN_UNKNOWN;
+	for (uint32_t i = 0; i < in->nsteps; i++) {
+		const struct run_step *s = &in->steps[i];
+
+		if (s->started && s->late_ps == 0 && s->waited_for != RUN_NONE && in->steps[s->waited_for].host != s->host)
+			links->arrived_ps[s->waited_for] = s->start_ps;
+	}
+}
+
+/* @return 0 or -ENOMEM */
+static int
+delay_links_init(struct delay_links *links, const struct cause_input *in)
+{
+	uint32_t nports = in->ev->nports;
+
+	*links = (struct delay_links){ .in = in };
+	links->arrived_ps = calloc((size_t)in->nsteps + 1, sizeof(*links->arrived_ps));
+	links->first = calloc((size_t)nports + 2, sizeof(*links->first));
+	links->longest_ps = calloc((size_t)nports + 1, sizeof(*links->longest_ps));
+	if (links->arrived_ps == NULL || links->first == NULL || links->longest_ps == NULL)
+		return -ENOMEM;
+	note_arrivals(links);
+	for (uint32_t i = 0; i < in->nsteps; i++)
+		if (is_decisive(in, i))
+			cross(links, i, false);
+	for (uint32_t p = 0; p < nports; p++)
+		links->first[p + 1] += links->first[p];
+	links->crossings = calloc((size_t)links->first[nports] + 1, sizeof(*links->crossings));
+	if (links->crossings == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < in->nsteps; i++)
+		if (is_decisive(in, i))
+			cross(links, i, true);
+	for (uint32_t p = nports; p > 0; p--) /* each has moved to where the next begins */
+		links->first[p] = links->first[p - 1];
+	links->first[0] = 0;
+	for (uint32_t p = 0; p < nports; p++)
+		if (links->first[p + 1] - links->first[p] > 1)
+			qsort(links->crossings + links->first[p], links->first[p + 1] - links->first[p],
+			      sizeof(*links->crossings), by_start);
+	return 0;
+}
+
+static void
+delay_links_fini(struct delay_links *links)
+{
+	free(links->arrived_ps);
+	free(links->first);
+	free(links->longest_ps);
+	free(links->crossings);
+}
+
+/*
+ * Would a step have taken longer than it did on average, if a link of its ways had taken so much more for as long as it ran
+ * beside another? A sender that waits for its window has fewer packets under way while they take longer.
+ */
+static bool
+was_in_time(const struct run_step *s, const struct run_step *delayed, double extra_ps)
+{
+	struct window during = { delayed->start_ps, delayed->end_ps };
+	double base_ps = (double)s->base_rtt_ps, took_ps = (double)(s->end_ps - s->start_ps);
+	double both_ps = (double)window_overlap_ps(during, s->start_ps, s->end_ps), packets;
+
+	if (took_ps <= 0 || both_ps <= 0)
+		return false;
+	if (both_ps >= took_ps) /* each of its packets, then */
+		return (double)s->rtt_min_ps - base_ps < IN_TIME * extra_ps;
+	packets = both_ps / (base_ps + extra_ps);
+	packets /= packets + (took_ps - both_ps) / base_ps;
+	return (double)s->rtt_mean_ps - base_ps < IN_TIME * extra_ps * packets;
+}
+
+/*
+ * Did others cross a port in time while this one was delayed? One is enough where it was all the time; else such that were
+ * there for most of it.
+ */
+static bool
+is_cleared(const struct delay_links *links, uint32_t port, uint32_t step, double extra_ps, bool throughout)
+{
+	const struct run_step *delayed = &links->in->steps[step];
+	uint64_t took_ps = delayed->end_ps - delayed->start_ps, until_ps = delayed->start_ps, in_time_ps = 0;
+	uint32_t lo = links->first[port], hi = links->first[port + 1];
+	uint64_t longest_ps = links->longest_ps[port];
+	uint64_t from_ps = delayed->start_ps > longest_ps ? delayed->start_ps - longest_ps : 0;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (links->crossings[mid].start_ps < from_ps)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	for (; lo < links->first[port + 1] && links->crossings[lo].start_ps < delayed->end_ps; lo++) {
+		const struct run_step *s = &links->in->steps[links->crossings[lo].step];
+
+		if (s == delayed || !was_in_time(s, delayed, extra_ps))
+			continue;
+		if (throughout)
+			return true;
+		in_time_ps += window_overlap_ps((struct window){ until_ps, delayed->end_ps }, s->start_ps, s->end_ps);
+		until_ps = s->end_ps > until_ps ? s->end_ps : until_ps;
+		if (until_ps >= delayed->end_ps)
+			break;
+	}
+	return (double)in_time_ps >= MOST_TIME * (double)took_ps && took_ps != 0;
+}
+
+/* What a port on the way adds to an idle trip, without the switch or host behind it. */
+static double
+link_ps(const struct evidence *ev, uint32_t port, double bytes)
+{
+	return (double)ev->ports[port].delay_ps + bytes * 8e12 / (double)ev->ports[port].rate_bps;
+}
+
+/*
+ * Which of the two ways is longer: the last ACK left when the message was there. If its trip was in time, that may be so because
+ * all was over by then.
+ */
+static enum direction
+longer_direction(const struct delay_links *links, uint32_t step, double extra_ps, bool throughout)
+{
+	const struct evidence *ev = links->in->ev;
+	const struct run_step *s = &links->in->steps[step];
+	const struct ev_flow *flow = &ev->flows[s->flow];
+	double there_ps = 0, back_ps = 0, behind_ps, trip_ps;
+
+	if (links->arrived_ps[step] == RUN_UNKNOWN || s->open || links->arrived_ps[step] > s->end_ps || flow->nback == 0)
+		return DIRECTION_UNKNOWN;
+	for (uint32_t h = 0; h < flow->nhops; h++)
+		there_ps += link_ps(ev, ev->hops[flow->first_hop + h], ev->run.frame_bytes);
+	for (uint32_t h = flow->nhops; h < flow->nhops + flow->nback; h++)
+		back_ps += link_ps(ev, ev->hops[flow->first_hop + h], ev->run.ack_bytes);
+	behind_ps = ((double)s->base_rtt_ps - there_ps - back_ps) / (flow->nhops + flow->nback);
+	trip_ps = (double)(s->end_ps - links->arrived_ps[step]);
+	if (trip_ps - back_ps - behind_ps * flow->nback >= IN_TIME * extra_ps)
+		return DIRECTION_REVERSE;
+	return throughout ? DIRECTION_FORWARD : DIRECTION_UNKNOWN;
+}
+
+/*
+ * Links that may have made a step's round trips longer by so much.
+ * @param throughout  all of them; else on average: it may have been so for a part of its time alone
+ * @param ports  [of its hops both ways] set to them
+ * @return how many
+ */
+static uint32_t
+delay_links_of(const struct delay_links *links, uint32_t step, double extra_ps, bool throughout, uint32_t *ports)
+{
+	const struct evidence *ev = links->in->ev;
+	const struct ev_flow *flow = &ev->flows[links->in->steps[step].flow];
+	enum direction direction = longer_direction(links, step, extra_ps, throughout);
+	uint32_t count = 0;
+
+	for (uint32_t h = 0; h < flow->nhops + flow->nback; h++) {
+		uint32_t port = ev->hops[flow->first_hop + h];
+
+		if ((direction == DIRECTION_REVERSE && h < flow->nhops) ||
+		    (direction == DIRECTION_FORWARD && h >= flow->nhops) ||
+		    is_cleared(links, port, step, extra_ps, throughout))
+			continue;
+		ports[count++] = port;
+	}
+	return count;
+}
 
 /* A step of which it is certain. */
 struct delayed {
@@ -29,7 +557,7 @@ struct placing {
 
 /* Of a full frame on the slowest link of a flow's way. */
 static double
-frame_ps(const struct evidence *ev, const struct ev_flow *flow)
+flow_frame_ps(const struct evidence *ev, const struct ev_flow *flow)
 {
 	double most_ps = 0;
 
@@ -47,7 +575,7 @@ delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps)
 	double packets = fmax(1, ceil(bytes / fmax(1, in->ev->run.payload_bytes)));
 	double rtt_ps = (double)s->base_rtt_ps + extra_ps, rounds = floor((packets - 1) / in->window);
 	double takes_ps =
-		(rounds + 1) * rtt_ps + (packets - rounds * in->window) * frame_ps(in->ev, &in->ev->flows[s->flow]);
+		(rounds + 1) * rtt_ps + (packets - rounds * in->window) * flow_frame_ps(in->ev, &in->ev->flows[s->flow]);
 
 	return fmax(extra_ps, takes_ps - done * (double)s->expect_ps);
 }

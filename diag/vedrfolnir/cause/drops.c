@@ -4,10 +4,21 @@
 #include "common/minmax.h"
 #include "common/pkt.h"
 #include "common/record/kinds.h"
+#include "common/wire/drop.h"
 #include "common/wire/ending.h"
 #include "common/wire/probe.h"
 #include "common/wire/record.h"
-#include "diag/vedrfolnir/cause/passage.h"
+#include "diag/vedrfolnir/cause/cause.h"
+#include <math.h>
+
+static struct passage_link passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port,
+					   uint64_t since_ps);
+
+/* What a link did within a step's time. */
+struct passage_link {
+	bool known; /* by a reading after since_ps */
+	uint64_t lost_frames, received_frames;
+};
 
 static bool
 hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_drop_row *row)
@@ -140,7 +151,8 @@ drops_explain(const struct evidence *ev, const struct run_step *s)
 	return false;
 }
 
-bool
+/* Did the exporter leave out rows of the step's time? */
+static bool
 drops_telemetry_lost(const struct evidence *ev, const struct run_step *s)
 {
 	for (uint32_t i = 0; i < ev->gaps.count; i++) {
@@ -273,4 +285,341 @@ drops_silence(const struct cause_input *in, uint32_t step)
 			return judge(in, step, &found);
 	}
 	return none;
+}
+
+#define ROW_PACKETS 10 /* lost and nothing between them: by chance one in 1,024 where a half is lost */
+#define BY_CHANCE 1e-6 /* less likely than that is no chance */
+
+/* Of what is known as far as this. */
+struct span {
+	uint64_t least, most;
+};
+
+static const struct rec_passage *
+rec_at(const struct evidence *ev, uint32_t i)
+{
+	return EV_AT(ev->passages, struct rec_passage, i);
+}
+
+/* @return the first record of this time or later */
+static uint32_t
+first_from(const struct evidence *ev, uint64_t from_ps)
+{
+	uint32_t lo = 0, hi = ev->passages.count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (rec_at(ev, mid)->hdr.time_ps < from_ps)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The last reading of the same link up to a moment, of one flow or any (EV_NONE). @return EV_NONE: there was none */
+static uint32_t
+earlier(const struct evidence *ev, uint32_t i, uint64_t until_ps, uint32_t flow)
+{
+	do
+		i = ev->passed[i].earlier;
+	while (i != EV_NONE && (rec_at(ev, i)->hdr.time_ps > until_ps || (flow != EV_NONE && ev->passed[i].flow != flow)));
+	return i;
+}
+
+/* Frames that the link has lost by then; 0 of none. */
+static uint64_t
+lost_by(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_passage *rec = i != EV_NONE ? rec_at(ev, i) : NULL;
+
+	return rec != NULL && rec->sent_frames > rec->in_frames ? rec->sent_frames - rec->in_frames : 0;
+}
+
+static uint64_t
+more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/*
+ * Packets of the flow that one switch or its source had counted before a polling packet, and the next switch not: lost on the
+ * link or in that next one, or left behind in the first one's queue. What had left came before the polling packet.
+ */
+static struct span
+missing_by(const struct evidence *ev, uint32_t i)
+{
+	const struct rec_passage *hop;
+	uint64_t most;
+
+	if (i == EV_NONE || ev->passed[i].hop == EV_NONE)
+		return (struct span){ 0, 0 };
+	hop = rec_at(ev, ev->passed[i].hop);
+	most = more(hop->flow_packets, rec_at(ev, i)->flow_packets);
+	return (struct span){ ev->passed[ev->passed[i].hop].in_port != EV_NONE ? more(most, hop->waiting) : most, most };
+}
+
+static const struct passage_place nowhere = { EV_NONE, 0, 0, 0 };
+
+static void
+take(struct passage_place *place, const struct evidence *ev, uint32_t i, uint64_t packets, uint64_t from_ps)
+{
+	if (packets > place->packets)
+		*place = (struct passage_place){ ev->passed[i].in_port, packets, from_ps, rec_at(ev, i)->hdr.time_ps };
+}
+
+static void
+clear(struct passage_place *place, uint32_t in_port)
+{
+	if (place->in_port == in_port)
+		*place = nowhere;
+}
+
+/*
+ * What a link lost, and the switch behind it itself. Where none of the flow's own packets can be missing, others' frames were
+ * lost, or none.
+ */
+static void
+take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t lost)
+{
+	const struct ev_passed *passed = &ev->passed[i];
+	struct span now = missing_by(ev, i), before = missing_by(ev, earlier(ev, i, s->start_ps, passed->flow));
+
+	/* Of packets that take several ways no two places count the same: what links tell is all that is known. */
+	if (evidence_is_sprayed(ev, passed->flow)) {
+		take(&p->link, ev, i, lost, s->start_ps);
+		return;
+	}
+	if (now.most <= before.least) {
+		clear(&p->link, passed->in_port);
+		clear(&p->node, passed->in_port);
+		return;
+	}
+	take(&p->link, ev, i, lost, s->start_ps);
+	take(&p->node, ev, i, more(more(now.least, before.most), lost), s->start_ps);
+}
+
+/* What the destination counted, since the step began. */
+static void
+take_end(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i)
+{
+	static const struct rec_passage none;
+	uint32_t before = earlier(ev, i, s->start_ps, ev->passed[i].flow);
+	const struct rec_passage *now = rec_at(ev, i), *then = before != EV_NONE ? rec_at(ev, before) : &none;
+
+	p->ended = true;
+	p->duplicates = now->duplicates - then->duplicates;
+	p->out_of_sequence = now->out_of_sequence - then->out_of_sequence;
+	p->most_missing = now->most_missing > then->most_missing ? now->most_missing : 0;
+}
+
+/* Did a polling packet of the flow arrive at the flow's destination? */
+static bool
+is_arrival(const struct evidence *ev, uint32_t i, uint32_t flow)
+{
+	const struct ev_passed *passed = &ev->passed[i];
+
+	return passed->flow == flow && !passed->back && passed->in_port != EV_NONE && passed->out_port == EV_NONE;
+}
+
+/* Is this a record of the same polling packet, on the path of the data? */
+static bool
+is_of_event(const struct evidence *ev, uint32_t i, uint32_t end)
+{
+	return ev->passed[i].flow == ev->passed[end].flow && !ev->passed[i].back &&
+	       rec_at(ev, i)->hdr.event == rec_at(ev, end)->hdr.event;
+}
+
+/* What a polling packet reports of a flow's packets that were sent again, from its source to its arrival. */
+struct resends {
+	uint64_t sent;           /* since the run began; 0 as well if the source's record is of an earlier step */
+	uint64_t waiting, ports; /* packets that it may have overtaken, at so many ports */
+};
+
+/*
+ * @param first      the step's first record
+ * @param end        the record of the polling packet's arrival
+ * @param longer_ps  by how much longer its other copies may be under way
+ */
+static struct resends
+resends_by(const struct evidence *ev, uint32_t first, uint32_t end, uint64_t longer_ps)
+{
+	struct resends resends = { 0, 0, 0 };
+	uint32_t i = end;
+	uint64_t until_ps;
+
+	while (i != first && !(is_of_event(ev, i, end) && ev->passed[i].in_port == EV_NONE))
+		i--;
+	if (!is_of_event(ev, i, end) || ev->passed[i].in_port != EV_NONE)
+		return resends;
+	resends.sent = rec_at(ev, i)->resent;
+	/* On a path of the same length a copy may wait longer: for as long again as this one took to arrive. */
+	until_ps = 2 * rec_at(ev, end)->hdr.time_ps - rec_at(ev, i)->hdr.time_ps + longer_ps;
+	for (i++; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
+		if (!is_of_event(ev, i, end) || ev->passed[i].out_port == EV_NONE)
+			continue;
+		resends.waiting += rec_at(ev, i)->waiting;
+		resends.ports++;
+	}
+	return resends;
+}
+
+/*
+ * By how much longer a sprayed packet may be under way than another, at most: as if each of its hops were the longest link
+ * between switches, and each of the other's the shortest.
+ */
+static uint64_t
+detour_ps(const struct evidence *ev, uint32_t flow)
+{
+	uint64_t longest_ps = 0, shortest_ps = UINT64_MAX;
+
+	for (uint32_t p = 0; p < ev->nports; p++) {
+		const struct ev_port *port = &ev->ports[p];
+
+		if (port->peer_node == EV_NONE || ev->nodes[port->node].host || ev->nodes[port->peer_node].host)
+			continue;
+		longest_ps = max_u64(longest_ps, port->delay_ps);
+		shortest_ps = min_u64(shortest_ps, port->delay_ps);
+	}
+	return ev->flows[flow].nhops * more(longest_ps, shortest_ps);
+}
+
+/* The first arrival of a polling packet of the flow in a time. @return EV_NONE: there is none */
+static uint32_t
+arrival_within(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t until_ps)
+{
+	for (uint32_t i = first_from(ev, from_ps); i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
+		if (is_arrival(ev, i, flow))
+			return i;
+	return EV_NONE;
+}
+
+/* Packets that earlier steps of the same flow sent again. */
+static uint64_t
+sent_before(const struct cause_input *in, const struct run_step *s)
+{
+	uint64_t packets = 0;
+
+	for (uint32_t i = 0; i < in->nsteps; i++)
+		if (in->steps[i].flow == s->flow && in->steps[i].start_ps < s->start_ps)
+			packets += in->steps[i].retransmits;
+	return packets;
+}
+
+/*
+ * Packets lost, of those that the step had sent again when a polling packet left: the others arrived twice. Where packets keep
+ * order, what it did not overtake arrives before it. Where they are sprayed, a packet that a slower copy of it follows arrives
+ * after the fastest: a round trip and a detour later it has arrived. Where no path is longer, that is one packet of each port
+ * at most, which a link was sending.
+ * @param before  packets that the flow had sent again before the step
+ */
+static uint64_t
+lost_by_arrival(const struct evidence *ev, const struct run_step *s, uint32_t first, uint32_t end, uint64_t before)
+{
+	bool sprayed = evidence_is_sprayed(ev, s->flow);
+	uint64_t longer_ps = sprayed ? detour_ps(ev, s->flow) : 0;
+	struct resends resends = resends_by(ev, first, end, longer_ps);
+	uint32_t then = earlier(ev, end, s->start_ps, s->flow), next;
+	uint64_t twice_before = then != EV_NONE ? rec_at(ev, then)->duplicates : 0;
+	uint64_t twice = before + rec_at(ev, end)->duplicates - twice_before;
+	uint64_t sent = more(resends.sent, resends.waiting), lost;
+
+	if (sent <= twice || !sprayed)
+		return more(sent, twice);
+	lost = longer_ps == 0 ? more(sent, twice + resends.ports) : 0;
+	next = arrival_within(ev, s->flow, rec_at(ev, end)->hdr.time_ps + s->base_rtt_ps + longer_ps,
+			      s->end_ps + (s->end_ps - s->start_ps));
+	if (next != EV_NONE)
+		lost = max_u64(lost, more(sent, before + rec_at(ev, next)->duplicates - twice_before));
+	return lost;
+}
+
+/* Of a flow whose receiver had no gap: behind one it may drop others, which arrive once. */
+static uint64_t
+lost_of(const struct cause_input *in, const struct run_step *s, uint32_t first, uint64_t until_ps)
+{
+	const struct evidence *ev = in->ev;
+	uint64_t before, lost = 0;
+
+	if (s->retransmits == 0 || drops_telemetry_lost(ev, s))
+		return 0;
+	before = sent_before(in, s);
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++)
+		if (is_arrival(ev, i, s->flow))
+			lost = max_u64(lost, lost_by_arrival(ev, s, first, i, before));
+	return min_u64(s->retransmits, lost);
+}
+
+struct passage
+passage_find(const struct cause_input *in, uint32_t step)
+{
+	const struct evidence *ev = in->ev;
+	const struct run_step *s = &in->steps[step];
+	struct passage p = { .link = nowhere, .node = nowhere, .back = nowhere };
+	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet that a step sends at its end is still under way */
+	uint32_t first = first_from(ev, s->start_ps);
+
+	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
+		const struct ev_passed *passed = &ev->passed[i];
+		uint64_t lost;
+
+		if (passed->flow != s->flow || passed->in_port == EV_NONE || ev->ports[passed->in_port].peer == EV_NONE)
+			continue;
+		lost = more(lost_by(ev, i), lost_by(ev, earlier(ev, i, s->start_ps, EV_NONE)));
+		if (passed->back)
+			take(&p.back, ev, i, lost, s->start_ps);
+		else if (passed->out_port != EV_NONE && passed->hop != EV_NONE)
+			take_hop(&p, ev, s, i, lost);
+		else
+			take(&p.link, ev, i, lost, s->start_ps);
+		if (!passed->back && passed->out_port == EV_NONE)
+			take_end(&p, ev, s, i);
+	}
+	p.lost = p.ended && p.out_of_sequence == 0 ? lost_of(in, s, first, until_ps) : 0;
+	/* All that was sent again arrived twice: what a switch had not let go then it did later. */
+	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
+		p.node = nowhere;
+	return p;
+}
+
+/*
+ * Of n packets k were lost, each as likely as another: how likely is it that any m in a row were? At most so much, for there are
+ * n - m + 1 rows, and of each all are lost with k / n * (k - 1) / (n - 1) * ...
+ */
+static double
+row_by_chance(double m, double k, double n)
+{
+	return (n - m + 1) * exp(lgamma(k + 1) - lgamma(k - m + 1) + lgamma(n - m + 1) - lgamma(n + 1));
+}
+
+bool
+passage_swallows(const struct passage *passage)
+{
+	double lost = (double)passage->node.packets, arrived = passage->out_of_sequence, row;
+
+	if (lost < ROW_PACKETS)
+		return false;
+	if (!passage->ended || arrived == 0)
+		return true;
+	row = fmin(passage->most_missing, lost);
+	return row >= ROW_PACKETS && row_by_chance(row, lost, lost + arrived) < BY_CHANCE;
+}
+
+/* @param in_port  global id of the end that takes in */
+static struct passage_link
+passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port, uint64_t since_ps)
+{
+	const struct evidence *ev = in->ev;
+	uint32_t after = EV_NONE, before;
+
+	for (uint32_t i = ev->ports[in_port].last_passed; i != EV_NONE && rec_at(ev, i)->hdr.time_ps >= since_ps;
+	     i = ev->passed[i].earlier)
+		after = i;
+	if (after == EV_NONE)
+		return (struct passage_link){ false, 0, 0 };
+	before = earlier(ev, after, in->steps[step].start_ps, EV_NONE);
+	return (struct passage_link){ true, more(lost_by(ev, after), lost_by(ev, before)),
+				      more(rec_at(ev, after)->in_frames,
+					   before != EV_NONE ? rec_at(ev, before)->in_frames : 0) };
 }

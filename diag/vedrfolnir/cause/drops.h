@@ -25,9 +25,6 @@ bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason
 /* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its way cut? */
 bool drops_explain(const struct evidence *ev, const struct run_step *s);
 
-/* Did the exporter leave out rows of the step's time? */
-bool drops_telemetry_lost(const struct evidence *ev, const struct run_step *s);
-
 /* Did the step send packets again, as far as its host reported, or as an end of retries tells? */
 bool drops_sent_again(const struct cause_input *in, uint32_t step);
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
@@ -48,3 +45,41 @@ struct drops_silence {
 
 /* No port counted a drop, and no telemetry was lost: else nothing is said. */
 struct drops_silence drops_silence(const struct cause_input *in, uint32_t step);
+
+/*
+ * What passed from hop to hop, by what polling packets were told on both ways of a flow that sent packets again. Of a link, one end
+ * counts the frames that it sent and the other those that came; of a switch, what came in whole and was not counted by
+ * the port where the flow leaves is lost in it. Counts begin with the run: what was lost before a step is taken off.
+ */
+
+/* Where packets were lost. */
+struct passage_place {
+	uint32_t
+		in_port; /* the end of the link that they should have come in by, or from which the switch should have passed them
+	                     on; EV_NONE: no such place is known */
+	uint64_t packets;
+	uint64_t from_ps, to_ps; /* of the counts that tell of it */
+};
+
+struct passage {
+	struct passage_place link; /* on the way of the data: the link that lost most */
+	struct passage_place node; /* the same, the switch */
+	struct passage_place back; /* the link that lost most on the way of the ACKs */
+	/* what the destination told of the step; with ended */
+	bool ended;
+	uint32_t duplicates, out_of_sequence, most_missing;
+	/*
+	 * Packets of the step that never arrived, at least: the step had sent them again when a polling packet left, the
+	 * destination had not received them twice, and no port that reported had them waiting.
+	 */
+	uint64_t lost;
+};
+
+/* What the records of a slow step's polling packets tell. */
+struct passage passage_find(const struct cause_input *in, uint32_t step);
+
+/*
+ * Did the switch pass nothing for a while, or lose some of what it should have passed? Of what is lost by chance, others
+ * arrive behind the first, and so long a row is missing nowhere.
+ */
+bool passage_swallows(const struct passage *passage);

@@ -22,18 +22,6 @@ void merge_settle(struct cause_set *set, uint32_t step);
 /* Adds a finding of one step to those of its kind. */
 void merge_into(struct cause_set *all, const struct cause_finding *finding, uint32_t step);
 
-/* Adds what one finding explains to another. */
-void merge_take_claims(struct cause_set *set, struct finding *to, const struct finding *from);
-/* Adds steps, ports, culprits and amounts of one finding to another; the evidence stays. */
-void merge_take(struct cause_set *all, struct cause_finding *into, const struct cause_finding *from);
-/* The last one takes its place. */
-void merge_remove(struct cause_set *set, uint32_t i);
-/*
- * The incast whose queue causes these pauses, or the load imbalance, if flows of the collective alone fill it.
- * @return NULL: there is none, it has not all the culprits of the pauses, or the finding is not of pauses
- */
-struct cause_finding *merge_queue_of(struct cause_set *set, const struct cause_finding *finding);
-
 /* Has a finding one of these traits (enum finding_trait)? */
 static inline bool
 merge_is(const struct finding *finding, uint32_t traits)

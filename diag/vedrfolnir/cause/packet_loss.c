@@ -12,7 +12,6 @@
 #include "common/array.h"
 #include "common/minmax.h"
 #include "diag/vedrfolnir/cause/drops.h"
-#include "diag/vedrfolnir/cause/passage.h"
 
 enum {
 	CLAUSE_CORRUPT,

@@ -24,12 +24,6 @@ struct prov_port prov_port_state(const struct prov_builder *b, uint32_t port);
 /* Appends the port's flows with their weights to graph.ats (flow: a global id as yet). @return 0 or -ENOMEM */
 int prov_port_flows(struct prov_builder *b, struct prov_port *port);
 
-/*
- * Says of the flows of the port being measured, whose entries are in graph.ats, which were there together with the victim
- * within the step's time.
- */
-void prov_port_together(struct prov_builder *b, const struct prov_port *port);
-
 /* What passed a port between two of its reports in one epoch, or from an epoch's start to the first, or after the last. */
 struct prov_slice {
 	const struct rec_flow_row *rows; /* [count] of the report at its end */
@@ -40,12 +34,6 @@ struct prov_slice {
 };
 
 typedef void prov_slice_fn(struct prov_builder *b, const struct prov_slice *slice, void *ctx);
-
-/* Calls fn for every slice of the port's epochs that touch the step's time. */
-void prov_each_slice(struct prov_builder *b, uint32_t port, prov_slice_fn *fn, void *ctx);
-
-/* Says of the port being measured what others' packets took of the victim's time there. */
-void prov_port_taken(struct prov_builder *b, struct prov_port *port);
 
 /* @return index of the port in the graph, added if need be; EV_NONE when out of memory */
 uint32_t prov_add_port(struct prov_builder *b, uint32_t port);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/vedrfolnir/rating/budget.h"
+#include "diag/vedrfolnir/rating/rating.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "diag/vedrfolnir/rating/rating.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
+
+#include "common/err.h"
+#include "diag/run/run.h"
+#include "diag/vedrfolnir/provenance/provenance.h"
 
 static void rate_component(const struct prov_graph *graph, uint32_t first, uint32_t end, double *r);
 

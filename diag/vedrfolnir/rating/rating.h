@@ -2,9 +2,12 @@
 /* Contributor rating (III-D3): how much each flow did to a step, and to the whole collective. Pure. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/err.h"
+#include "diag/run/run.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 
 /*
@@ -32,3 +35,64 @@ double rating_step_weight(uint64_t exec_ps, uint64_t expect_ps, double excess_su
 
 /* exec - expect, clamped at 0: the terms of the sum in Eq. 3. */
 double rating_excess_ps(uint64_t exec_ps, uint64_t expect_ps);
+
+/*
+ * The time budget of a step: what it lost, divided among those that claim it, so that nothing is counted twice and what
+ * nobody claims stays unexplained. Pure.
+ */
+
+#define BUDGET_NO_FLOW UINT32_MAX
+
+/* Who says that he cost the step time. */
+struct budget_claim {
+	uint32_t flow;        /* its claims at several ports are about the same packets; BUDGET_NO_FLOW: about no flow */
+	uint32_t owner, part; /* the caller's, tell claims apart */
+	bool rest;            /* cannot be measured: gets of what the others leave */
+	double most_ps;       /* it cannot have cost more */
+	double waited_ps;     /* how long the step waited for it: by this claims are weighed that exceed what was lost */
+	double share_ps;      /* result */
+};
+
+/*
+ * Claims of one flow are one: at most the largest of them, weighed by what the step waited for it in all. All get what they
+ * claim if that is not more than was lost; else each in proportion of the waits, and none more than it claims. The rest
+ * goes to those that cannot be measured, in proportion of what they claim.
+ * @param claims  [count] sorted by the call; the results are set. Their sum is at most lost_ps
+ */
+void budget_split(struct budget_claim *claims, uint32_t count, double lost_ps);
+
+/*
+ * What causes cost a job: its waiting graph replayed without them. A step that takes less lets those begin earlier that wait
+ * for it, and what another way through the graph takes as long was not lost by this one alone. So each cause has its Shapley
+ * value: what its presence adds to the job's time, on average over all orders in which the causes could have come.
+ */
+
+/* A cause and what it made of one step's time. */
+struct replay_claim {
+	uint32_t step;        /* index into run.steps */
+	uint32_t player;      /* which cause: any number that is its own; the call numbers them anew */
+	uint32_t owner, part; /* the caller's */
+	bool host;            /* a host's lateness: hosts wait for each other, and may cost only together */
+	bool found;           /* a finding's, not what nobody explains */
+	double ps;            /* of its lost time (run_lost_ps()); of all causes together at most that */
+	double share_ps;      /* result */
+	double regained_ps; /* result: without its player alone the job would take so much less, of which this claim's part */
+};
+
+/* What the job would regain without several causes at once. */
+struct replay_together {
+	double hosts_ps; /* without the lateness of all hosts */
+	double found_ps; /* without all that findings explain */
+};
+
+/*
+ * The claims of one job; what is not claimed of a step stays in every replay. Of a generator's flows, which nobody waits
+ * for, each claim counts in full. Sampled, where orders are many: with the same claims always alike.
+ * @param job       index into run.jobs: every claim is of one of its steps
+ * @param claims    [count] sorted by the call; results are set. The sum of share_ps is the job's time as it was less the
+ *                  time without all of them
+ * @param together  set
+ * @return 0, or -ENOMEM with err
+ */
+int replay_share(const struct run *run, uint32_t job, struct replay_claim *claims, uint32_t count,
+		 struct replay_together *together, struct err *err);

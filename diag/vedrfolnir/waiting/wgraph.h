@@ -24,3 +24,13 @@
  */
 int wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, struct waiting_graph *waiting,
 		 struct err *err);
+
+/*
+ * What stands for the critical path where nothing waits for a flow but itself: the slow flows of generators that lost most
+ * time, most first. Flows are rated over it as over a critical path.
+ */
+
+#define SLOW_FLOWS_LISTED 24
+
+/* @param waiting  of wgraph_build() over the same steps: its path has room for all of them, and is replaced */
+void slow_flows_list(const struct run_step *steps, uint32_t first, uint32_t count, struct waiting_graph *waiting);

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * From the host: frames are dequeued in bursts as fast as the link lets them out, judged once, and sent class by class. Of a
- * frame's bytes its headers alone are looked at, and where it is like the one before it (memo.h), not even its flow is looked up.
+ * frame's bytes its headers alone are looked at, and where it is like the one before it (struct memo), not even its flow is looked up.
  */
-#include <string.h>
-
+#include <endian.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 #include "common/log.h"
 #include "common/minmax.h"
+#include "common/wire/arp.h"
+#include "common/wire/eth.h"
 #include "dpswitch/edge/frame/frame.h"
-#include "dpswitch/edge/kernel_host/arp.h"
+#include "dpswitch/edge/kernel_host/classify.h"
 #include "dpswitch/edge/kernel_host/state.h"
 #include "dpswitch/pipeline/switch.h"
+#include "topo/topo.h"
+
+/* ARP (RFC 826) toward external hosts: the edge knows every NIC's addresses and answers for all of them. */
+
+static bool arp_reply(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker,
+		      uint8_t reply[ETH_MIN_BYTES]);
 
 /* A frame of the host's does not enter the fabric. It has taken its time on the cable all the same. */
 static void
@@ -395,4 +406,48 @@ kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t
 		send_staged(host, nic);
 	while (dequeue(host, nic) != 0 && nic->free_ps < limit_ps);
 	send_staged(host, nic);
+}
+
+/* ARP (RFC 826). */
+
+/*
+ * @param bytes  a frame of type ARP, tagged or not
+ * @param asker  address of the NIC that it came from: questions about itself (a probe for duplicates) get no answer
+ * @param reply  filled in
+ * @return false if it is no request for the address of another NIC of the topology
+ */
+static bool
+arp_reply(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker, uint8_t reply[ETH_MIN_BYTES])
+{
+	struct wire_eth eth;
+	struct wire_arp arp;
+	size_t at = sizeof(eth);
+	uint32_t node, target;
+	uint16_t nic;
+
+	if (size_bytes < at + sizeof(arp))
+		return false;
+	memcpy(&eth, bytes, sizeof(eth));
+	if (eth.type == htobe16(ETH_TYPE_VLAN))
+		at += sizeof(struct wire_vlan);
+	if (size_bytes < at + sizeof(arp))
+		return false;
+	memcpy(&arp, bytes + at, sizeof(arp));
+	target = be32toh(arp.target_ip);
+	if (arp.hardware != htobe16(ARP_HARDWARE_ETHERNET) || arp.protocol != htobe16(ETH_TYPE_IPV4) ||
+	    arp.hardware_bytes != ETH_ADDR_BYTES || arp.protocol_bytes != sizeof(uint32_t) ||
+	    arp.operation != htobe16(ARP_REQUEST) || target == asker || !topo_find_nic(topo, target, &node, &nic))
+		return false;
+	memcpy(eth.dst, eth.src, sizeof(eth.dst));
+	topo_nic_mac(node, nic, eth.src);
+	eth.type = htobe16(ETH_TYPE_ARP);
+	memcpy(arp.target_mac, arp.sender_mac, sizeof(arp.target_mac));
+	arp.target_ip = arp.sender_ip;
+	topo_nic_mac(node, nic, arp.sender_mac);
+	arp.sender_ip = htobe32(target);
+	arp.operation = htobe16(ARP_REPLY);
+	memset(reply, 0, ETH_MIN_BYTES);
+	memcpy(reply, &eth, sizeof(eth));
+	memcpy(reply + sizeof(eth), &arp, sizeof(arp));
+	return true;
 }

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An external host as a node: its life, and the order of what it does in a window. */
 #include <errno.h>
-#include <stdlib.h>
-
+#include <rte_errno.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
+#include <rte_mempool.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/hash.h"
 #include "common/minmax.h"
+#include "common/tag.h"
 #include "common/units.h"
+#include "common/wire/record_rows.h"
+#include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/state.h"
+#include "dpswitch/pipeline/switch.h"
+
+static void kernel_host_roll(struct kernel_host *host, uint64_t now_ps);
+static int body_table_init(struct body_table *table, const struct flow_table *flows);
+static void body_table_fini(struct body_table *table);
 
 /* Arrivals of the window go to the port; pauses and what the host sends happen in order of time. */
 static void
@@ -275,4 +286,520 @@ kernel_host_sum(const struct node *node, struct kernel_host_counters *sum)
 		if (nic->paused != 0)
 			sum->paused_ps += host->window.end_ps - nic->paused_since_ps;
 	}
+}
+
+/*
+ * Telemetry of the NIC of an external host, fed as a switch feeds that of an egress port. The depth that a packet met is
+ * what was staged ahead of it; what waits in the host's own ring nobody can see.
+ */
+
+void
+kernel_host_rows_count(struct kernel_host_nic *nic)
+{
+	telem_add(&nic->telem, &nic->rows);
+	nic->rows.packets = 0;
+}
+
+void
+kernel_host_row_first(struct kernel_host_nic *nic, const struct pkt *p)
+{
+	uint32_t depth = nic->staged - fifo_count(&nic->stage[0]);
+	struct telem_batch *rows = &nic->rows;
+
+	if (p->prio == 0)
+		return;
+	if (rows->packets != 0 && nic->rows_flow != p->flow)
+		kernel_host_rows_count(nic);
+	if (rows->packets == 0) {
+		*rows = (struct telem_batch){ .slot = port_flows_slot(&nic->flows, p->flow), .in_port = REC_NO_PORT };
+		nic->rows_flow = p->flow;
+	}
+	rows->packets++;
+	rows->paused_packets += nic->paused >> p->prio & 1;
+	rows->depth_max = rows->depth_max > depth ? rows->depth_max : depth;
+	rows->bytes += p->wire_bytes;
+	rows->depth_sum += depth;
+}
+
+static void
+kernel_host_roll(struct kernel_host *host, uint64_t now_ps)
+{
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		if (!telem_roll(&host->nics[i].telem, now_ps, &host->node.digest))
+			host->node.count.row_errors++;
+	host->epoch_end_ps = (now_ps / host->telemetry.epoch_ps + 1) * host->telemetry.epoch_ps;
+}
+
+/* Adds to, or takes from, the rows of the flows that wait. */
+static void
+count_queued(struct kernel_host_nic *nic, uint32_t step)
+{
+	for (uint8_t c = 1; c < KERNEL_HOST_CLASSES; c++)
+		for (uint32_t i = 0; i < fifo_count(&nic->stage[c]); i++) {
+			uint32_t slot = port_flows_slot(&nic->flows, fifo_at(&nic->stage[c], i)->flow);
+
+			nic->flows.queued[slot] += step;
+		}
+}
+
+/* @param present  [TELEM_MAX_CLASSES] filled */
+static void
+fill_present(const struct kernel_host *host, const struct kernel_host_nic *nic, struct telem_present *present)
+{
+	memset(present, 0, TELEM_MAX_CLASSES * sizeof(*present));
+	for (uint8_t c = 1; c < KERNEL_HOST_CLASSES; c++) {
+		struct telem_present *class = &present[telem_class(&host->telemetry, c)];
+
+		class->queue_packets += fifo_count(&nic->stage[c]);
+		class->queue_bytes += nic->stage[c].bytes;
+		if (!(kernel_host_pauses(host, nic) >> c & 1) || nic->pausing_since_ps == TIME_NEVER)
+			continue;
+		class->ingress_bytes = nic->hold.bytes;
+		class->ingress_xoff_bytes = nic->xoff_bytes;
+		class->pausing = true;
+		class->pausing_since_ps = nic->pausing_since_ps;
+	}
+}
+
+/* A polling packet leaves this host for its victim's path: the NIC reports itself first. */
+static void
+poll_leaves(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p, uint64_t now_ps)
+{
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = { &nic->telem, &host->reporter, present, now_ps, nic->index };
+
+	fill_present(host, nic, present);
+	count_queued(nic, 1);
+	p->arg = telem_poll_leaves(&at, p, nic->paused >> host->node.flows->flows[p->flow].prio & 1);
+	count_queued(nic, UINT32_MAX);
+}
+
+static void
+poll_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
+{
+	struct telem_present present[TELEM_MAX_CLASSES];
+	const struct telem_poll at = { &nic->telem, &host->reporter, present, p->time_ps, nic->index };
+	enum telem_extent extent;
+	struct pkt back;
+
+	if (telem_poll_asks(&nic->telem, p, &extent)) {
+		fill_present(host, nic, present);
+		count_queued(nic, 1);
+		telem_poll_reply(&at, p, extent);
+		count_queued(nic, UINT32_MAX);
+	}
+	if (host->node.flows->flows[p->flow].dst_node != host->node.id || !telem_poll_turns(&nic->telem, p, &back))
+		return;
+	back.time_ps = p->time_ps; /* it leaves no earlier */
+	poll_leaves(host, nic, &back, p->time_ps);
+	node_count_control(&host->node.count, &back);
+	kernel_host_stage(host, nic, &back);
+}
+
+const struct kernel_host_control kernel_host_control[PKT_TYPES] = {
+	[PKT_POLL] = { poll_leaves, poll_arrived },
+};
+
+/* What the external hosts of a fabric share. */
+
+const char *
+edge_drop_name(enum edge_drop reason)
+{
+	static const char *const names[EDGE_DROP_REASONS] = {
+		[EDGE_DROP_MALFORMED] = "malformed",
+		[EDGE_DROP_MULTICAST] = "multicast",
+		[EDGE_DROP_ARP] = "arp",
+		[EDGE_DROP_SOURCE] = "source",
+		[EDGE_DROP_DESTINATION] = "destination",
+		[EDGE_DROP_NO_SLOT] = "no_slot",
+		[EDGE_DROP_CONTROL] = "control",
+		[EDGE_DROP_PFC] = "pfc",
+		[EDGE_DROP_TOO_LONG] = "too_long",
+		[EDGE_DROP_REPLY] = "reply",
+	};
+
+	return reason < EDGE_DROP_REASONS ? names[reason] : "unknown";
+}
+
+/* @return NULL with err set and rte_errno */
+static struct rte_mempool *
+make_pool(const char *name, uint32_t frames, uint32_t room_bytes, struct err *err)
+{
+	struct rte_mempool *pool = rte_pktmbuf_pool_create(
+		name, frames, 0, 0, (uint16_t)(RTE_PKTMBUF_HEADROOM + room_bytes), (int)rte_socket_id());
+
+	if (pool == NULL)
+		err_set(err, -rte_errno, "no memory for %u frames of %u B (%s): give DPDK more (-m)", frames, room_bytes,
+			rte_strerror(rte_errno));
+	return pool;
+}
+
+struct edge *
+edge_create(const struct edge_config *config, struct err *err)
+{
+	struct edge *edge = calloc(1, sizeof(*edge));
+	uint32_t room_bytes = config->room_bytes != 0 ? config->room_bytes : PORT_FRAME_ROOM;
+	int ret = -ENOMEM;
+
+	if (edge == NULL)
+		goto fail;
+	edge->config = *config;
+	if (config->adopted != 0) {
+		edge->adopted = make_pool("adopted", config->adopted, room_bytes,
+					  err); /* before handles are made of where pools lie */
+		ret = edge->adopted != NULL ? ret : -rte_errno;
+		if (edge->adopted == NULL)
+			goto fail;
+	}
+	if (config->flows->spares == 0) {
+		ret = err_set(err, -EINVAL, "external hosts need spare flow slots for what they send of their own accord");
+		goto fail;
+	}
+	ret = body_table_init(&edge->bodies, config->flows);
+	if (ret == -ERANGE)
+		err_set(err, ret,
+			"the ports' frames lie too far apart in memory: let DPDK have one page size only (--eal "
+			"\"--single-file-segments -m ...\")");
+	if (ret == 0)
+		ret = lookup_init(&edge->lookup, config->topo, config->flows, config->idle_ps);
+	if (ret < 0)
+		goto fail;
+	edge->pool = make_pool("edge", EDGE_BUILT, room_bytes, err);
+	if (edge->pool != NULL)
+		return edge;
+	ret = -rte_errno;
+fail:
+	err_set(err, ret, "out of memory for the edge");
+	edge_destroy(edge);
+	errno = -ret;
+	return NULL;
+}
+
+void
+edge_destroy(struct edge *edge)
+{
+	if (edge == NULL)
+		return;
+	body_table_fini(&edge->bodies);
+	lookup_fini(&edge->lookup);
+	rte_mempool_free(edge->pool);
+	rte_mempool_free(edge->adopted);
+	free(edge);
+}
+
+struct bodies *
+edge_bodies(struct edge *edge)
+{
+	return &edge->bodies.base;
+}
+
+/* A frame for a packet that never had bytes. */
+static size_t
+build(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct message_source *source = &edge->config.source;
+	struct pkt_message message = { 0 };
+	struct frame f;
+
+	if (control_of_type(p->type) == NULL && p->type != PKT_CNP &&
+	    (source->describe == NULL || !source->describe(source->ctx, p, &message)))
+		return 0;
+	frame_from_pkt(&f, p, &edge->config.flows->flows[p->flow], &message, false);
+	return frame_build(&f, bytes, cap_bytes);
+}
+
+size_t
+edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct rte_mbuf *mbuf;
+	size_t size_bytes;
+
+	if (!(p->flags & PKT_BYTES))
+		return build(edge, p, bytes, cap_bytes);
+	mbuf = body_mbuf(&edge->bodies, p->arg);
+	size_bytes = rte_pktmbuf_data_len(mbuf);
+	if (size_bytes > cap_bytes)
+		return 0;
+	memcpy(bytes, rte_pktmbuf_mtod(mbuf, const uint8_t *), size_bytes);
+	patch_frame(bytes, size_bytes, p);
+	return size_bytes;
+}
+
+void
+edge_sum(const struct edge *edge, struct edge_counters *sum)
+{
+	*sum = (struct edge_counters){
+		.unplanned_flows = edge->lookup.taken,
+		.unplanned_recycled = edge->lookup.recycled,
+	};
+}
+
+/*
+ * Whose a frame from the host is. Flows that nobody planned take a spare slot, which every switch of the fabric has to hear of:
+ * the only lcore does that at once; of several none may within a window, and such a frame, with those behind it, waits until
+ * edge_settle() has done it for all.
+ */
+
+static bool
+is_reply(const struct pkt *p)
+{
+	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
+}
+
+/* Answers belong to the flow that runs the other way, with the same UDP source port. @return LOOKUP_NONE: nobody planned it */
+static uint32_t
+find(const struct edge *edge, struct classified *c)
+{
+	struct tuple mirrored = c->tuple;
+	uint32_t flow = LOOKUP_NONE;
+
+	mirrored.src_ip = c->tuple.dst_ip;
+	mirrored.dst_ip = c->tuple.src_ip;
+	if (is_reply(&c->p))
+		flow = lookup_find(&edge->lookup, &mirrored);
+	if (flow != LOOKUP_NONE) {
+		c->p.flags |= PKT_REVERSE;
+		return flow;
+	}
+	return lookup_find(&edge->lookup, &c->tuple);
+}
+
+static uint32_t
+add(struct edge *edge, const struct classified *c, uint64_t now_ps)
+{
+	bool recycled = false;
+	uint32_t flow = lookup_add(&edge->lookup, &c->tuple, c->p.prio, now_ps, edge->bodies.in_flight, &recycled);
+
+	for (uint32_t i = 0; recycled && flow != LOOKUP_NONE && i < edge->config.topo->nnodes; i++)
+		if (edge->config.switches[i] != NULL)
+			switch_forget_flow(edge->config.switches[i], flow);
+	return flow;
+}
+
+static uint8_t
+class_of(const struct edge_config *config, const struct classified *c, bool roce)
+{
+	if (roce && is_reply(&c->p))
+		return 0; /* as an embedded host sends them; an RDMA device marks them like the data that they answer */
+	if (roce)
+		return c->mark != 0 ? c->mark : tag_is(c->p.tag) ? config->measured_prio : config->data_prio;
+	return c->mark == 0 || (config->lossless >> c->mark & 1) ? config->lossy_prio : c->mark;
+}
+
+enum kernel_host_place
+kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, struct classified *c, bool roce,
+		  enum edge_drop *why)
+{
+	struct edge *edge = host->edge;
+	uint32_t node;
+	uint16_t at;
+
+	*why = EDGE_DROP_SOURCE;
+	if (c->tuple.src_ip != nic->ip)
+		return KERNEL_HOST_REFUSED;
+	c->p.prio = class_of(&edge->config, c, roce);
+	c->p.flow = find(edge, c);
+	if (c->p.flow != LOOKUP_NONE)
+		return KERNEL_HOST_PLACED;
+	*why = EDGE_DROP_DESTINATION;
+	if (!topo_find_nic(edge->config.topo, c->tuple.dst_ip, &node, &at) || node == host->node.id)
+		return KERNEL_HOST_REFUSED;
+	*why = EDGE_DROP_NO_SLOT;
+	if (edge->config.shared)
+		return nic->nsettled != 0 ? KERNEL_HOST_REFUSED : KERNEL_HOST_WAITS;
+	c->p.flow = add(edge, c, nic->free_ps);
+	return c->p.flow != LOOKUP_NONE ? KERNEL_HOST_PLACED : KERNEL_HOST_REFUSED;
+}
+
+/* The same of a frame that another part has let in. Between windows. @return whether it has p.flow, p.prio */
+static bool
+edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps)
+{
+	c->p.prio = class_of(&edge->config, c, roce);
+	c->p.flow = find(edge, c);
+	if (c->p.flow == LOOKUP_NONE)
+		c->p.flow = add(edge, c, now_ps);
+	return c->p.flow != LOOKUP_NONE;
+}
+
+/* Frames that wait get their flows, where slots are free. */
+static void
+settle(struct kernel_host *host, struct kernel_host_nic *nic)
+{
+	for (uint32_t i = 0; i < nic->nwaiting; i++) {
+		const struct rte_mbuf *mbuf = nic->waiting[i];
+		struct classified c;
+		enum frame_class class;
+		enum kernel_host_place place;
+		enum edge_drop why;
+
+		if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes)
+			continue;
+		class = classify(rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &c);
+		if (class != CLASS_ROCE && class != CLASS_UNKNOWN)
+			continue;
+		place = kernel_host_place(host, nic, &c, class == CLASS_ROCE, &why);
+		if (place == KERNEL_HOST_PLACED)
+			lookup_touch(&host->edge->lookup, c.p.flow, nic->free_ps); /* nobody behind it takes its slot */
+		else if (place == KERNEL_HOST_WAITS)
+			add(host->edge, &c, nic->free_ps);
+	}
+	nic->nsettled = nic->nwaiting;
+}
+
+void
+edge_settle(struct edge *edge)
+{
+	for (struct kernel_host *host = edge->hosts; host != NULL; host = host->next)
+		for (uint16_t i = 0; i < host->node.nports; i++)
+			if (host->nics[i].nwaiting != host->nics[i].nsettled)
+				settle(host, &host->nics[i]);
+}
+
+/* Frames that cross from one part of a fabric to another: their bytes go along, and are judged again where they come in. */
+
+/* What a descriptor may have become since the frame came in. */
+#define IN_FLIGHT (PKT_CE | PKT_CORRUPT)
+
+size_t
+edge_bytes(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
+{
+	const struct rte_mbuf *mbuf = body_mbuf(&edge->bodies, p->arg);
+	size_t size_bytes = rte_pktmbuf_data_len(mbuf);
+
+	if (size_bytes > cap_bytes)
+		return 0;
+	memcpy(bytes, rte_pktmbuf_mtod(mbuf, const uint8_t *), size_bytes);
+	return size_bytes;
+}
+
+/* Both ends are hosts of the topology, and not the same. */
+static bool
+has_ends(const struct edge *edge, const struct tuple *tuple)
+{
+	uint32_t from, to;
+	uint16_t at;
+
+	return topo_find_nic(edge->config.topo, tuple->src_ip, &from, &at) &&
+	       topo_find_nic(edge->config.topo, tuple->dst_ip, &to, &at) && from != to;
+}
+
+static int
+keep(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes)
+{
+	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(edge->adopted);
+
+	if (mbuf == NULL)
+		return -ENOBUFS;
+	memcpy(rte_pktmbuf_append(mbuf, (uint16_t)size_bytes), bytes, size_bytes);
+	lookup_touch(&edge->lookup, p->flow, p->time_ps);
+	p->arg = body_put(&edge->bodies, mbuf, p->flow);
+	p->flags |= PKT_BYTES;
+	return 0;
+}
+
+int
+edge_adopt(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err)
+{
+	uint32_t room_bytes = rte_pktmbuf_data_room_size(edge->adopted) - RTE_PKTMBUF_HEADROOM;
+	struct pkt original = *p;
+	struct classified c;
+	enum frame_class class;
+
+	if (size_bytes > room_bytes)
+		return err_set(err, -EPROTO, "%zu B of a frame; right would be %u at most", size_bytes, room_bytes);
+	class = classify(bytes, size_bytes, &c);
+	if ((class != CLASS_ROCE && class != CLASS_UNKNOWN) || !has_ends(edge, &c.tuple))
+		return err_set(err, -EPROTO, "%zu B that are no frame between two hosts", size_bytes);
+	if (!edge_place(edge, &c, class == CLASS_ROCE, original.time_ps))
+		return -ENOSPC;
+	*p = c.p;
+	p->time_ps = original.time_ps;
+	p->ttl = original.ttl;
+	p->wire_bytes = (uint16_t)max_u64(c.p.wire_bytes, original.wire_bytes);
+	p->flags |= original.flags & IN_FLIGHT;
+	return keep(edge, p, bytes, size_bytes);
+}
+
+/* The bytes of frames that are inside the fabric. */
+
+static void
+release(struct bodies *bodies, const struct pkt *p)
+{
+	rte_pktmbuf_free(body_take((struct body_table *)bodies, p));
+}
+
+static bool
+read_body(const struct bodies *bodies, uint32_t handle, struct body *body)
+{
+	const struct rte_mbuf *mbuf = body_mbuf((const struct body_table *)bodies, handle);
+	struct frame f;
+
+	if (frame_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), rte_pktmbuf_data_len(mbuf), &f) != FRAME_OK ||
+	    f.kind != FRAME_ROCE)
+		return false;
+	*body = (struct body){
+		.opcode = f.opcode,
+		.syndrome = f.syndrome,
+		.corrupt = f.corrupt,
+		.dst_qpn = f.dst_qpn,
+		.src_qpn = f.src_qpn,
+		.imm = f.imm,
+		.va = f.va,
+		.rkey = f.rkey,
+		.dma_bytes = f.dma_bytes,
+		.payload = f.payload,
+		.payload_bytes = f.payload_bytes,
+	};
+	return true;
+}
+
+static const struct body_ops body_ops = { release, read_body };
+
+/* Of all memory that pools have. */
+struct span {
+	uintptr_t first, end;
+};
+
+static void
+add_chunk(struct rte_mempool *pool, void *ctx, struct rte_mempool_memhdr *chunk, unsigned index)
+{
+	struct span *span = ctx;
+	uintptr_t first = (uintptr_t)chunk->addr, end = first + chunk->len;
+
+	(void)pool;
+	(void)index;
+	span->first = first < span->first ? first : span->first;
+	span->end = end > span->end ? end : span->end;
+}
+
+static void
+add_pool(struct rte_mempool *pool, void *ctx)
+{
+	rte_mempool_mem_iter(pool, add_chunk, ctx);
+}
+
+/* The pools of all ports are there. @return 0, -ENOMEM, or -ERANGE: they lie too far apart for a handle */
+static int
+body_table_init(struct body_table *table, const struct flow_table *flows)
+{
+	struct span span = { UINTPTR_MAX, 0 };
+
+	rte_mempool_walk(add_pool, &span);
+	*table = (struct body_table){
+		.base.ops = &body_ops,
+		.origin = span.first & ~(((uintptr_t)1 << BODY_ALIGN_SHIFT) - 1),
+		.flows = flows,
+		.in_flight = calloc(flows->spares, sizeof(*table->in_flight)),
+	};
+	if (table->in_flight == NULL)
+		return -ENOMEM;
+	return span.end == 0 || (span.end - table->origin) >> BODY_ALIGN_SHIFT <= UINT32_MAX ? 0 : -ERANGE;
+}
+
+static void
+body_table_fini(struct body_table *table)
+{
+	free(table->in_flight);
+	*table = (struct body_table){ 0 };
 }

@@ -6,7 +6,7 @@
 #include "common/hash.h"
 #include "common/minmax.h"
 #include "common/units.h"
-#include "dpswitch/edge/frame/pfc_frame.h"
+#include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/state.h"
 
 static uint64_t

@@ -1,15 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of an external host, shared by external*.c. */
+/* The inside of an external host, shared by the files of this folder. */
 #pragma once
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
-#include "dpswitch/edge/kernel_host/bodies.h"
+#include "common/err.h"
+#include "common/flow.h"
+#include "dpswitch/edge/kernel_host/classify.h"
 #include "dpswitch/edge/kernel_host/kernel_host.h"
-#include "dpswitch/edge/kernel_host/lookup.h"
-#include "dpswitch/edge/kernel_host/memo.h"
+#include "dpswitch/fabric/body.h"
 #include "dpswitch/queue/fifo.h"
-#include "telemetry/host_poll.h"
+#include "telemetry/port.h"
+
+/*
+ * The bytes of frames that are inside the fabric: an mbuf by a handle that fits a descriptor. The handle is where the mbuf lies,
+ * in cache lines from the lowest address that any pool has: nothing is looked up, and nothing is written that lcores share, but
+ * for flows that nobody planned. How many there can be is what the ports' pools have.
+ */
+
+struct rte_mbuf;
+
+#define BODY_ALIGN_SHIFT 6 /* objects of a pool begin at cache lines */
+
+struct body_table {
+	struct bodies base; /* first */
+	uintptr_t origin;
+	const struct flow_table *flows;
+	/* [flows->spares] bodies of a spare slot's flow. Any lcore; relaxed: read between windows, or by the only lcore */
+	_Atomic uint32_t *in_flight;
+};
+
+static inline struct rte_mbuf *
+body_mbuf(const struct body_table *table, uint32_t handle)
+{
+	return (struct rte_mbuf *)(table->origin + ((uintptr_t)handle << BODY_ALIGN_SHIFT));
+}
+
+/* @param change  of the bodies of a flow that are under way: 1 or -1 */
+static inline void
+body_count(struct body_table *table, uint32_t flow, uint32_t change)
+{
+	if (__builtin_expect(flow >= table->flows->count, 0))
+		atomic_fetch_add_explicit(&table->in_flight[flow - table->flows->count], change, memory_order_relaxed);
+}
+
+/* Keeps an mbuf. @return its handle */
+static inline uint32_t
+body_put(struct body_table *table, struct rte_mbuf *mbuf, uint32_t flow)
+{
+	uintptr_t at = ((uintptr_t)mbuf - table->origin) >> BODY_ALIGN_SHIFT;
+
+	assert(at <= UINT32_MAX);
+	body_count(table, flow, 1);
+	return (uint32_t)at;
+}
+
+/* Ends a packet's handle. @return the mbuf, the caller's from now on */
+static inline struct rte_mbuf *
+body_take(struct body_table *table, const struct pkt *p)
+{
+	body_count(table, p->flow, UINT32_MAX);
+	return body_mbuf(table, p->arg);
+}
 
 #define KERNEL_HOST_CLASSES 8
 /* Frames that wait in a NIC to enter the fabric; beyond, the host's own ring holds them. */
@@ -93,7 +147,7 @@ kernel_host_of(struct node *node)
 	return (struct kernel_host *)node;
 }
 
-/* kernel_host_out.c: toward the host */
+/* to_host.c */
 /* Frames have arrived over the link, in this order: what can be goes to the port at once. */
 void kernel_host_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *pkts, uint32_t count);
 /* Offers the host what is held for it; then PAUSE or RESUME for the switch. */
@@ -103,7 +157,7 @@ bool kernel_host_own(struct kernel_host *host, struct kernel_host_nic *nic, cons
 /* A packet toward the host ends here. */
 void kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p, enum rec_drop reason);
 
-/* kernel_host_flows.c: whose a frame is */
+/* Whose a frame is. */
 enum kernel_host_place {
 	KERNEL_HOST_PLACED,  /* p.flow, p.prio */
 	KERNEL_HOST_REFUSED, /* for the reason said */
@@ -111,10 +165,8 @@ enum kernel_host_place {
 };
 enum kernel_host_place kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, struct classified *c,
 					 bool roce, enum edge_drop *why);
-/* The same of a frame that another part has let in. Between windows. @return whether it has p.flow, p.prio */
-bool edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps);
 
-/* kernel_host_in.c: from the host */
+/* from_host.c */
 /* May a frame start to leave then, with nothing in its way? */
 static inline bool
 kernel_host_may_go(const struct kernel_host_nic *nic, uint8_t prio, uint64_t start_ps)
@@ -127,7 +179,7 @@ void kernel_host_stage(struct kernel_host *host, struct kernel_host_nic *nic, st
 /* Sends what starts before limit_ps. */
 void kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps, uint64_t limit_ps);
 
-/* kernel_host_pause.c */
+/* pause.c */
 /* The switch says to stop or to go on. */
 void kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const struct pause_frame *frame);
 /* From now_ps on these classes, and no others, are paused. */
@@ -149,7 +201,7 @@ void kernel_host_link_changed(struct node *node, uint16_t nic, uint8_t held, uin
 /* Classes that the switch is told to hold, for whatever reason. */
 uint8_t kernel_host_pauses(const struct kernel_host *host, const struct kernel_host_nic *nic);
 
-/* kernel_host_rows.c: telemetry of the NIC */
+/* Telemetry of the NIC. */
 /* Rows of one flow are counted together until kernel_host_rows_end(). */
 void kernel_host_row_first(struct kernel_host_nic *nic, const struct pkt *p);
 void kernel_host_rows_count(struct kernel_host_nic *nic);
@@ -171,7 +223,6 @@ kernel_host_rows_end(struct kernel_host_nic *nic)
 	if (nic->rows.packets != 0)
 		kernel_host_rows_count(nic);
 }
-void kernel_host_roll(struct kernel_host *host, uint64_t now_ps);
 /* What a NIC does with control packets (common/control.h) of a kind. */
 struct kernel_host_control {
 	/* One leaves this host; may set its arg. NULL: nothing to do */

@@ -115,3 +115,33 @@ port_tend(struct port *port)
 
 /* Frames still in use elsewhere must have been given back. NULL is allowed. */
 void port_close(struct port *port);
+
+/* What the kinds of ports have in common. */
+
+/* Makes the pool. @return 0 or negative with err set */
+int port_init(struct port *port, const struct port_ops *ops, const struct port_config *config, struct err *err);
+
+/* Nothing was received: was it for want of mbufs? Asking for one costs less than counting those that are free. */
+void port_starved(struct port *port);
+
+/*
+ * A port whose peer is a stopwatch: it sends one frame at a time, stamped with the machine's clock, and where such a
+ * frame comes out, at this or another port, notes how long it took.
+ */
+
+#define PROBE_SAMPLES 65536
+
+/* Shared by the ports that belong together. */
+struct probe {
+	const uint8_t *frame; /* to send; the stamp goes to stamp_at, 8 bytes */
+	uint32_t frame_bytes, stamp_at;
+	uint64_t interval_ns; /* between two frames */
+	uint32_t taken;       /* samples so far */
+	uint32_t taken_ns[PROBE_SAMPLES];
+};
+
+/*
+ * @param sends  this port sends, else it only takes
+ * @return NULL with err set: -ENOMEM
+ */
+struct port *port_probe_create(const struct port_config *config, struct probe *probe, bool sends, struct err *err);

@@ -10,7 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
-#include "dpswitch/edge/port/port_kind.h"
+#include "dpswitch/edge/port/port.h"
 
 #define RING_SIZE 512
 

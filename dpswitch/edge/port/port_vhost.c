@@ -25,7 +25,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
-#include "dpswitch/edge/port/port_kind.h"
+#include "dpswitch/edge/port/port.h"
 
 #define VHOST_QUEUES 2
 #define GUEST_RX 0

@@ -2,14 +2,19 @@
 /* Datagrams of an embedded host: UD SENDs and control packets, out and in. */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/control.h"
+#include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
 /* What the host adds to a control packet, and tells, before it leaves. NULL: nothing */
 static void (*const leaves[PKT_TYPES])(struct host *host, struct nic *nic, struct pkt *p) = {
 	[PKT_POLL] = host_poll_leaves,
 };
+
+static bool ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram);
 
 static int
 post_ud(struct host *host, const struct datagram *datagram)
@@ -102,4 +107,163 @@ host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 		return;
 	if (host->client.received != NULL)
 		host->client.received(host->client.ctx, &datagram, host->now_ps);
+}
+
+/*
+ * The UD QP of a NIC that sends and receives contents: one PSN for all that it sends, whomever to. Descriptors have no room
+ * for contents: they stay in a ring at their sender, in the slot that the PSN says. A slot is written before its packet is on the
+ * cable, and read in later windows, on any lcore. In no window is a slot written that may be read in it: a sender makes so many
+ * datagrams in one, and so many of those made when it began are kept no longer. What is kept does not depend on who comes first.
+ */
+
+#define UD_FIRST_QPN 0x800000u /* flows' numbers are below */
+#define UD_QPNS_A_HOST 64u     /* before two hosts have the same */
+
+static struct ud_qp **
+place_of(const struct host *host, uint16_t nic)
+{
+	return &host->config.shared->ud_qps[host->config.topo->nodes[host->node.id].first_port + nic];
+}
+
+int64_t
+host_ud_open(struct device *dev, uint16_t nic, uint32_t receives)
+{
+	struct host *host = host_of_device(dev);
+	struct ud_qp **ud = place_of(host, nic);
+
+	assert(nic < host->node.nports);
+	if (*ud == NULL)
+		*ud = calloc(1, sizeof(**ud));
+	if (*ud == NULL)
+		return -ENOMEM;
+	(*ud)->qpn = UD_FIRST_QPN | ((host->node.id * UD_QPNS_A_HOST + host->ud_opened++) & (UD_FIRST_QPN - 1));
+	(*ud)->room = receives;
+	return (*ud)->qpn;
+}
+
+void
+host_ud_receive(struct device *dev, uint16_t nic)
+{
+	(*place_of(host_of_device(dev), nic))->room++;
+}
+
+uint64_t
+host_ud_unposted(const struct host *host, uint16_t nic)
+{
+	const struct ud_qp *ud = *place_of(host, nic);
+
+	return ud != NULL ? ud->unposted : 0;
+}
+
+/* @return false: as many as a window may have */
+static bool
+has_slot(struct ud_qp *ud, uint64_t window)
+{
+	uint32_t psn = ud->send.psn;
+
+	if (atomic_load_explicit(&ud->window, memory_order_relaxed) != window) {
+		atomic_store_explicit(&ud->begun, psn, memory_order_relaxed);
+		atomic_store_explicit(&ud->window, window, memory_order_release);
+	}
+	return ((psn - atomic_load_explicit(&ud->begun, memory_order_relaxed)) & PSN_MASK) < UD_WINDOW_SLOTS;
+}
+
+int
+ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p)
+{
+	struct ud_qp *ud = *place_of(host, nic->index);
+	struct ud_contents *kept = &ud->sent[ud->send.psn % UD_SENT_SLOTS];
+	int rc;
+
+	if (datagram->bytes > DEVICE_UD_BYTES)
+		return -EINVAL;
+	if (!has_slot(ud, host->window.index))
+		return -ENOSPC;
+	rc = ud_send_make(&ud->send, &host->params, datagram->flow, host->config.flows->flows[datagram->flow].prio,
+			  datagram->bytes, 0, p);
+	if (rc != 0)
+		return rc;
+	p->opcode = ROCE_UD_SEND_ONLY;
+	p->wire_bytes = roce_ud_contents_bytes(&host->params, datagram->bytes);
+	p->flags = (uint8_t)((datagram->reply ? PKT_REVERSE : 0) | (host->params.inband_bytes != 0 ? PKT_INT : 0));
+	p->ttl = datagram->ttl != 0 ? datagram->ttl : PKT_TTL_INIT;
+	*kept = (struct ud_contents){ .dst_qpn = datagram->qpn, .src_qpn = ud->qpn, .bytes = datagram->bytes };
+	memcpy(kept->contents, datagram->contents, datagram->bytes);
+	atomic_store_explicit(&ud->next, ud->send.psn, memory_order_release);
+	return 0;
+}
+
+/* The PSN of the QP that was next when a window began. Who sees one of the window in next sees the window, too. */
+static uint32_t
+made_before(const struct ud_qp *ud, uint64_t window)
+{
+	uint32_t next = atomic_load_explicit(&ud->next, memory_order_acquire);
+
+	if (atomic_load_explicit(&ud->window, memory_order_acquire) == window)
+		return atomic_load_explicit(&ud->begun, memory_order_relaxed);
+	return next;
+}
+
+const struct ud_contents *
+ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window)
+{
+	const struct flow_slot *slot = &shared->slots[p->flow];
+	const struct ud_qp *ud;
+	uint32_t age;
+
+	if (!ud_qp_sent(p))
+		return NULL;
+	ud = shared->ud_qps[p->flags & PKT_REVERSE ? slot->dst_port : slot->src_port];
+	if (ud == NULL)
+		return NULL;
+	age = (made_before(ud, window) - p->psn) & PSN_MASK;
+	return age != 0 && age <= UD_SENT_SLOTS - UD_WINDOW_SLOTS ? &ud->sent[p->psn % UD_SENT_SLOTS] : NULL;
+}
+
+const struct ud_contents *
+ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window)
+{
+	struct pkt expired = *p;
+
+	expired.flags ^= PKT_REVERSE;
+	return ud_contents_of(shared, &expired, window);
+}
+
+void
+host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	const struct ud_contents *kept = ud_expired_contents_of(host->config.shared, p, host->window.index);
+	struct datagram datagram = { .flow = p->flow, .arg = p->arg, .type = p->type, .reply = !(p->flags & PKT_REVERSE) };
+
+	(void)nic;
+	if (kept == NULL || host->client.received == NULL)
+		return;
+	datagram.contents = kept->contents;
+	datagram.bytes = (uint16_t)kept->bytes;
+	host->client.received(host->client.ctx, &datagram, host->now_ps);
+}
+
+/* One came in for the NIC. @return false: it is dropped and counted. Else *datagram has its contents and its sender's number */
+static bool
+ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram)
+{
+	const struct ud_contents *kept = ud_contents_of(host->config.shared, p, host->window.index);
+	struct ud_qp *ud = *place_of(host, nic->index);
+
+	if (ud == NULL || kept == NULL || kept->dst_qpn != ud->qpn) {
+		host->ud_strange += kept != NULL;
+		host->ud_expired += kept == NULL;
+		return false;
+	}
+	if (ud->room == 0) {
+		ud->unposted++;
+		return false;
+	}
+	ud->room--;
+	ud->received++;
+	datagram->contents = kept->contents;
+	datagram->qpn = kept->src_qpn;
+	datagram->reply = p->flags & PKT_REVERSE;
+	datagram->int_header = p->flags & PKT_INT ? host_int(host, nic) : NULL;
+	return true;
 }

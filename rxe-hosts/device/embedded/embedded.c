@@ -4,11 +4,15 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"
+#include "common/log.h"
 #include "common/units.h"
+#include "common/wire/record_rows.h"
+#include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
 static int check_flows(const struct topo *topo, const struct flow_table *flows, struct err *err);
@@ -295,4 +299,500 @@ setup_qps(struct host *host, struct err *err)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* The device interface of an embedded host. */
+
+static struct send_qp *
+sending_qp(const struct host *host, uint32_t flow)
+{
+	const struct flow_slot *slot = host_slot(host, flow);
+
+	assert(slot->src_node == host->node.id);
+	return &host->send[slot->send];
+}
+
+static void
+set_client(struct device *dev, const struct device_client *client)
+{
+	host_of_device(dev)->client = *client;
+}
+
+static void
+register_region(struct device *dev, void *base, uint64_t bytes)
+{
+	struct host *host = host_of_device(dev);
+
+	host->region = base;
+	host->region_bytes = bytes;
+	for (uint32_t i = 0; i < host->nsend; i++)
+		host->send[i].rc.region = host->params.real_payload ? base : NULL;
+}
+
+static int
+post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
+{
+	struct host *host = host_of_device(dev);
+	struct send_qp *qp = sending_qp(host, flow);
+	struct rc_work work = {
+		.wr_id = wr->wr_id,
+		.bytes = wr->bytes,
+		.local_offset = wr->local_offset,
+		.remote_offset = wr->remote_offset,
+		.imm = wr->imm,
+		.tag = wr->tag,
+		.send = wr->send,
+	};
+	int rc;
+
+	if (qp->rc.region != NULL &&
+	    (wr->local_offset > host->region_bytes || wr->bytes > host->region_bytes - wr->local_offset))
+		return -EINVAL;
+	rc = rc_send_post(&qp->rc, &host->params, &work);
+	if (rc != 0)
+		return rc;
+	host->open++;
+	qp_look(host, qp, false);
+	return 0;
+}
+
+static int
+post_receive(struct device *dev, uint32_t flow, uint64_t local_offset, uint64_t bytes)
+{
+	struct host *host = host_of_device(dev);
+	const struct flow_slot *slot = host_slot(host, flow);
+
+	assert(slot->dst_node == host->node.id);
+	return recv_ring_push(&host->recv[slot->recv].rc.receives, local_offset, bytes) ? 0 : -ENOSPC;
+}
+
+static void
+reset_qp(struct device *dev, uint32_t flow)
+{
+	struct host *host = host_of_device(dev);
+	struct send_qp *qp = sending_qp(host, flow);
+
+	assert(!rc_send_outstanding(&qp->rc) && !rc_send_ready(&qp->rc));
+	rc_send_reset(&qp->rc, &host->params);
+}
+
+static void
+query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
+{
+	const struct host *host = host_of_device(dev);
+	const struct rc_send *rc = &sending_qp(host, flow)->rc;
+
+	*state = (struct qp_state){
+		.outstanding_bytes = rc_send_outstanding_bytes(rc, &host->params),
+		.acked_bytes = rc_send_acked_bytes(rc, &host->params),
+		.oldest_unacked_ps = rc->sent_ps[rc->una & rc->sent_mask],
+		.last_rtt_ps = rc->last_rtt_ps,
+		.throttled = host->params.cc.ops->quiet && rc->cc.rate_bps < rc->line_bps,
+		.retransmits = rc->head != rc->tail ? rc->posts[rc->head % MSG_SLOTS].retransmits : 0,
+		.times = rc_send_times(rc),
+	};
+}
+
+/* A flow's QPs are those of the flow table. */
+static int64_t
+ud_qpn(struct device *dev)
+{
+	return 0;
+}
+
+static void
+set_timer(struct device *dev, uint64_t when_ps)
+{
+	struct host *host = host_of_device(dev);
+
+	host->client_timer_ps = when_ps > host->now_ps ? when_ps : host->now_ps;
+	host_set_timers(host);
+}
+
+static uint64_t
+now(const struct device *dev)
+{
+	return host_of_device(dev)->now_ps;
+}
+
+static struct recbuf *
+records(struct device *dev)
+{
+	return &host_of_device(dev)->node.records;
+}
+
+const struct device_ops embedded_device_ops = {
+	.set_client = set_client,
+	.register_region = register_region,
+	.post_send = post_send,
+	.post_receive = post_receive,
+	.reset_qp = reset_qp,
+	.query_qp = query_qp,
+	.post_datagram = host_post_datagram,
+	.ud_qpn = ud_qpn,
+	.ud_open = host_ud_open,
+	.ud_receive = host_ud_receive,
+	.report_nic = host_report_nic,
+	.set_timer = set_timer,
+	.now = now,
+	.records = records,
+};
+
+void
+embedded_expect_work(struct node *node, bool expected)
+{
+	struct host *host = host_of(node);
+
+	host->work_expected = expected;
+	if (node->status != NODE_QP_ERROR)
+		node->status = host->open != 0 || expected ? NODE_RUNNING : NODE_PASSIVE;
+}
+
+void
+embedded_storm(struct node *node, uint16_t nic_index, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps)
+{
+	struct host *host = host_of(node);
+	struct nic *nic = &host->nics[nic_index];
+	uint8_t bit = (uint8_t)(1u << prio);
+
+	assert(!on || interval_ps != 0);
+	if (((nic->storm_mask & bit) != 0) == on)
+		return;
+	if (on) {
+		if (nic->storm_mask == 0 || interval_ps < nic->storm_interval_ps)
+			nic->storm_interval_ps = interval_ps;
+		nic->pausing_since_ps[prio] = now_ps;
+		nic->storm_mask |= bit;
+		nic->storm_ended &= (uint8_t)~bit;
+	} else {
+		nic->storm_mask &= (uint8_t)~bit;
+		nic->storm_ended |= bit;
+	}
+	nic->storm_ps = now_ps;
+	if (nic->storm_ps < host->storm_ps) {
+		host->storm_ps = nic->storm_ps;
+		host_set_timers(host);
+	}
+}
+
+uint8_t
+embedded_pausing(const struct node *node, uint16_t nic)
+{
+	return ((const struct host *)node)->nics[nic].storm_mask;
+}
+
+void
+embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps)
+{
+	struct host *host = host_of(node);
+
+	host->now_ps = now_ps;
+	nic_hold(host, &host->nics[nic], held);
+	if (host->bonded)
+		host_rebond(host);
+}
+
+uint64_t
+embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason)
+{
+	return ((const struct host *)node)->nics[nic].telem.drops->of[reason].packets;
+}
+
+struct embedded_flow
+embedded_flow_of(struct node *node, uint32_t flow)
+{
+	struct host *host = host_of(node);
+	const struct send_qp *qp = &host->send[host_slot(host, flow)->send];
+
+	return (struct embedded_flow){ .messages = qp->rc.tail, .nic = qp->nic };
+}
+
+void
+embedded_sum(const struct node *node, struct embedded_counters *sum)
+{
+	const struct host *host = (const struct host *)node;
+
+	*sum = (struct embedded_counters){
+		.cnps_sent = host->cnps_sent,
+		.acks_withheld = host->acks_withheld,
+		.pauses_received = host->pauses_received,
+		.misdelivered = host->misdelivered,
+		.datagrams_strange = host->ud_strange,
+		.datagrams_expired = host->ud_expired,
+	};
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		sum->datagrams_unposted += host_ud_unposted(host, i);
+	for (uint32_t i = 0; i < host->nsend; i++) {
+		const struct rc_send *rc = &host->send[i].rc;
+
+		sum->retransmits += rc->retransmits;
+		sum->timeouts += rc->timeouts;
+		sum->naks_received += rc->naks;
+		sum->rnr_received += rc->rnr_naks;
+	}
+	for (uint32_t i = 0; i < host->nrecv; i++) {
+		const struct rc_recv *rc = &host->recv[i].rc;
+
+		sum->naks_sent += rc->naks;
+		sum->duplicates += rc->duplicates;
+		sum->out_of_sequence += rc->out_of_sequence;
+		sum->stale += rc->stale;
+		sum->early += host->recv[i].sel != NULL ? host->recv[i].sel->early : 0;
+		sum->datagrams_unposted += host->recv[i].ud.unposted;
+	}
+}
+
+/* What descriptors have no room for: RETH and payload, kept by the sender of their message. */
+
+const struct rc_post *
+host_message_of(const struct embedded_shared *shared, const struct pkt *p)
+{
+	const struct rc_send *sender = shared->senders[p->flow];
+
+	return sender != NULL ? rc_send_message(sender, p) : NULL;
+}
+
+void
+embedded_describe(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
+		  struct pkt_message *m)
+{
+	const struct rc_post *post = p->type == PKT_DATA ? host_message_of(shared, p) : NULL;
+	const struct ud_contents *ud = p->type == PKT_UD ? ud_contents_of(shared, p, UD_BETWEEN_WINDOWS)
+				       : p->type == PKT_EXPIRED && p->syndrome == 0
+					       ? ud_expired_contents_of(shared, p, UD_BETWEEN_WINDOWS)
+					       : NULL;
+	uint64_t offset;
+
+	*m = (struct pkt_message){ 0 };
+	if (ud != NULL)
+		*m = (struct pkt_message){ .dst_qpn = ud->dst_qpn, .src_qpn = ud->src_qpn, .payload = ud->contents };
+	if (post == NULL)
+		return;
+	m->va = post->remote_offset;
+	m->dma_bytes = post->bytes < UINT32_MAX ? (uint32_t)post->bytes : UINT32_MAX;
+	offset = (uint64_t)((p->psn - post->first) & PSN_MASK) * params->mtu_bytes;
+	if (params->any_order) {
+		m->va += offset;
+		m->dma_bytes = p->payload_bytes;
+	}
+	if (post->payload != NULL)
+		m->payload = post->payload + offset;
+}
+
+/*
+ * Packets from external hosts, and of other parts of the fabric: RETH and payload are in their bytes. A message that is reduced
+ * where it arrives needs its immediate, which comes last: its payload is gathered until then.
+ */
+
+#define FIRST_GATHERED 65536
+
+static void
+misdelivered(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	host->misdelivered++;
+	host_drop(host, nic, p, REC_DROP_NO_ROUTE);
+}
+
+static bool
+is_reply(const struct pkt *p)
+{
+	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
+}
+
+/* Is it for one of this host's QPs? Its addresses are; packets of a QP that is no more may still come. */
+static bool
+is_ours(const struct host *host, const struct pkt *p, const struct body *body)
+{
+	const struct flow *flow = &host->config.flows->flows[p->flow];
+	bool reverse = p->flags & PKT_REVERSE;
+
+	return is_reply(p) == reverse && (is_reply(p) || p->type == PKT_DATA || p->type == PKT_UD) &&
+	       body->dst_qpn == (reverse ? flow->src_qpn : flow->dst_qpn);
+}
+
+/* @return room for so many bytes; ends the program when out of memory */
+static uint8_t *
+room_for(struct recv_qp *qp, uint64_t bytes)
+{
+	uint64_t cap = qp->gathered_cap != 0 ? qp->gathered_cap : FIRST_GATHERED;
+
+	if (bytes <= qp->gathered_cap)
+		return qp->gathered;
+	while (cap < bytes)
+		cap *= 2;
+	qp->gathered = realloc(qp->gathered, cap);
+	if (qp->gathered == NULL)
+		log_fatal("out of memory for a message of %llu B", (unsigned long long)bytes);
+	qp->gathered_cap = cap;
+	return qp->gathered;
+}
+
+/* Has the receiver memory for what a flow brings? What is not a collective's it throws away, however much it is. */
+static bool
+is_placed(const struct host *host, const struct pkt *p)
+{
+	return host->params.real_payload && host->config.flows->flows[p->flow].kind == FLOW_COLLECTIVE;
+}
+
+/* A segment of an outside host's message: keeps its payload until the immediate has come, and hands the whole to the client. */
+static void
+gather(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
+{
+	const struct rc_recv *rc = &qp->rc;
+
+	memcpy(room_for(qp, rc->done_bytes) + rc->done_bytes - p->payload_bytes, body->payload, p->payload_bytes);
+	if (what & RC_COMPLETE)
+		host->client.accept(host->client.ctx, p->flow, rc->imm, rc->place, qp->gathered, (uint32_t)rc->done_bytes);
+}
+
+/*
+ * A segment has been accepted. One of an embedded host of another part has its immediate with it, and goes where it belongs at once:
+ * of a message that is sprayed others may have come by a way within this part, without bytes.
+ */
+static void
+keep(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
+{
+	host->node.count.progress += p->payload_bytes;
+	if (!is_placed(host, p) || host->client.accept == NULL)
+		return;
+	if (!body->labelled) {
+		gather(host, qp, p, body, what);
+		return;
+	}
+	qp->payload = NULL; /* whose it is is asked anew of the next without bytes */
+	host->client.accept(host->client.ctx, p->flow, p->arg, qp->rc.place + qp->rc.done_bytes - p->payload_bytes,
+			    body->payload, p->payload_bytes);
+}
+
+static void
+data_in(struct host *host, struct nic *nic, const struct pkt *p, const struct body *body)
+{
+	struct recv_qp *qp = &host->recv[host_slot(host, p->flow)->recv];
+	struct rc_reth reth = { .place = body->va, .room_bytes = 1ULL << 31 }; /* IBTA 9.7.7: the longest message */
+	uint32_t what;
+
+	if (is_placed(host, p))
+		reth.room_bytes = body->va < host->region_bytes ? host->region_bytes - body->va : 0;
+	what = rc_recv_checked(&qp->rc, &host->params, p, &reth, host->now_ps);
+	if ((what & RC_ACCEPTED) && body->labelled)
+		qp->rc.imm = p->arg;
+	if (what & RC_ACCEPTED)
+		keep(host, qp, p, body, what);
+	host_received(host, nic, &qp->rc, p, what);
+}
+
+void
+host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p)
+{
+	struct pkt plain = *p;
+	struct body body;
+
+	if (!host->node.bodies->ops->read(host->node.bodies, p->arg, &body) || !is_ours(host, p, &body)) {
+		misdelivered(host, nic, p);
+		return;
+	}
+	if (body.corrupt) {
+		host_drop(host, nic, p, REC_DROP_CORRUPT);
+		return;
+	}
+	host->node.count.consumed_packets++;
+	host->node.count.consumed_bytes += p->wire_bytes;
+	plain.flags = (uint8_t)((p->flags & ~PKT_BYTES) | (body.labelled ? 0 : PKT_RETRANSMIT));
+	plain.arg = body.imm;
+	if (p->type == PKT_DATA && host->params.any_order)
+		host_arrive_any_order(host, nic, &plain, &body);
+	else if (p->type == PKT_DATA)
+		data_in(host, nic, &plain, &body);
+	else
+		host_take_in(host, nic, &plain);
+	body_release(host->node.bodies, p);
+}
+
+/*
+ * Who observes a NIC port: its telemetry, and the run's truth. What a QP sent is gathered and told once a window: no further
+ * back than the window's start, and windows end at epochs. A QP makes a packet when it can leave; the depth that a packet
+ * met is the number of other QPs' packets that left between the time it could have left and the time it did.
+ */
+
+/* Another window began: the pairs of flows that met in the last one are counted. */
+static void
+turn_window(const struct window *window, struct nic *nic)
+{
+	if (nic->contention.index == window->index)
+		return;
+	if (nic->truth.contended)
+		port_truth_count(&nic->truth, &nic->contention);
+	nic->contention = (struct truth_window){ window->index, window->start_ps, window->end_ps - window->start_ps, 0 };
+}
+
+static void
+report_state(const struct host *host, struct nic *nic, struct send_qp *qp)
+{
+	struct telem_batch *batch = &qp->batch;
+
+	batch->slot = port_flows_slot(&nic->flows, qp->flow);
+	batch->in_port = REC_NO_PORT;
+	turn_window(&host->window, nic);
+	if (qp->held_ps != 0)
+		port_truth_hold(&nic->truth, batch->slot, qp->held_ps, host->window.end_ps);
+	telem_add(&nic->telem, batch);
+	port_truth_enqueue(&nic->truth, batch->slot, nic->contention.index, batch->depth_sum != 0);
+	if (batch->depth_max > nic->contention.depth)
+		nic->contention.depth = batch->depth_max;
+	*batch = (struct telem_batch){ 0 };
+	qp->held_ps = 0;
+}
+
+void
+nic_flush(struct host *host, struct nic *nic)
+{
+	if (!host->has_telemetry)
+		return;
+	for (uint32_t base = 0; base < nic->nqps; base += 64) {
+		uint64_t bits = nic->sent[base / 64];
+
+		nic->sent[base / 64] = 0;
+		for (; bits != 0; bits &= bits - 1)
+			report_state(host, nic, nic->qps[base + (uint32_t)__builtin_ctzll(bits)]);
+	}
+}
+
+void
+nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left)
+{
+	uint32_t of = port_flows_slot(&nic->flows, waiting), by = port_flows_slot(&nic->flows, left);
+
+	epochs_ahead(&nic->telem.epochs, of, by);
+}
+
+void
+nic_observe_pause(struct host *host, struct nic *nic, uint8_t was)
+{
+	uint8_t newly_paused = nic->paused & (uint8_t)~was, resumed = was & (uint8_t)~nic->paused;
+
+	if (!host->has_telemetry)
+		return;
+	nic_flush(host, nic);
+	telem_pause(&nic->telem, newly_paused, TELEM_XOFF_RECEIVED, host->now_ps);
+	telem_pause(&nic->telem, newly_paused, TELEM_PAUSED, host->now_ps);
+	telem_pause(&nic->telem, resumed, TELEM_RESUMED, host->now_ps);
+	if ((was != 0) != (nic->paused != 0))
+		port_truth_pause(&nic->truth, nic->paused != 0, host->now_ps);
+}
+
+void
+nic_observe_epoch(struct host *host, uint64_t now_ps)
+{
+	uint64_t epoch_ps = host->telemetry.epoch_ps;
+
+	for (uint16_t i = 0; i < host->node.nports; i++)
+		if (!telem_roll(&host->nics[i].telem, now_ps, &host->node.digest))
+			host->node.count.row_errors++;
+	host->epoch_end_ps = (now_ps / epoch_ps + 1) * epoch_ps;
+}
+
+const struct port_truth *
+embedded_truth(const struct node *node, uint16_t nic)
+{
+	return &((const struct host *)node)->nics[nic].truth;
 }

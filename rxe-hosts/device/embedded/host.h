@@ -10,10 +10,9 @@
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/roce/rc_recv.h"
 #include "rxe-hosts/roce/rc_send.h"
-#include "rxe-hosts/roce/sel_recv.h"
-#include "rxe-hosts/roce/sel_send.h"
+#include "rxe-hosts/roce/selective.h"
 #include "rxe-hosts/roce/ud.h"
-#include "telemetry/host_poll.h"
+#include "telemetry/port.h"
 
 /* Control packets that wait for a port. Beyond, ACKs and NAKs are withheld and others dropped; both are counted. */
 #define NIC_CONTROL_SLOTS 1024
@@ -206,10 +205,10 @@ host_answering(const struct host *host, struct nic *nic, const struct pkt *p)
 	return __builtin_expect(host->bonded, 0) ? host_nic_of(host, p->flow, true) : nic;
 }
 
-/* bond.c: links of a bonded host's members went down or up: its QPs go over to those that are up. */
+/* Links of a bonded host's members went down or up: its QPs go over to those that are up. */
 void host_rebond(struct host *host);
 
-/* nic.c: sending */
+/* nic.c: sending, and NICs that faults make fail or slow */
 /* Decides when the port sends next; after every change of what it could send. */
 void nic_schedule(const struct host *host, struct nic *nic);
 /* Sends the frame that tx_ps is for. */
@@ -267,23 +266,16 @@ void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
 void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
 /* What follows once a data packet has been judged: answers, completions. @param what  enum rc_reply bits */
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
-/* Tells the sender of a marked data packet. */
-void host_send_cnp(struct host *host, struct nic *nic, const struct pkt *p);
-/* Tells the client of a message that is complete. */
-void host_completed(struct host *host, const struct rc_recv *rc, const struct pkt *p);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
 
-/* nic_faults.c: NICs that faults make fail or slow */
 /* What came in by this window's end: leaves those in nic->arrivals that the host learns of in it. @return so many are consumed */
 uint32_t nic_receive_faulty(struct host *host, struct nic *nic);
-/* A frame is to leave. @param done_ps  when its last bit has left; later, if DMA is slow. @return false: it does not leave, and is dropped */
-bool nic_send_faulty(struct host *host, struct nic *nic, const struct pkt *p, uint64_t *done_ps);
 void embedded_fail_nic(struct node *node, uint16_t nic, uint8_t failure, bool on);
 void embedded_slow_nic(struct node *node, uint16_t nic, enum nic_dma_cause cause, const struct nic_dma *dma);
 void embedded_freeze(struct node *node, bool on, uint64_t now_ps);
 uint64_t embedded_nic_faulty(const struct node *node, uint16_t nic);
 
-/* any_order.c: a data packet, where they may come in any order */
+/* A data packet, where they may come in any order. */
 void host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p, const struct body *body);
 
 /* datagram.c */
@@ -293,7 +285,7 @@ void host_datagram_left(struct host *host, struct nic *nic);
 /* A UD SEND or a control packet for the host's program. */
 void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
-/* ud_qp.c: UD QPs that send and receive contents */
+/* UD QPs that send and receive contents. */
 int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void host_ud_receive(struct device *dev, uint16_t nic);
 /* Dropped at a NIC for want of room (IBTA 9.8.3.2.2). */
@@ -306,8 +298,6 @@ ud_qp_sent(const struct pkt *p)
 {
 	return p->opcode == ROCE_UD_SEND_ONLY && (p->flags & PKT_BYTES) == 0;
 }
-/* One came in for the NIC. @return false: it is dropped and counted. Else *datagram has its contents and its sender's number */
-bool ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram);
 /* What was sent with a packet, until the window with that index is over, or the next begins. @return NULL: it has no contents, or they are kept no longer */
 const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window);
 
@@ -317,24 +307,21 @@ const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *s
 /* A datagram of this host ended at a switch. */
 void host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
-/* describe.c */
 /* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
 const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);
 
-/* kernel_host_peer.c: a packet whose bytes came in from outside */
+/* A packet whose bytes came in from outside. */
 void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
 
-/* timers.c */
+/* run.c: timers */
 /* Recomputes timer_ps after one of its parts changed. */
 void host_set_timers(struct host *host);
-/* What is due at host->now_ps. */
-void host_timers(struct host *host);
 /* A QP has something outstanding, or its timeout became shorter. */
 void host_watch(struct host *host, const struct send_qp *qp);
 /* Retries are spent. */
 void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 
-/* observe.c: telemetry and truth of the NIC ports */
+/* embedded.c: telemetry and truth of the NIC ports */
 /* Tells what was sent since the window's start. */
 void nic_flush(struct host *host, struct nic *nic);
 /* A packet of a flow has left while one of another could have: the exact contention matrix. */
@@ -355,11 +342,10 @@ void host_poll_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 extern const struct node_ops embedded_node_ops;
 /* embedded.c: of struct node_ops */
 void embedded_destroy(struct node *node);
-/* ops.c */
-/* Of struct node_ops. */
 uint64_t embedded_dropped(const struct node *node, uint16_t nic, enum rec_drop reason);
 void embedded_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 uint8_t embedded_pausing(const struct node *node, uint16_t nic);
 void embedded_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
 void embedded_expect_work(struct node *node, bool expected);
+/* The device interface. */
 extern const struct device_ops embedded_device_ops;

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Making, opening and running a host with its own RDMA device. */
-#include "rxe-hosts/device/verbs/verbs.h"
+#include "rxe-hosts/device/verbs/host.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/units.h"
-#include "rxe-hosts/device/verbs/host.h"
+#include "rxe-hosts/device/verbs/verbs.h"
+
+static int verbs_memory_init(struct verbs_host *host, struct err *err);
+static void verbs_memory_fini(struct verbs_host *host);
+static void verbs_counters_init(struct verbs_host *host);
+static void verbs_counters_fini(struct verbs_host *host);
 
 struct verbs_out *
 verbs_out_of(const struct verbs_host *host, uint32_t flow)
@@ -364,4 +373,259 @@ uint64_t
 verbs_host_acked_bytes(const struct verbs_host *host)
 {
 	return host->acked_bytes;
+}
+
+/* The device interface of a host with its own RDMA device. */
+
+static void
+set_client(struct device *dev, const struct device_client *client)
+{
+	verbs_of(dev)->client = *client;
+}
+
+static void
+register_region(struct device *dev, void *base, uint64_t bytes)
+{
+	verbs_of(dev)->region = base;
+	verbs_of(dev)->region_bytes = bytes;
+}
+
+static int
+post_receive(struct device *dev, uint32_t flow, uint64_t local_offset, uint64_t bytes)
+{
+	return -ENOTSUP;
+}
+
+/* A device's congestion control is its own; a kernel's soft-RoCE has none. */
+static void
+reset_qp(struct device *dev, uint32_t flow)
+{
+}
+
+static void
+query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
+{
+	struct verbs_host *host = verbs_of(dev);
+	const struct verbs_out *out = verbs_out_of(host, flow);
+	uint64_t now_ps = verbs_now_ps(host), age_ps = rtt_age_ps(&out->rtt, host->now_ns);
+
+	*state = (struct qp_state){
+		.acked_bytes = out->outbox.acked_bytes,
+		.last_rtt_ps = rtt_confirmed_ps(&out->rtt),
+		.times.rtt = out->rtt.confirmed,
+	};
+	if (!verbs_outbox_open(&out->outbox))
+		return;
+	state->outstanding_bytes = out->outbox.posts[out->outbox.head % DEVICE_MAX_POSTED].bytes - state->acked_bytes;
+	/* The last piece acknowledged, the header may still be on its way: the message is not complete. */
+	if (state->outstanding_bytes == 0)
+		state->outstanding_bytes = 1;
+	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
+	state->retransmits = verbs_retransmits(host, out, verbs_resent(host, VERBS_COUNTERS_AGE_NS));
+}
+
+static void
+set_timer(struct device *dev, uint64_t when_ps)
+{
+	verbs_of(dev)->timer_ps = when_ps;
+}
+
+static uint64_t
+now(const struct device *dev)
+{
+	return verbs_now_ps(verbs_of(dev));
+}
+
+static struct recbuf *
+records(struct device *dev)
+{
+	return &verbs_of(dev)->records;
+}
+
+const struct device_ops verbs_device_ops = {
+	.set_client = set_client,
+	.register_region = register_region,
+	.post_send = verbs_post_send,
+	.post_receive = post_receive,
+	.reset_qp = reset_qp,
+	.query_qp = query_qp,
+	.path_rtt = verbs_path_rtt,
+	.post_datagram = verbs_post_datagram,
+	.ud_qpn = verbs_ud_qpn,
+	.ud_open = verbs_ud_open,
+	.ud_receive = verbs_ud_receive,
+	.set_timer = set_timer,
+	.now = now,
+	.records = records,
+};
+
+/* What the device may read and write: the client's region, landings for what peers send, scratch. */
+
+#define ALIGN 4096ull
+#define SLOTS_BYTES (DEVICE_MAX_POSTED * sizeof(struct verbs_header))
+
+static uint64_t
+aligned(uint64_t bytes)
+{
+	return (bytes + ALIGN - 1) & ~(ALIGN - 1);
+}
+
+static void *
+get_memory(uint64_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory != MAP_FAILED ? memory : NULL;
+}
+
+/* Without real payload everybody's pieces land on each other; else each flow has room for what it sends. */
+static void
+measure(struct verbs_host *host)
+{
+	host->landings_bytes = VERBS_MAX_PIECE_BYTES;
+	for (uint32_t i = 0; i < host->nins; i++) {
+		struct verbs_in *in = &host->ins[i];
+
+		in->landing_from = 0;
+		in->landing_end = VERBS_MAX_PIECE_BYTES;
+		if (in->mirrored)
+			host->client.extent(host->client.ctx, in->data.flow, &in->landing_from, &in->landing_end);
+		host->landings_bytes +=
+			aligned(SLOTS_BYTES) + (in->mirrored ? aligned(in->landing_end - in->landing_from) : 0);
+	}
+}
+
+static void
+lay_out(struct verbs_host *host)
+{
+	uint64_t at = VERBS_MAX_PIECE_BYTES;
+
+	for (uint32_t i = 0; i < host->nins; i++) {
+		struct verbs_in *in = &host->ins[i];
+
+		in->headers = (const struct verbs_header *)(host->landings + at);
+		at += aligned(SLOTS_BYTES);
+		in->landing = in->mirrored ? host->landings + at : host->landings;
+		at += in->mirrored ? aligned(in->landing_end - in->landing_from) : 0;
+	}
+}
+
+static struct ibv_mr *
+give(struct verbs_host *host, void *base, uint64_t bytes, int access, struct err *err)
+{
+	struct ibv_mr *mr = base != NULL ? ibv_reg_mr(host->pd, base, bytes, access) : NULL;
+
+	if (mr == NULL)
+		err_set(err, -errno,
+			"%s: cannot register %llu bytes of memory: %s; raise the limit of locked memory (ulimit -l)"
+			" or make the collectives smaller",
+			verbs_host_name(host), (unsigned long long)bytes, strerror(errno));
+	return mr;
+}
+
+static int
+verbs_memory_init(struct verbs_host *host, struct err *err)
+{
+	measure(host);
+	host->landings = get_memory(host->landings_bytes);
+	host->scratch = get_memory(VERBS_MAX_PIECE_BYTES);
+	errno = ENOMEM;
+	host->landing_mr =
+		give(host, host->landings, host->landings_bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE, err);
+	host->scratch_mr = give(host, host->scratch, VERBS_MAX_PIECE_BYTES, 0, err);
+	if (host->landing_mr == NULL || host->scratch_mr == NULL)
+		return -ENOMEM;
+	lay_out(host);
+	if (host->region == NULL)
+		return 0;
+	host->region_mr = give(host, host->region, host->region_bytes, 0, err);
+	return host->region_mr != NULL ? 0 : -ENOMEM;
+}
+
+static void
+verbs_memory_fini(struct verbs_host *host)
+{
+	struct ibv_mr *mrs[] = { host->region_mr, host->landing_mr, host->scratch_mr };
+
+	for (size_t i = 0; i < ARRAY_LEN(mrs); i++)
+		if (mrs[i] != NULL)
+			ibv_dereg_mr(mrs[i]);
+	if (host->landings != NULL)
+		munmap(host->landings, host->landings_bytes);
+	if (host->scratch != NULL)
+		munmap(host->scratch, VERBS_MAX_PIECE_BYTES);
+}
+
+/*
+ * Verbs do not tell what was sent again, a device's counters do (rdma-statistic(8)). They count for the whole device:
+ * what they grow by while a message is in flight may be another's.
+ */
+
+/* rdma_rxe, then mlx5 and others. Timeouts of rdma_rxe include what it sends again after a NAK. */
+static const struct {
+	const char *name;
+	bool timeout;
+} counters[VERBS_COUNTERS] = {
+	{ "rcvd_seq_err", false },
+	{ "completer_retry_err", true },
+	{ "packet_seq_err", false },
+	{ "local_ack_timeout_err", true },
+};
+
+static void
+verbs_counters_init(struct verbs_host *host)
+{
+	for (int i = 0; i < VERBS_COUNTERS; i++) {
+		char path[256];
+
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%u/hw_counters/%s", verbs_host_name(host),
+			 host->port, counters[i].name);
+		host->counter_fds[i] = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	host->first_resent = verbs_resent(host, 0);
+}
+
+static void
+verbs_counters_fini(struct verbs_host *host)
+{
+	for (int i = 0; i < VERBS_COUNTERS; i++) {
+		if (host->counter_fds[i] >= 0)
+			close(host->counter_fds[i]);
+		host->counter_fds[i] = -1;
+	}
+}
+
+struct verbs_resent
+verbs_resent(struct verbs_host *host, uint64_t age_ns)
+{
+	struct verbs_resent resent = { 0 };
+
+	if (age_ns != 0 && host->now_ns - host->resent_ns < age_ns)
+		return host->resent;
+
+	for (int i = 0; i < VERBS_COUNTERS; i++) {
+		char text[32];
+		ssize_t got = host->counter_fds[i] >= 0 ? pread(host->counter_fds[i], text, sizeof(text) - 1, 0) : 0;
+
+		if (got <= 0)
+			continue;
+		text[got] = '\0';
+		*(counters[i].timeout ? &resent.timeouts : &resent.naks) += strtoull(text, NULL, 10);
+	}
+	host->resent = resent;
+	host->resent_ns = host->now_ns;
+	return resent;
+}
+
+/*
+ * The timer of rdma_rxe also fires, and sends one packet again, while acknowledgements come in steadily. What counts
+ * as a timeout is one after which nothing was acknowledged for half of the time that the timer runs at least.
+ */
+uint32_t
+verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now)
+{
+	uint64_t naks = now.naks - out->resent.naks, timeouts = now.timeouts - out->resent.timeouts;
+	uint64_t timeout_ns = 4096ull << verbs_timeout(host->config.params->kernel_timeout_ps);
+
+	return (uint32_t)(out->silent_ns >= timeout_ns / 2 && timeouts > naks ? timeouts : naks);
 }

@@ -2,20 +2,65 @@
 /* The inside of a host with its own RDMA device, shared by the files of this folder. */
 #pragma once
 
-#include <stddef.h>
-
-#include <sys/epoll.h>
-
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+#include <stddef.h>
+#include <sys/epoll.h>
 
 #include "common/control.h"
 #include "common/record/buffer.h"
+#include "rxe-hosts/device/device.h"
 #include "rxe-hosts/device/verbs/label.h"
+#include "rxe-hosts/device/verbs/loop.h"
 #include "rxe-hosts/device/verbs/outbox.h"
-#include "rxe-hosts/device/verbs/pool.h"
 #include "rxe-hosts/device/verbs/rtt.h"
+#include "rxe-hosts/device/verbs/stamps.h"
 #include "rxe-hosts/device/verbs/verbs.h"
+
+/*
+ * UD SENDs with contents, by any UDP source port that a flow of this host has (R-Pingmesh's probes). One QP receives, whose number
+ * others know; a QP a port sends. An RNIC takes the port from the address handle's flow label, so that one QP sends by all of
+ * them; rdma_rxe gives a UD QP the port that its number hashes to, so that QPs are opened, one number after the other, until each
+ * port has one. The immediate says which flow a datagram is of, and in which direction: a completion does not tell ports.
+ */
+
+#define VERBS_POOL_SENDS 256 /* datagrams that wait to leave */
+#define VERBS_POOL_EXPIRING 64
+#define VERBS_POOL_QUEUE 8 /* of them on the QP of one port */
+
+/* A datagram with a TTL, until a switch says that it ended there. */
+struct verbs_expiring {
+	struct datagram datagram;
+	uint16_t number; /* its PSN, and IP identification */
+	bool is_kept;
+	uint8_t contents[DEVICE_UD_BYTES];
+};
+
+struct verbs_pool {
+	struct verbs_ports ports;
+	bool by_label;           /* ports[0] sends by all */
+	struct ibv_qp **senders; /* [ports.count] */
+	struct ibv_srq *srq;     /* of those that only send: they need no queue of their own */
+	struct ibv_qp *qp;       /* receives */
+	struct ibv_comp_channel *events;
+	struct ibv_cq *cq;
+	struct loop_watch watch;
+	struct ibv_mr *mr;
+	uint8_t *memory;     /* VERBS_POOL_SENDS to send, behind them `receives` with their GRHs */
+	struct ibv_ah **ahs; /* [2 * flows] of a flow, and of its replies */
+	struct datagram sends[VERBS_POOL_SENDS];
+	uint16_t free_sends[VERBS_POOL_SENDS];
+	uint32_t nfree_sends;
+	uint32_t *read; /* [receives] slots whose contents are read, and that are not posted again yet */
+	uint32_t receives, nread;
+	struct verbs_expiring expiring[VERBS_POOL_EXPIRING]; /* the last of them */
+	uint32_t nexpiring;                                  /* counted */
+	int icmp, raw;                                       /* sockets, to hear of them and to send them; -1: none */
+	struct loop_watch icmp_watch;
+	struct tap tap;     /* of soft-RoCE: times of the kernel */
+	uint64_t strange;   /* datagrams that are of no flow of this host */
+	uint64_t unstamped; /* datagrams whose times are those at which this program saw them */
+};
 
 #define VERBS_TICK_NS 1000000ull
 #define VERBS_CM_PORT 18515
@@ -160,22 +205,13 @@ void verbs_fail(struct verbs_host *host, bool broken, const char *fmt, ...) __at
 /* "h1->h2/49152" as addresses and port; buf of 64. @return buf */
 char *verbs_flow_text(const struct verbs_host *host, uint32_t flow, char *buf);
 
-/* device.c */
+/* host.c */
 extern const struct device_ops verbs_device_ops;
 
-/* memory.c */
-int verbs_memory_init(struct verbs_host *host, struct err *err);
-void verbs_memory_fini(struct verbs_host *host);
-
-/* qp.c */
 /* Finds what QPs need of the port: GID by type and address, path MTU. */
 int verbs_port_init(struct verbs_host *host, struct err *err);
-int verbs_qp_create(struct verbs_conn *conn);
 /* How packets of a flow are addressed: the peer's GID, the flow's label and class. */
 void verbs_address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr);
-/* Through INIT, and then RTR and RTS with the flow's label, class and timeouts. */
-int verbs_qp_init(struct verbs_conn *conn);
-int verbs_qp_connect(struct verbs_conn *conn);
 /*
  * What the QP sends from now on has this tag, 0: none. Nothing may be under way: the send queue is drained (IBTA volume 1,
  * 10.3.1.6, state SQD), its address vector changed, and let go again.
@@ -190,7 +226,6 @@ int verbs_cm_listen(struct verbs_host *host, struct err *err);
 void verbs_conn_start(struct verbs_conn *conn);
 void verbs_conn_close(struct verbs_conn *conn);
 
-/* static.c */
 /* Whether the other end of a flow of this host is embedded. */
 bool verbs_is_static(const struct verbs_host *host, uint32_t flow);
 void verbs_static_start(struct verbs_conn *conn);
@@ -201,19 +236,15 @@ int verbs_post_send(struct device *dev, uint32_t flow, const struct send_wr *wr)
 void verbs_out_failed(struct verbs_host *host, struct verbs_out *out, const char *why);
 void verbs_completions(void *ctx, uint32_t events);
 
-/* probe.c */
 /* Sends probes that are due. @return when the next one is, UINT64_MAX: none */
 void verbs_probes_run(struct verbs_host *host, uint64_t now_ns);
 uint64_t verbs_probes_next_ns(const struct verbs_host *host);
-void verbs_probe_replied(struct verbs_host *host, struct verbs_out *out);
 bool verbs_path_rtt(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 
-/* control.c */
+/* datagram.c */
 int verbs_control_init(struct verbs_host *host, struct err *err);
 void verbs_control_fini(struct verbs_host *host);
-int verbs_send_control(struct verbs_host *host, const struct datagram *datagram);
 
-/* datagram.c */
 int verbs_post_datagram(struct device *dev, const struct datagram *datagram);
 int64_t verbs_ud_qpn(struct device *dev);
 void verbs_ud_fini(struct verbs_host *host);
@@ -227,7 +258,6 @@ int verbs_ud_start(const struct verbs_host *host, struct ibv_qp *qp);
 int64_t verbs_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void verbs_pool_fini(struct verbs_host *host);
 
-/* contents.c */
 static inline uint32_t
 verbs_pool_imm(const struct datagram *datagram)
 {
@@ -236,19 +266,8 @@ verbs_pool_imm(const struct datagram *datagram)
 
 int verbs_pool_post(struct verbs_host *host, const struct datagram *datagram);
 void verbs_ud_receive(struct device *dev, uint16_t nic);
-/* Posts a slot to receive. @return 0 or negative errno */
-int verbs_pool_room(struct verbs_host *host, uint32_t slot);
-void verbs_pool_completions(void *ctx, uint32_t events);
 
-/* traceroute.c */
-/* Opens what packets with a TTL are sent by, and what tells of them. @return 0 or negative errno */
-int verbs_trace_open(struct verbs_host *host);
-void verbs_trace_close(struct verbs_host *host);
-int verbs_trace_post(struct verbs_host *host, const struct datagram *datagram);
-
-/* counters.c */
-void verbs_counters_init(struct verbs_host *host);
-void verbs_counters_fini(struct verbs_host *host);
+/* host.c: counters */
 /* Reading them takes the kernel a while. @param age_ns  how old they may be */
 struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t age_ns);
 /* @return what was sent again since the oldest message of a flow was posted */

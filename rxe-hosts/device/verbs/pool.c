@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "rxe-hosts/device/verbs/pool.h"
-
+#include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "rxe-hosts/device/verbs/host.h"
+#include "rxe-hosts/device/verbs/raw_ud.h"
+
+static int verbs_pool_room(struct verbs_host *host, uint32_t slot);
+static void verbs_pool_completions(void *ctx, uint32_t events);
+static int verbs_trace_post(struct verbs_host *host, const struct datagram *datagram);
+static int verbs_trace_open(struct verbs_host *host);
+static void verbs_trace_close(struct verbs_host *host);
 
 /* rdma_rxe alone tells the network device below it so. @return false: it is none */
 static bool
@@ -201,4 +211,343 @@ verbs_pool_fini(struct verbs_host *host)
 	free(pool->memory);
 	free(pool->read);
 	free(pool->ahs);
+}
+
+/*
+ * Datagrams with contents, out and in. Their times are those at which the kernel saw their frames (stamps.h). Where it
+ * does not tell, a datagram has left when the call that posts it returns, and is there when its completion is seen.
+ */
+
+#define CQ_BURST 32
+#define GRH_SOURCE 32 /* of RoCE v2 over IPv4: the source address of the IP header at its end */
+
+/* @return when the kernel saw its frame, else a time that this program knows */
+static uint64_t
+stamp_ps(struct verbs_host *host, uint32_t imm, const void *contents, uint16_t bytes, bool out, uint64_t otherwise_ps)
+{
+	const struct stamp_key key = stamp_key_of(imm, contents, bytes, out);
+	uint64_t time_ns = host->pool.tap.fd >= 0 ? stamps_take(host->pool.tap.stamps, &key) : 0;
+
+	host->pool.unstamped += time_ns == 0;
+	return time_ns != 0 ? run_clock_at_ps(host->config.clock, time_ns) : otherwise_ps;
+}
+
+/* wr_id: slot, and whether it is one of those to receive. */
+static uint64_t
+wr_id_of(uint32_t slot, bool receives)
+{
+	return (uint64_t)slot << 1 | receives;
+}
+
+static uint8_t *
+received_at(const struct verbs_pool *pool, uint32_t slot)
+{
+	return pool->memory + (size_t)VERBS_POOL_SENDS * DEVICE_UD_BYTES + (size_t)slot * VERBS_POOL_RECEIVE_BYTES;
+}
+
+/* Posts a slot to receive. @return 0 or negative errno */
+static int
+verbs_pool_room(struct verbs_host *host, uint32_t slot)
+{
+	struct verbs_pool *pool = &host->pool;
+	struct ibv_sge sge = { .addr = (uintptr_t)received_at(pool, slot),
+			       .length = VERBS_POOL_RECEIVE_BYTES,
+			       .lkey = pool->mr->lkey };
+	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id_of(slot, true), .sg_list = &sge, .num_sge = 1 };
+
+	return -ibv_post_recv(pool->qp, &wr, &bad);
+}
+
+void
+verbs_ud_receive(struct device *dev, uint16_t nic)
+{
+	struct verbs_host *host = verbs_of(dev);
+
+	if (host->pool.nread != 0 && verbs_pool_room(host, host->pool.read[--host->pool.nread]) != 0)
+		verbs_fail(host, true, "%s: cannot post a receive for datagrams", verbs_host_name(host));
+}
+
+static struct ibv_ah *
+make_ah(const struct verbs_host *host, const struct datagram *datagram)
+{
+	struct flow directed = host->config.flows->flows[datagram->flow];
+	struct ibv_ah_attr address;
+
+	if (datagram->reply)
+		directed.dst_ip = directed.src_ip;
+	verbs_address(host, &directed, &address);
+	return ibv_create_ah(host->pd, &address);
+}
+
+/* A handle is made once for each flow and direction. */
+static struct ibv_ah *
+ah_of(struct verbs_host *host, const struct datagram *datagram)
+{
+	struct ibv_ah **kept = &host->pool.ahs[2 * datagram->flow + datagram->reply];
+
+	if (*kept == NULL)
+		*kept = make_ah(host, datagram);
+	return *kept;
+}
+
+static void
+release(struct verbs_pool *pool, uint32_t slot)
+{
+	pool->free_sends[pool->nfree_sends++] = (uint16_t)slot;
+}
+
+static int
+post(struct verbs_host *host, const struct datagram *datagram, uint32_t slot, uint32_t port)
+{
+	struct verbs_pool *pool = &host->pool;
+	struct datagram *send = &pool->sends[slot];
+	uint8_t *contents = pool->memory + (size_t)slot * DEVICE_UD_BYTES;
+	struct ibv_sge sge = { .addr = (uintptr_t)contents, .length = datagram->bytes, .lkey = pool->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = wr_id_of(slot, false),
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND_WITH_IMM,
+		.imm_data = htobe32(verbs_pool_imm(datagram)),
+		.wr.ud = { .ah = ah_of(host, datagram), .remote_qpn = datagram->qpn, .remote_qkey = VERBS_UD_QKEY },
+	};
+	int rc;
+
+	if (wr.wr.ud.ah == NULL)
+		return -errno;
+	memcpy(contents, datagram->contents, datagram->bytes);
+	*send = *datagram;
+	send->contents = NULL;
+	rc = -ibv_post_send(pool->senders[port], &wr, &bad);
+	if (rc != 0)
+		return rc;
+	verbs_look(host);
+	send->left_ps = verbs_now_ps(host);
+	return 0;
+}
+
+int
+verbs_pool_post(struct verbs_host *host, const struct datagram *datagram)
+{
+	struct verbs_pool *pool = &host->pool;
+	uint32_t port, slot;
+	int rc;
+
+	if (datagram->bytes == 0 || datagram->bytes > DEVICE_UD_BYTES)
+		return -EINVAL;
+	if (datagram->ttl != 0)
+		return verbs_trace_post(host, datagram);
+	port = pool->by_label ? 0 : verbs_ports_find(&pool->ports, host->config.flows->flows[datagram->flow].sport);
+	if (pool->qp == NULL || port == VERBS_NO_PORT)
+		return -EADDRNOTAVAIL;
+	if (pool->nfree_sends == 0)
+		return -ENOSPC;
+	slot = pool->free_sends[--pool->nfree_sends];
+	rc = post(host, datagram, slot, port);
+	if (rc != 0)
+		release(pool, slot);
+	return rc;
+}
+
+static void
+sent(struct verbs_host *host, uint32_t slot, bool left)
+{
+	struct datagram datagram = host->pool.sends[slot];
+
+	datagram.left_ps = stamp_ps(host, verbs_pool_imm(&datagram), host->pool.memory + (size_t)slot * DEVICE_UD_BYTES,
+				    datagram.bytes, true, datagram.left_ps);
+	release(&host->pool, slot);
+	if (left && datagram.signaled && host->client.departed != NULL)
+		host->client.departed(host->client.ctx, &datagram);
+}
+
+/* @return false: it is of no flow that ends here, or does not come from its other end */
+static bool
+is_ours(const struct verbs_host *host, const struct datagram *datagram, const uint8_t *grh)
+{
+	const struct flow_table *flows = host->config.flows;
+	const struct flow *flow;
+	uint32_t source;
+
+	if (datagram->flow >= flows->count)
+		return false;
+	flow = &flows->flows[datagram->flow];
+	memcpy(&source, grh + GRH_SOURCE, sizeof(source));
+	return (datagram->reply ? flow->src_node : flow->dst_node) == host->config.node &&
+	       be32toh(source) == (datagram->reply ? flow->dst_ip : flow->src_ip);
+}
+
+static void
+received(struct verbs_host *host, const struct ibv_wc *wc, uint32_t slot)
+{
+	const uint8_t *grh = received_at(&host->pool, slot);
+	uint32_t imm = be32toh(wc->imm_data);
+	struct datagram datagram = {
+		.flow = imm & ~VERBS_IMM_REPLY,
+		.contents = grh + VERBS_GRH_BYTES,
+		.qpn = wc->src_qp,
+		.bytes = (uint16_t)(wc->byte_len - VERBS_GRH_BYTES),
+		.type = PKT_UD,
+		.reply = imm & VERBS_IMM_REPLY,
+	};
+
+	host->pool.read[host->pool.nread++] = slot;
+	if (!(wc->wc_flags & IBV_WC_WITH_IMM) || wc->byte_len < VERBS_GRH_BYTES || datagram.bytes > DEVICE_UD_BYTES ||
+	    !is_ours(host, &datagram, grh) || host->client.received == NULL) {
+		host->pool.strange++;
+		verbs_ud_receive(&host->dev, 0);
+		return;
+	}
+	host->client.received(host->client.ctx, &datagram,
+			      stamp_ps(host, imm, datagram.contents, datagram.bytes, false, verbs_now_ps(host)));
+}
+
+static void
+verbs_pool_completions(void *ctx, uint32_t events)
+{
+	struct verbs_host *host = ctx;
+	struct ibv_wc wcs[CQ_BURST];
+	struct ibv_cq *cq;
+	void *cq_ctx;
+	int count;
+
+	if (ibv_get_cq_event(host->pool.events, &cq, &cq_ctx) != 0)
+		return;
+	ibv_ack_cq_events(cq, 1);
+	if (ibv_req_notify_cq(cq, 0) != 0)
+		verbs_fail(host, true, "%s: no more completion events", verbs_host_name(host));
+	while ((count = ibv_poll_cq(cq, CQ_BURST, wcs)) > 0) {
+		tap_drain(&host->pool.tap); /* frames are seen before their completions */
+		verbs_look(host);
+		for (int i = 0; i < count; i++) {
+			uint32_t slot = (uint32_t)(wcs[i].wr_id >> 1);
+			bool ok = wcs[i].status == IBV_WC_SUCCESS;
+
+			if ((wcs[i].wr_id & 1) == 0)
+				sent(host, slot, ok);
+			else if (ok)
+				received(host, &wcs[i], slot);
+		}
+	}
+	if (count < 0)
+		verbs_fail(host, true, "%s: the completion queue of datagrams is of no use any more",
+			   verbs_host_name(host));
+}
+
+/*
+ * Datagrams with a TTL, which go by a raw socket (raw_ud.h), and what becomes of them: switches where one ends say so by ICMP, which
+ * another one shows. They are known again by addresses, source port and IP identification.
+ */
+
+#define MESSAGE_BYTES 256
+
+static int
+verbs_trace_post(struct verbs_host *host, const struct datagram *datagram)
+{
+	struct verbs_pool *pool = &host->pool;
+	const struct flow *flow = &host->config.flows->flows[datagram->flow];
+	struct verbs_expiring *kept = &pool->expiring[pool->nexpiring % VERBS_POOL_EXPIRING];
+	uint16_t number = (uint16_t)(pool->nexpiring % UINT16_MAX + 1); /* 0 would be the kernel's to choose */
+	const struct raw_ud ud = {
+		.src_ip = host->config.ip,
+		.dst_ip = datagram->reply ? flow->src_ip : flow->dst_ip,
+		.sport = flow->sport,
+		.ip_id = number,
+		.tos = verbs_traffic_class(flow->prio),
+		.ttl = datagram->ttl,
+		.src_qpn = pool->qp->qp_num,
+		.dst_qpn = datagram->qpn,
+		.qkey = VERBS_UD_QKEY,
+		.psn = number,
+		.imm = verbs_pool_imm(datagram),
+		.contents = datagram->contents,
+		.bytes = datagram->bytes,
+	};
+	const struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(ud.dst_ip) };
+	uint8_t bytes[RAW_UD_BYTES];
+	size_t size = raw_ud_build(bytes, &ud);
+
+	if (pool->raw < 0)
+		return -ENOTSUP;
+	if (sendto(pool->raw, bytes, size, MSG_DONTWAIT, (const struct sockaddr *)&to, sizeof(to)) != (ssize_t)size)
+		return -errno;
+	kept->datagram = *datagram;
+	kept->number = number;
+	kept->is_kept = true;
+	memcpy(kept->contents, datagram->contents, datagram->bytes);
+	pool->nexpiring++;
+	return 0;
+}
+
+static bool
+is_of(const struct verbs_host *host, const struct verbs_expiring *kept, const struct icmp_expired *expired)
+{
+	const struct flow *flow = &host->config.flows->flows[kept->datagram.flow];
+	uint32_t to = kept->datagram.reply ? flow->src_ip : flow->dst_ip;
+
+	return kept->is_kept && expired->src_ip == host->config.ip && expired->dst_ip == to &&
+	       expired->sport == flow->sport && expired->ip_id == kept->number;
+}
+
+static void
+report_hop(struct verbs_host *host, const struct icmp_expired *expired)
+{
+	struct verbs_pool *pool = &host->pool;
+
+	for (uint32_t i = 0; i < VERBS_POOL_EXPIRING; i++) {
+		struct verbs_expiring *kept = &pool->expiring[i];
+		struct datagram datagram = kept->datagram;
+
+		if (!is_of(host, kept, expired))
+			continue;
+		kept->is_kept = false;
+		datagram.type = PKT_EXPIRED;
+		datagram.contents = kept->contents;
+		datagram.arg = host->config.interface_of(host->config.interface_ctx, expired->from_ip);
+		if (datagram.arg != UINT32_MAX && host->client.received != NULL)
+			host->client.received(host->client.ctx, &datagram, verbs_now_ps(host));
+		return;
+	}
+}
+
+static void
+icmp_ready(void *ctx, uint32_t events)
+{
+	struct verbs_host *host = ctx;
+	uint8_t bytes[MESSAGE_BYTES];
+	struct icmp_expired expired;
+	ssize_t got;
+
+	while ((got = recv(host->pool.icmp, bytes, sizeof(bytes), MSG_DONTWAIT)) >= 0) {
+		verbs_look(host);
+		if (icmp_expired_read(&expired, bytes, (size_t)got))
+			report_hop(host, &expired);
+	}
+}
+
+/* Opens what packets with a TTL are sent by, and what tells of them. @return 0 or negative errno */
+/* Who may not open them traces no paths. */
+static int
+verbs_trace_open(struct verbs_host *host)
+{
+	struct verbs_pool *pool = &host->pool;
+
+	pool->icmp = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMP);
+	pool->raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_RAW);
+	if (pool->icmp < 0 || pool->raw < 0) {
+		log_warning("%s: paths are not traced, for want of raw sockets: %s", verbs_host_name(host),
+			    strerror(errno));
+		return 0;
+	}
+	pool->icmp_watch = (struct loop_watch){ .fd = pool->icmp, .ready = icmp_ready, .ctx = host };
+	return loop_watch(host->config.loop, &pool->icmp_watch, EPOLLIN);
+}
+
+static void
+verbs_trace_close(struct verbs_host *host)
+{
+	if (host->pool.icmp >= 0)
+		close(host->pool.icmp);
+	if (host->pool.raw >= 0)
+		close(host->pool.raw);
 }

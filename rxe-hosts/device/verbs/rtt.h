@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/rtt_sum.h"
+#include "common/send_times.h"
 
 #define RTT_MAX_PROBES 256 /* on the idle path */
 #define RTT_NOISE_PERCENTILE 95

@@ -2,9 +2,21 @@
 #include "rxe-hosts/device/verbs/stamps.h"
 
 #include <endian.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "common/array.h"
+#include "common/clock.h"
 #include "common/flow.h"
+#include "common/units.h"
 #include "common/wire/eth.h"
 #include "common/wire/roce.h"
 
@@ -85,4 +97,140 @@ stamps_take(struct stamps *stamps, const struct stamp_key *key)
 		return stamps->kept[at].time_ns;
 	}
 	return 0;
+}
+
+/* The socket that the stamps come from. */
+
+#define TAP_BURST 16
+#define CLOCK_READS 16 /* at first */
+#define NS_PER_S 1000000000ULL
+#define RECEIVE_BYTES (512 * 1024)
+
+/* UD SEND ONLY WITH IMMEDIATE to RoCEv2's port, by IPv4 without options: its first bytes. */
+static int
+filter(int fd)
+{
+	static struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_TYPE_IPV4, 0, 9),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 14),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPV4_VERSION_IHL, 0, 7),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPV4_PROTOCOL_UDP, 0, 5),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 36),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCEV2_UDP_PORT, 0, 3),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 42),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ROCE_UD_SEND_ONLY_IMM, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, STAMPS_FRAME_BYTES),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog program = { .len = ARRAY_LEN(code), .filter = code };
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno : 0;
+}
+
+/* Filtered before it is bound: nothing else ever comes in. */
+static int
+prepare(int fd, const char *netdev)
+{
+	struct sockaddr_ll address = { .sll_family = AF_PACKET,
+				       .sll_protocol = htons(ETH_P_ALL), /* what leaves, too */
+				       .sll_ifindex = (int)if_nametoindex(netdev) };
+	const int on = 1, bytes = RECEIVE_BYTES;
+	int rc = filter(fd);
+
+	if (rc != 0)
+		return rc;
+	if (address.sll_ifindex == 0 || setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) < 0 ||
+	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Whoever reads two clocks may be put off in between: only a reading that took hardly longer than the best one counts. */
+static void
+read_clocks(struct tap *tap)
+{
+	uint64_t before_ns = clock_now_ns(), since_1970_ns = clock_since_1970_ns(), gap_ns = clock_now_ns() - before_ns;
+
+	if (tap->gap_ns != 0 && gap_ns > 2 * tap->gap_ns)
+		return;
+	if (tap->gap_ns == 0 || gap_ns < tap->gap_ns)
+		tap->gap_ns = gap_ns;
+	tap->to_now_ns = before_ns + gap_ns / 2 - since_1970_ns;
+}
+
+int
+tap_open(struct tap *tap, const char *netdev)
+{
+	int rc;
+
+	*tap = (struct tap){ .fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) };
+	rc = tap->fd < 0 ? -errno : prepare(tap->fd, netdev);
+	if (rc == 0)
+		tap->stamps = calloc(1, sizeof(*tap->stamps));
+	for (uint32_t i = 0; rc == 0 && i < CLOCK_READS; i++)
+		read_clocks(tap);
+	if (rc == 0 && tap->stamps != NULL)
+		return 0;
+	tap_close(tap);
+	return rc != 0 ? rc : -ENOMEM;
+}
+
+void
+tap_close(struct tap *tap)
+{
+	if (tap->fd >= 0)
+		close(tap->fd);
+	free(tap->stamps);
+	*tap = (struct tap){ .fd = -1 };
+}
+
+struct tap_frame {
+	uint8_t bytes[STAMPS_FRAME_BYTES];
+	struct sockaddr_ll from;
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct timespec))];
+	} control;
+};
+
+static void
+take(struct tap *tap, struct msghdr *msg, const struct tap_frame *frame, size_t bytes)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	struct stamp_key key;
+	struct timespec at;
+
+	if (c == NULL || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPNS ||
+	    !stamp_key_of_frame(&key, frame->bytes, bytes, frame->from.sll_pkttype == PACKET_OUTGOING))
+		return;
+	memcpy(&at, CMSG_DATA(c), sizeof(at));
+	stamps_put(tap->stamps, &key, (uint64_t)at.tv_sec * NS_PER_S + (uint64_t)at.tv_nsec + tap->to_now_ns);
+}
+
+void
+tap_drain(struct tap *tap)
+{
+	struct tap_frame frames[TAP_BURST];
+	struct mmsghdr msgs[TAP_BURST];
+	struct iovec iovs[TAP_BURST];
+	int count = TAP_BURST;
+
+	while (tap->fd >= 0 && count == TAP_BURST) {
+		for (uint32_t i = 0; i < TAP_BURST; i++) {
+			iovs[i] = (struct iovec){ frames[i].bytes, sizeof(frames[i].bytes) };
+			msgs[i].msg_hdr = (struct msghdr){ .msg_name = &frames[i].from,
+							   .msg_namelen = sizeof(frames[i].from),
+							   .msg_iov = &iovs[i],
+							   .msg_iovlen = 1,
+							   .msg_control = &frames[i].control,
+							   .msg_controllen = sizeof(frames[i].control) };
+		}
+		count = recvmmsg(tap->fd, msgs, TAP_BURST, MSG_DONTWAIT, NULL);
+		read_clocks(tap);
+		for (int i = 0; i < count; i++)
+			take(tap, &msgs[i].msg_hdr, &frames[i], msgs[i].msg_len);
+	}
 }

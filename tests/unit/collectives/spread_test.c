@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/contents.h"
 #include "collectives/data.h"
 #include "collectives/spread.h"
 #include "tests/unit/unit.h"

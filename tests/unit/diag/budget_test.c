@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "diag/vedrfolnir/rating/budget.h"
+#include "diag/vedrfolnir/rating/rating.h"
 #include "tests/unit/unit.h"
 
 #define A 1

@@ -9,7 +9,7 @@
 
 #include "common/wire/record.h"
 #include "diag/report/facts.h"
-#include "diag/vedrfolnir/cause/confidence.h"
+#include "diag/vedrfolnir/cause/cause.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/unit.h"
 

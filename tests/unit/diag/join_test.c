@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/units.h"
-#include "diag/join.h"
+#include "diag/verdict.h"
 #include "tests/unit/unit.h"
 
 #define US PS_PER_US

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "diag/vedrfolnir/rating/replay.h"
+#include "diag/vedrfolnir/rating/rating.h"
 #include "tests/unit/unit.h"
 
 #define MAX_STEPS 64

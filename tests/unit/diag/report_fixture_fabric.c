@@ -7,7 +7,7 @@
 
 #include "common/units.h"
 #include "diag/registry.h"
-#include "diag/vedrfolnir/budgets.h"
+#include "diag/vedrfolnir/vedrfolnir.h"
 
 void *
 fixture_alloc(size_t count, size_t size_bytes)

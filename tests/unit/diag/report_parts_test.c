@@ -11,8 +11,8 @@
 
 #include "common/array.h"
 #include "common/units.h"
-#include "diag/report/escape.h"
 #include "diag/report/facts.h"
+#include "diag/report/fmt.h"
 #include "tests/unit/diag/report_fixture.h"
 #include "tests/unit/unit.h"
 

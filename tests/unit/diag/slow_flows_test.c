@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "common/array.h"
-#include "diag/vedrfolnir/graphs.h"
-#include "diag/vedrfolnir/waiting/slow_flows.h"
+#include "diag/vedrfolnir/vedrfolnir.h"
+#include "diag/vedrfolnir/waiting/wgraph.h"
 #include "tests/unit/unit.h"
 
 static void

@@ -10,7 +10,6 @@
 
 #include "common/array.h"
 #include "common/tag.h"
-#include "common/wire/notify.h"
 #include "common/wire/poll.h"
 #include "dpswitch/edge/kernel_host/classify.h"
 #include "tests/unit/dpswitch/frame_bytes.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/wire/arp.h"
+#include "common/wire/eth.h"
 #include "common/wire/poll.h"
 #include "common/wire/record.h"
 #include "tests/unit/dpswitch/kernel_host_pair.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "dpswitch/edge/frame/pfc_frame.h"
+#include "dpswitch/edge/frame/frame.h"
 #include "tests/unit/dpswitch/kernel_host_pair.h"
 #include "tests/unit/unit.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "dpswitch/pipeline/lookup.h"
+#include "dpswitch/pipeline/route.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/unit.h"
 

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "common/record/limits.h"
 #include "common/wire/record.h"
+#include "common/wire/record_hdr.h"
 #include "common/wire/record_rows.h"
 #include "common/wire/record_steps.h"
 #include "dpswitch/control/manage.h"

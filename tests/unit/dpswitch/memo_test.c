@@ -8,7 +8,6 @@
 #include "common/array.h"
 #include "common/prng.h"
 #include "dpswitch/edge/kernel_host/classify.h"
-#include "dpswitch/edge/kernel_host/memo.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 #include "tests/unit/unit.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "dpswitch/truth/overtakings.h"
+#include "dpswitch/truth/port_truth.h"
 #include "tests/unit/unit.h"
 
 #define FLOWS 1000u

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "dpswitch/edge/frame/pfc_frame.h"
+#include "dpswitch/edge/frame/frame.h"
 #include "tests/unit/unit.h"
 
 static const struct pfc_fields fields = {

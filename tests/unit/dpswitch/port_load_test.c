@@ -18,7 +18,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include "dpswitch/edge/frame/pfc_frame.h"
+#include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/state.h"
 #include "tests/unit/dpswitch/kernel_host_rig.h"
 #include "tests/unit/unit.h"

@@ -9,7 +9,7 @@
 #include <rte_mbuf.h>
 
 #include "common/array.h"
-#include "dpswitch/edge/port/port_kind.h"
+#include "dpswitch/edge/port/port.h"
 
 static bool pending(struct port *port);
 

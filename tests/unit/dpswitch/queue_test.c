@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "dpswitch/queue/dwrr.h"
-#include "dpswitch/queue/ecn.h"
 #include "dpswitch/queue/fifo.h"
 #include "tests/unit/unit.h"
 

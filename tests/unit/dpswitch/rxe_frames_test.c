@@ -12,7 +12,7 @@
 
 #include "common/array.h"
 #include "common/prng.h"
-#include "dpswitch/edge/frame/icrc.h"
+#include "dpswitch/edge/frame/checksum.h"
 #include "tests/unit/dpswitch/frame_bytes.h"
 #include "tests/unit/unit.h"
 

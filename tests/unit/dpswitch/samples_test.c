@@ -10,7 +10,7 @@
 
 #include "common/array.h"
 #include "common/sample_flow.h"
-#include "common/wire/notify.h"
+#include "common/wire/poll.h"
 #include "common/wire/roce.h"
 #include "dpswitch/control/switch_answer.h"
 #include "tests/unit/dpswitch/fabric_rig.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "dpswitch/edge/kernel_host/lookup.h"
+#include "dpswitch/edge/kernel_host/classify.h"
 #include "tests/unit/dpswitch/fabric_rig.h"
 #include "tests/unit/unit.h"
 

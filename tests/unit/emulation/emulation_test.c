@@ -19,8 +19,8 @@
 #include "common/clock.h"
 #include "common/units.h"
 #include "emulation/emulation.h"
-#include "emulation/outputs/results.h"
-#include "emulation/services.h"
+#include "emulation/outputs/outputs.h"
+#include "emulation/service.h"
 #include "rxe-hosts/faults/host_faults.h"
 #include "tests/unit/unit.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "emulation/services.h"
+#include "emulation/service.h"
 #include "tests/unit/emulation/hosts_rig.h"
 #include "tests/unit/unit.h"
 

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "emulation/partition/address.h"
 #include "emulation/partition/partition.h"
+#include "emulation/partition/rendezvous.h"
 #include "tests/unit/unit.h"
 
 static void

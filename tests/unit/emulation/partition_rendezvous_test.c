@@ -17,7 +17,6 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "emulation/partition/address.h"
 #include "emulation/partition/rendezvous.h"
 #include "tests/unit/unit.h"
 

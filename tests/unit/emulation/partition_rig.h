@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "emulation/partition/partition_state.h"
+#include "emulation/partition/partition_peers.h"
 
 #define RIG_PARTITIONS 3
 

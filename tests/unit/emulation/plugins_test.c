@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/wire/record.h"
 #include "emulation/plugins.h"
-#include "emulation/services.h"
+#include "emulation/service.h"
 #include "tests/unit/emulation/exporter_rig.h"
 #include "tests/unit/emulation/hosts_rig.h"
 #include "tests/unit/unit.h"

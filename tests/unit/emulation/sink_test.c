@@ -20,7 +20,7 @@
 #include "common/record/frame.h"
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
-#include "emulation/recorder/sink.h"
+#include "emulation/recorder/output.h"
 #include "tests/unit/unit.h"
 
 #define BUFFER_BYTES output_analyzer.cap_bytes

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "eval/case_file.h"
-#include "eval/compare/systems.h"
+#include "eval/compare/score.h"
+#include "eval/store.h"
 #include "plugin/bounds.h"
 #include "tests/unit/unit.h"
 

@@ -13,7 +13,6 @@
 
 #include "common/array.h"
 #include "eval/counterfactual.h"
-#include "eval/disturb.h"
 #include "tests/unit/unit.h"
 
 #define CASES 60

@@ -13,9 +13,9 @@
 
 #include "common/record/frame.h"
 #include "common/wire/record.h"
-#include "eval/flowpulse/counts.h"
 #include "eval/flowpulse/score.h"
 #include "eval/flowpulse/spec.h"
+#include "eval/flowpulse/study.h"
 #include "tests/unit/unit.h"
 
 #define FIRST_LEAF 8 /* of a fabric of 4 leaves and 8 hosts */

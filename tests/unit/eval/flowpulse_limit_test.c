@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/prng.h"
-#include "eval/flowpulse/limit.h"
+#include "eval/flowpulse/experiments.h"
 #include "telemetry/volumes/detect.h"
 #include "tests/unit/unit.h"
 

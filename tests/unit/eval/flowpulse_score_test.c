@@ -13,8 +13,7 @@
 
 #include "common/array.h"
 #include "common/prng.h"
-#include "eval/flowpulse/limit.h"
-#include "eval/flowpulse/replay.h"
+#include "eval/flowpulse/experiments.h"
 #include "eval/flowpulse/score.h"
 #include "tests/unit/unit.h"
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "eval/case_file.h"
 #include "eval/pingmesh/study.h"
+#include "eval/store.h"
 #include "tests/unit/unit.h"
 
 static char path[] = "/tmp/rocelab-pingmesh-XXXXXX";

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "eval/pingmesh/score.h"
+#include "eval/pingmesh/study.h"
 #include "tests/unit/unit.h"
 
 #define REPORTS(type, node, ports, alike, both, by, end, found)                                                            \

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "eval/claim.h"
 #include "eval/rerun.h"
+#include "eval/suspect.h"
 #include "tests/unit/unit.h"
 
 static const char text[] =

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "eval/judge.h"
-#include "eval/score.h"
 
 /* A step of 1 ms, so that 5 us are in earnest; "a->b" and "b->c" are the collective's, "x->b" and "y->b" others'. */
 #define MEANING(anomalies) "{ 'step_ns': 1000000, 'collective_flows': ['a->b', 'b->c'], 'anomalies': [" anomalies "] }"

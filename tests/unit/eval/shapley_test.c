@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "eval/shapley.h"
+#include "eval/rerun.h"
 #include "tests/unit/unit.h"
 
 #define NEAR 1e-9

@@ -5,7 +5,6 @@
 
 #include "common/prng.h"
 #include "common/wire/probe.h"
-#include "operator/controller/coverage.h"
 #include "operator/controller/pinglist.h"
 #include "rxe-hosts/device/verbs/label.h"
 #include "tests/unit/topo/topo_rig.h"

@@ -14,7 +14,7 @@
 
 #include "common/array.h"
 #include "common/wire/ids.h"
-#include "plugin/answer.h"
+#include "plugin/finding.h"
 #include "plugin/report.h"
 #include "tests/unit/unit.h"
 

@@ -10,7 +10,7 @@
 
 #include "common/units.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
-#include "workload/imm.h"
+#include "workload/plan.h"
 
 #define US PS_PER_US
 #define MS PS_PER_MS

@@ -12,7 +12,7 @@
 #include "rxe-hosts/steps/remote.h"
 #include "tests/unit/rxe-hosts/graph_rig.h"
 #include "tests/unit/unit.h"
-#include "workload/imm.h"
+#include "workload/plan.h"
 
 #define US PS_PER_US
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/wire/probe.h"
-#include "rxe-hosts/probe/cpu.h"
+#include "rxe-hosts/probe/inside.h"
 #include "tests/unit/rxe-hosts/probe_rig.h"
 #include "tests/unit/unit.h"
 

@@ -4,8 +4,7 @@
 
 #include "common/units.h"
 #include "common/wire/roce.h"
-#include "rxe-hosts/roce/sel_recv.h"
-#include "rxe-hosts/roce/sel_send.h"
+#include "rxe-hosts/roce/selective.h"
 #include "tests/unit/rxe-hosts/roce_rig.h"
 
 #define US PS_PER_US

@@ -12,7 +12,7 @@
 #include "tests/unit/rxe-hosts/engine_rig.h"
 #include "tests/unit/rxe-hosts/steps_rig.h"
 #include "tests/unit/unit.h"
-#include "workload/imm.h"
+#include "workload/plan.h"
 
 static void
 starts_at_its_time(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rxe-hosts/device/verbs/icmp.h"
+#include "rxe-hosts/device/verbs/raw_ud.h"
 #include "tests/unit/unit.h"
 
 /* From 10.1.0.6, of a datagram from port 50000 of 10.0.0.1 to 10.0.0.4; PSN 0x1234 */

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "rxe-hosts/device/verbs/label.h"
-#include "rxe-hosts/device/verbs/ports.h"
 #include "tests/unit/unit.h"
 
 /* The label that the kernel turns into this port, for every port that can be. */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "scenario/frame_pools.h"
+#include "scenario/scenario_memory.h"
 #include "tests/unit/unit.h"
 
 static struct scenario *

@@ -14,7 +14,7 @@
 
 #include "emulation/emulation.h"
 #include "emulation/predict_by_simulation.h"
-#include "emulation/services.h"
+#include "emulation/service.h"
 #include "tests/unit/unit.h"
 
 #define FABRIC                                                                                                             \

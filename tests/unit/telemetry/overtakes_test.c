@@ -2,7 +2,7 @@
 /* Who took a port's link from data that waited. */
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
-#include "telemetry/overtakes.h"
+#include "telemetry/epochs.h"
 #include "tests/unit/telemetry/epochs_rig.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Each test of a sender's volumes at each number of ports, and that monitors of two and three ports keep to it. */
-#include "telemetry/volumes/preconditions.h"
+#include "telemetry/volumes/judge.h"
 #include "tests/unit/telemetry/volumes_rig.h"
 #include "tests/unit/unit.h"
 

@@ -5,8 +5,7 @@
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
 #include "topo/advise.h"
-#include "topo/bond.h"
-#include "topo/load.h"
+#include "topo/route.h"
 
 #define TESTBED "topology = { kind = \"dual-tor\"; hosts = 16; hosts_per_rack = 8; nics = 2; spines = 4; parallel = 4; };\n"
 #define FLOWS 256

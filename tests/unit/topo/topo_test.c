@@ -6,7 +6,7 @@
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
 #include "topo/check.h"
-#include "topo/show.h"
+#include "topo/topo.h"
 
 #define SMALL                                                                                                              \
 	"topology = {\n kind = \"explicit\"; rate = \"100Gbps\"; delay = \"2us\";\n hosts = [ \"12\", \"13\" ];\n"         \

@@ -13,7 +13,6 @@
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
 #include "workload/jobs/endpoint.h"
-#include "workload/jobs/names.h"
 
 #define TOPOLOGY "topology = { kind = \"rail\"; hosts = 4; nics = 2; hosts_per_group = 4; };\n"
 

@@ -14,11 +14,9 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "tests/unit/unit.h"
-#include "workload/jobs/chance.h"
 #include "workload/jobs/compute.h"
-#include "workload/jobs/groups.h"
-#include "workload/jobs/pipeline.h"
-#include "workload/jobs/skew.h"
+#include "workload/jobs/config.h"
+#include "workload/jobs/place.h"
 
 #define NOWHERE                                                                                                            \
 	{                                                                                                                  \

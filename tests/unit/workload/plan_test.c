@@ -14,7 +14,6 @@
 #include "common/wire/collective.h"
 #include "tests/unit/rxe-hosts/star.h"
 #include "tests/unit/unit.h"
-#include "workload/imm.h"
 #include "workload/plan.h"
 
 static struct star star;

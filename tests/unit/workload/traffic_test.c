@@ -20,7 +20,6 @@
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
 #include "workload/traffic/exponential.h"
-#include "workload/traffic/size_cdf.h"
 #include "workload/traffic/sizes.h"
 #include "workload/traffic/traffic.h"
 

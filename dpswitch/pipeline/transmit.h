@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Stage 2: what comes in for an egress, from routing to transmission, and the egresses that go through a window together.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "common/pkt.h"
+#include "common/units.h"
+#include "dpswitch/pipeline/switch_cfg.h"
+
+/* Arrivals of one window for one egress, from routing to transmission: a run an ingress, each in order of time. */
+
+#define ARRIVALS_NO_PORT UINT16_MAX
+
+struct arrivals_run {
+	uint64_t time_ps;  /* of the first */
+	uint32_t from, to; /* in pkts */
+};
+
+/*
+ * Written by routing, emptied by transmission. Runs grow downwards from where the packets begin: of an egress that gets few,
+ * all of it is in one cache line.
+ */
+struct arrivals {
+	struct pkt **pkts; /* and runs before them: arrivals_run() */
+	uint32_t count;
+	uint16_t nruns;   /* those not exhausted, in order */
+	uint16_t in_port; /* of the last run, which has no end yet; ARRIVALS_NO_PORT: every run has one */
+};
+
+#define ARRIVALS_LINE_BYTES 64
+
+/* From the start of the memory to the packets: a line's half, with room for a run an ingress before it. */
+static inline size_t
+arrivals_lead_bytes(uint16_t nports)
+{
+	size_t half = ARRIVALS_LINE_BYTES / 2, runs_bytes = nports * sizeof(struct arrivals_run);
+
+	return (runs_bytes + half - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES + half;
+}
+
+/*
+ * @param most    packets in one window
+ * @param nports  of the switch
+ * @return 0 or -ENOMEM
+ */
+static inline int
+arrivals_init(struct arrivals *arrivals, uint32_t most, uint16_t nports)
+{
+	size_t lead_bytes = arrivals_lead_bytes(nports), bytes = lead_bytes + most * sizeof(*arrivals->pkts);
+	uint8_t *memory = aligned_alloc(ARRIVALS_LINE_BYTES,
+					(bytes + ARRIVALS_LINE_BYTES - 1) / ARRIVALS_LINE_BYTES * ARRIVALS_LINE_BYTES);
+
+	if (memory == NULL)
+		return -ENOMEM;
+	arrivals->pkts = (struct pkt **)(memory + lead_bytes);
+	arrivals->in_port = ARRIVALS_NO_PORT;
+	return 0;
+}
+
+/* Also of one that is zero. @param nports  as before */
+static inline void
+arrivals_fini(struct arrivals *arrivals, uint16_t nports)
+{
+	if (arrivals->pkts != NULL)
+		free((uint8_t *)arrivals->pkts - arrivals_lead_bytes(nports));
+}
+
+static inline struct arrivals_run *
+arrivals_run(const struct arrivals *arrivals, uint32_t run)
+{
+	return (struct arrivals_run *)arrivals->pkts - 1 - run;
+}
+
+/* The last run, if there is one, is complete. */
+static inline void
+arrivals_end_run(struct arrivals *arrivals)
+{
+	if (arrivals->in_port != ARRIVALS_NO_PORT)
+		arrivals_run(arrivals, arrivals->nruns - 1u)->to = arrivals->count;
+	arrivals->in_port = ARRIVALS_NO_PORT;
+}
+
+/* Calls for one egress come ingress by ingress, in order of time. The packet stays where it is. */
+static inline void
+arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p)
+{
+	if (arrivals->in_port != in_port) {
+		arrivals_end_run(arrivals);
+		*arrivals_run(arrivals, arrivals->nruns++) =
+			(struct arrivals_run){ .time_ps = p->time_ps, .from = arrivals->count };
+		arrivals->in_port = in_port;
+	}
+	arrivals->pkts[arrivals->count++] = p;
+}
+
+/* Takes all that was added. @return it, in the same arrays: to be gone through before more is added */
+static inline struct arrivals
+arrivals_take_all(struct arrivals *arrivals)
+{
+	struct arrivals all;
+
+	arrivals_end_run(arrivals);
+	all = *arrivals;
+	arrivals->count = 0;
+	arrivals->nruns = 0;
+	return all;
+}
+
+/* @return run with the earliest arrival, the lowest ingress among equals; there must be one */
+static inline uint32_t
+arrivals_first(const struct arrivals *arrivals)
+{
+	uint32_t best = 0;
+
+	for (uint32_t r = 1; r < arrivals->nruns; r++)
+		if (arrivals_run(arrivals, r)->time_ps < arrivals_run(arrivals, best)->time_ps)
+			best = r;
+	return best;
+}
+
+/* @param run  set to the one with the next arrival. @return its time; TIME_NEVER: none is left */
+static inline uint64_t
+arrivals_next_ps(const struct arrivals *arrivals, uint32_t *run)
+{
+	if (arrivals->nruns == 0)
+		return TIME_NEVER;
+	*run = arrivals_first(arrivals);
+	return arrivals_run(arrivals, *run)->time_ps;
+}
+
+/* Takes the first packet of a run. */
+static inline struct pkt *
+arrivals_take(struct arrivals *arrivals, uint32_t run)
+{
+	struct arrivals_run *r = arrivals_run(arrivals, run);
+	struct pkt *p = arrivals->pkts[r->from++];
+
+	if (r->from != r->to) {
+		r->time_ps = arrivals->pkts[r->from]->time_ps;
+		return p;
+	}
+	arrivals->nruns--;
+	for (uint32_t i = run; i < arrivals->nruns; i++)
+		*arrivals_run(arrivals, i) = *arrivals_run(arrivals, i + 1);
+	return p;
+}
+
+/*
+ * Stage 2 of egresses among which packets choose by what happened before, or by what waits at each (struct balance_ops,
+ * in_order): all ports that are ever one of several of equal cost. They go through a window together, packet by packet in the
+ * order of arrival, whichever port each came by. Egresses outside of the group stay alone.
+ */
+
+struct sw;
+struct window;
+struct pause_frame;
+struct group_member;
+
+struct group {
+	uint32_t count; /* 0: every egress is alone */
+	uint8_t ports[TOPO_MAX_PORTS];
+	bool has[TOPO_MAX_PORTS];
+	struct arrivals arrivals; /* of this window; a packet's out_port is its egress, SWITCH_EGRESS_SPRAY: to be chosen */
+	struct group_member *members; /* [ports of the switch] */
+	/* What stands at each port, beside each other while packets choose: of struct egress, as of the last look. */
+	int64_t free_ps[TOPO_MAX_PORTS + BALANCE_BLOCK]; /* a block may begin at the last port */
+	uint8_t backlog[TOPO_MAX_PORTS];
+	uint32_t waiting; /* ports with a backlog */
+};
+
+/* @param most  packets in one window. @return 0 or -ENOMEM */
+int group_init(struct group *group, const struct sw *sw, uint32_t most);
+void group_fini(struct group *group, const struct sw *sw);
+/* Which ports are of the group, by the routes of the configuration: at first, and when those have changed. */
+void group_find(struct group *group, const struct switch_config *config, uint32_t node);
+
+static inline bool
+group_has(const struct group *group, uint16_t port)
+{
+	return group->has[port];
+}
+
+/*
+ * Moves the group through the window.
+ * @param pauses, npauses  by port of the switch
+ */
+void switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, const uint32_t *npauses,
+			   const struct window *window);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A part of the fabric and the other parts as it knows them. */
+#pragma once
+
+#include "common/record/check.h"
+#include "common/stall_timer.h"
+#include "common/wire/ending.h"
+#include "emulation/emulation.h"
+#include "emulation/partition/boundary.h"
+#include "emulation/partition/channel.h"
+#include "emulation/partition/division.h"
+#include "emulation/partition/partition.h"
+
+/* One that says nothing for so long is frozen, or its network is; one that does not go on for so long lies. */
+#define PARTITION_SILENCE_NS 5000000000ULL
+#define PARTITION_STUCK_NS 30000000000ULL
+/* Who waits says so. */
+#define PARTITION_ALIVE_NS 100000000ULL
+
+/* Another part, as it says itself. */
+struct partition_peer {
+	struct channel channel;
+	uint64_t leaves_ps; /* nothing leaves it before */
+	uint64_t delay_ps;  /* of the shortest cable from it; TIME_NEVER: there is none */
+	uint64_t progress, next_ps;
+	uint64_t before_ps; /* its records of what happened before are here */
+	bool working, sending;
+	bool up;   /* its hosts are, in the first phase */
+	bool past; /* what it says is of a phase that has ended here, up to its BYE */
+	bool bye;  /* its run has ended */
+	bool done; /* it has told all of it */
+	bool lost;
+	bool violates; /* an invariant does not hold there */
+	char *report;  /* [report_bytes] JSON that has come */
+	size_t report_bytes, report_cap;
+	json_t *reported; /* the same, whole and checked */
+	struct stall_timer silent, stuck;
+};
+
+struct partitions {
+	struct partition partition; /* for the emulation */
+	uint32_t which, count;
+	struct scenario *scenario;
+	struct emulation *emulation; /* of the present fabric */
+	uint32_t *partition_of;      /* [nnodes] */
+	bool *remote;                /* [nnodes] */
+	struct partition_peer peers[PARTITION_MAX];
+	struct boundary boundary;
+	struct segments segments;   /* contents that came over cut cables */
+	struct record_check *check; /* of what other parts report; part 0 */
+	bool own_check;
+	/* what this one says */
+	uint64_t promised_ps, promised_ns;
+	struct partition_promise promised;
+	uint64_t clock_error_ns;            /* of this clock against the first part's, at most */
+	uint64_t blocked_windows, waits_ns; /* opened late because another part was not so far; time spent so */
+	bool up;                            /* this part's hosts are, in the first phase */
+	bool ended;
+	/* why another ended it */
+	bool over;
+	enum rec_end_reason reason;
+	uint32_t node;
+	char why[PARTITION_TEXT + 200];
+};
+
+/* A peer is gone, or of no use: the run ends. The first that is lost is who is named. */
+void partition_lose(struct partitions *partitions, uint32_t peer, const char *why);
+/* Whether what a peer says is of a phase that has ended here: nobody wants it. */
+bool partition_is_past(struct partition_peer *peer, enum partition_type type);
+/* Takes in all that has come. */
+void partition_take_in(struct partitions *partitions);
+/* Writes what waits. */
+void partition_flush(struct partitions *partitions);
+/* Sleeps until something comes, somebody takes what waits, or a time of clock_now_ns(). */
+void partition_sleep(struct partitions *partitions, uint64_t until_ns);
+
+/* @param told  what another part reported, checked, or NULL. @return by how much its hosts' clocks differ from the first part's */
+uint64_t partition_clock_error_ns(const json_t *reported);
+uint64_t partition_collect(void *ctx, uint64_t now_ps);
+void partition_finish(void *ctx);
