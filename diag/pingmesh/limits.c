@@ -35,7 +35,9 @@ limits_prepare(struct judging *j)
 
 /* Probes to and from an RNIC, of the cluster's monitoring or of service tracing, which may be of another class and queue. */
 struct lateness {
-	uint32_t late, bad, answered;
+	uint32_t late;          /* answered in time, but not by much */
+	uint32_t late_answered; /* of the bad ones, answered after the timeout */
+	uint32_t bad, answered;
 };
 
 /* @param hosts  hosts' time counts, too */
@@ -52,14 +54,18 @@ count_lateness(struct lateness *of, const struct judging *j, const struct net_pr
 	uint64_t took_ps = probe->rtt_ps + (hosts ? probe->prober_ps + probe->responder_ps : 0);
 
 	of->answered += answered;
-	of->late += (answered && took_ps > j->net.config.timeout_ps / LIMITS_LATE) || is_answered_late(probe, hosts);
+	of->late += answered && took_ps > j->net.config.timeout_ps / LIMITS_LATE;
+	of->late_answered += probe->open && is_answered_late(probe, hosts);
 	of->bad += probe->open;
 }
 
 static bool
 is_late(const struct lateness *of)
 {
-	return of->late != 0 && (of->late * LIMITS_PART >= of->bad || of->late * LIMITS_PART >= of->answered);
+	/* Late answers are known one by one. The others may be late, too, where a quarter of all came so. */
+	uint32_t late = of->late + (4 * of->late_answered >= of->bad ? of->late_answered : 0);
+
+	return late != 0 && (late * LIMITS_PART >= of->bad || late * LIMITS_PART >= of->answered);
 }
 
 static uint32_t
