@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "common/args.h"
 #include "common/array.h"
-#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/private_dir.h"
 #include "common/program.h"

@@ -12,10 +12,9 @@
 #include "cli/page/element.h"
 #include "cli/start/one_run.h"
 #include "cli/systems/plan.h"
-#include "common/args.h"
 #include "common/child.h"
 #include "common/log.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "plugin/replay.h"
 #include "plugin/report.h"
@@ -99,7 +98,7 @@ static int
 analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 {
 	char records[PATH_MAX], plugin[PATH_MAX], path[PATH_MAX];
-	struct child_args args = { .argv = { "analyzer", "--read", records, "--outside", plugin, "--out", diagnose->out,
+	struct child_args args = { .argv = { "analyzer", "--read", records, "--plugins", plugin, "--out", diagnose->out,
 					     "--allow-left-out" },
 				   .count = 8 };
 	pid_t pid;

@@ -10,11 +10,11 @@
 #include "cli/command.h"
 #include "cli/start/one_run.h"
 #include "cli/systems/plan.h"
-#include "common/args.h"
 #include "common/child.h"
 #include "common/interrupt.h"
 #include "common/log.h"
-#include "common/run_dir.h"
+#include "common/program.h"
+#include "common/run_files.h"
 #include "common/wire/partition.h"
 #include "scenario/scenario_args.h"
 

@@ -44,10 +44,10 @@ static const struct argp_option own_options[] = {
 	{ "listen", 'l', "SOCKET", 0, "Wait for one connection on a unix socket's path, or HOST:PORT", 0 },
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
-	{ "outside", 'O', "FILE", 0, "What outside programs said of the run, if there is such a file: outside.json", 0 },
+	{ "plugins", 'O', "FILE", 0, "What outside programs said of the run, if there is such a file: plugins.json", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
 	{ "diagnoser", 'D', "NAME", 0,
-	  "Ask this one, and no other that is not named; may be given again (default: all); \"./NAME\": of --outside", 0 },
+	  "Ask this one, and no other that is not named; may be given again (default: all); \"./NAME\": of --plugins", 0 },
 	{ "detection-times", 't', NULL, 0,
 	  "Tell of every finding when it could first have been said: parts of the stream are diagnosed as well, up to 48 "
 	  "of "
@@ -56,7 +56,7 @@ static const struct argp_option own_options[] = {
 	{ "cpu", 'c', "FILE", 0,
 	  "Write what processor time it took, start to end, but for times to detection: { \"cpu_s\": }", 0 },
 	{ "allow-left-out", 'a', NULL, 0,
-	  "Exit with 0, and not 1, when a program of --outside was left out: it broke, or a finding of it names what is "
+	  "Exit with 0, and not 1, when a program of --plugins was left out: it broke, or a finding of it names what is "
 	  "not "
 	  "there",
 	  0 },

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "common/flow.h"
-#include "common/flow_index.h"
 #include "common/minmax.h"
 #include "common/sample_flow.h"
 #include "common/units.h"

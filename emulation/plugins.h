@@ -33,7 +33,7 @@ void plugins_begin(struct plugins *plugins, struct emulation *emulation);
 
 /*
  * The stream has ended: asks for last words, waits for them in either clock, ends the programs, tells the user what he should know,
- * and writes DIR/outside.json. Without any: nothing.
+ * and writes DIR/plugins.json. Without any: nothing.
  * @return how many were left out, which the user was told; or negative errno with err set
  */
 int plugins_end(struct emulation *emulation, const char *dir, struct err *err);

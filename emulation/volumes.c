@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/number.h"
 #include "common/run_files.h"
+#include "common/units.h"
 #include "common/wire/record.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/emulation.h"

@@ -17,7 +17,6 @@
 #include "common/outfile.h"
 #include "common/printable.h"
 #include "common/prng.h"
-#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "eval/rerun.h"

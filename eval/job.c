@@ -20,11 +20,10 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/outfile.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "emulation/outputs/outputs.h"
 #include "eval/variant.h"
@@ -211,7 +210,7 @@ run_analyzer(const struct job_config *config, const struct question *question, s
 {
 	char records[PATH_MAX], plugin[PATH_MAX], cpu[PATH_MAX];
 	struct child_args args = { .argv = { "analyzer", "--read", records, "--out", question->out }, .count = 5 };
-	const char *const more[] = { "--diagnoser", question->diagnoser, "--cpu", cpu, "--outside",
+	const char *const more[] = { "--diagnoser", question->diagnoser, "--cpu", cpu, "--plugins",
 				     plugin,        "--allow-left-out" };
 	size_t count = question->diagnoser == NULL ? 0 : question->program == NULL ? 4 : ARRAY_LEN(more);
 	int ret = 0;
@@ -239,7 +238,7 @@ cpu_s(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Has a program say what it finds in the recording, to outside.json. @return 0 or negative errno with err */
+/* Has a program say what it finds in the recording, to plugins.json. @return 0 or negative errno with err */
 static int
 ask_program(const struct job_config *config, const struct question *question, struct err *err)
 {

@@ -12,15 +12,14 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/progress_line.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
 #include "eval/case_result.h"
 #include "eval/eval.h"
 #include "eval/job.h"
 #include "eval/judge.h"
 #include "eval/place.h"
 
-/* How far an evaluation is, on stderr (common/progress_line.h). */
+/* How far an evaluation is, on stderr (common/log.h). */
 
 struct eval_progress {
 	uint32_t expected, done, wrong; /* wrong: no true positive */

@@ -19,7 +19,7 @@ truth_init(struct truth *truth, json_t *meaning, json_t *fabric, struct err *err
 				   json_number_value(json_object_get(meaning, "base_rtt_ns"))),
 	};
 	if (json_is_array(truth->anomalies) && json_is_array(truth->collective_flows) && truth->earnest_ns > 0 &&
-	    json_is_array(json_object_get(fabric, "meetings")) && json_is_array(json_object_get(fabric, "pauses")) &&
+	    json_is_array(json_object_get(fabric, "contentions")) && json_is_array(json_object_get(fabric, "pauses")) &&
 	    json_is_array(json_object_get(fabric, "overtakings")))
 		return 0;
 	truth_fini(truth);
@@ -110,7 +110,7 @@ truth_contended(const struct truth *truth, const char *port, const char *flow, c
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, contention)
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
 	{
 		const char *with = partner(contention, flow);
 
@@ -128,7 +128,7 @@ truth_collided(const struct truth *truth, const char *flow)
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, contention)
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
 	{
 		const char *with = partner(contention, flow);
 
@@ -146,7 +146,7 @@ truth_any_shared(const struct truth *truth)
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i,
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i,
 			   contention) if (number(contention, "together_ns") > truth->earnest_ns) return true;
 	return false;
 }
@@ -171,7 +171,7 @@ truth_overtook(const struct truth *truth, const char *port, const char *flow)
 bool
 truth_is_whole(const struct truth *truth)
 {
-	return number(truth->fabric, "meetings_left_out") == 0;
+	return number(truth->fabric, "contentions_left_out") == 0;
 }
 
 static const json_t *
@@ -188,7 +188,7 @@ pauses_of(const struct truth *truth, const char *port)
 double
 truth_paused_ns(const struct truth *truth, const char *port)
 {
-	return number(pauses_of(truth, port), "halted_ns");
+	return number(pauses_of(truth, port), "paused_ns");
 }
 
 /* The time from the first to the last that an entry tells of. */
@@ -210,7 +210,7 @@ contention_span(const struct truth *truth, const char *port)
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "meetings"), i, contention)
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
 	{
 		struct span span = span_of(contention);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What came of an outside program, as its run tells it and outside.json keeps it. The same run, the same account. */
+/* What came of an outside program, as its run tells it and plugins.json keeps it. The same run, the same account. */
 #pragma once
 
 #include "plugin/finding.h"

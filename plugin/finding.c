@@ -14,8 +14,8 @@
 /* Times of records end there (common/wire/record_hdr.h), and so do all others. */
 #define MOST_NS ((1ULL << 62) / PS_PER_NS)
 
-static const char *const finding_fields[] = { "type", "where",        "flows",      "steps",    "collective", "job",
-					      "time", "explained_ns", "confidence", "evidence", "told_ns",    NULL };
+static const char *const finding_fields[] = { "type", "where",        "flows",      "steps",    "collective",  "job",
+					      "time", "explained_ns", "confidence", "evidence", "reported_ns", NULL };
 static const char *const where_fields[] = { "ports", "links", "hosts", NULL };
 static const char *const time_fields[] = { "start_ns", "end_ns", NULL };
 static const char *const step_fields[] = { "collective", "iteration", "rank", "step", NULL };
@@ -171,7 +171,7 @@ plugin_finding_read(const json_t *from, struct plugin_finding *to, struct err *e
 	if (rc == 0)
 		rc = fields_number(from, OF, "explained_ns", false, MOST_NS, &explained_ns, err);
 	if (rc == 0)
-		rc = fields_number(from, OF, "told_ns", false, MOST_NS, &reported_ns, err);
+		rc = fields_number(from, OF, "reported_ns", false, MOST_NS, &reported_ns, err);
 	if (rc == 0)
 		rc = fields_share(from, OF, "confidence", &to->confidence, err);
 	if (rc == 0)
@@ -209,12 +209,13 @@ steps_json(const struct plugin_finding *finding)
 json_t *
 plugin_finding_json(const struct plugin_finding *f)
 {
-	json_t *object = json_pack(
-		"{s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:I}, s:I, s:f, s:s, s:I}", "type", f->type, "where", "ports",
-		names_json(&f->ports), "links", names_json(&f->links), "hosts", names_json(&f->hosts), "flows",
-		names_json(&f->flows), "steps", steps_json(f), "time", "start_ns", (json_int_t)(f->start_ps / PS_PER_NS),
-		"end_ns", (json_int_t)(f->end_ps / PS_PER_NS), "explained_ns", (json_int_t)(f->explained_ps / PS_PER_NS),
-		"confidence", f->confidence, "evidence", f->evidence, "told_ns", (json_int_t)(f->reported_ps / PS_PER_NS));
+	json_t *object =
+		json_pack("{s:s, s:{s:o, s:o, s:o}, s:o, s:o, s:{s:I, s:I}, s:I, s:f, s:s, s:I}", "type", f->type, "where",
+			  "ports", names_json(&f->ports), "links", names_json(&f->links), "hosts", names_json(&f->hosts),
+			  "flows", names_json(&f->flows), "steps", steps_json(f), "time", "start_ns",
+			  (json_int_t)(f->start_ps / PS_PER_NS), "end_ns", (json_int_t)(f->end_ps / PS_PER_NS),
+			  "explained_ns", (json_int_t)(f->explained_ps / PS_PER_NS), "confidence", f->confidence,
+			  "evidence", f->evidence, "reported_ns", (json_int_t)(f->reported_ps / PS_PER_NS));
 
 	if (object != NULL && f->collective != REC_NONE)
 		json_object_set_new(object, "collective", json_integer(f->collective));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A finding as an outside program says it, in JSON, and as it stands in outside.json: the vocabulary of diag/finding.h, with
+ * A finding as an outside program says it, in JSON, and as it stands in plugins.json: the vocabulary of diag/finding.h, with
  * names for indices. Every field is checked here, once; whether a port or flow of that name is in the run, who has its tables
  * checks.
  */

@@ -11,7 +11,7 @@
 /*
  * @param records  a recorded stream's path; what is wrong with its contents is left to who diagnoses it
  * @param paths    [count] of programs
- * @param report   path of what is to be written: outside.json
+ * @param report   path of what is to be written: plugins.json
  * @param hurried  NULL, or asked while somebody is waited for
  * @return 0, whoever was left out: the report has it; or negative errno with err set; -EINVAL: a program cannot be run, or there
  *         are too many

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* outside.json: what came of a run's outside programs, for the analyzer. */
+/* plugins.json: what came of a run's outside programs, for the analyzer. */
 #pragma once
 
 #include "plugin/account.h"

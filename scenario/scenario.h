@@ -7,7 +7,7 @@
 
 #include "common/cfg/cfg.h"
 #include "common/flow.h"
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 #include "dpswitch/faults/fault.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "emulation/recorder/exporter.h"

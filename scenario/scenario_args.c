@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "common/args.h"
 #include "scenario/scenario_args.h"
+#include "common/program.h"
 
 void
 scenario_args_set(struct scenario_options *options, const char *set, const struct argp_state *state)

@@ -5,7 +5,6 @@
 
 #include "common/array.h"
 #include "common/int_header.h"
-#include "common/wire/notify.h"
 #include "common/wire/poll.h"
 #include "dpswitch/pipeline/switch_cfg.h"
 #include "rxe-hosts/faults/host_faults.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/units.h"
-#include "common/wire/notify.h"
 #include "common/wire/poll.h"
 #include "workload/plan_build.h"
 #include "workload/traffic/generator.h"

@@ -7,7 +7,7 @@
 #include "collectives/builder.h"
 #include "collectives/closing.h"
 #include "collectives/spread.h"
-#include "common/number.h"
+#include "common/units.h"
 #include "workload/config.h"
 #include "workload/fluid.h"
 #include "workload/jobs/compute.h"

@@ -17,13 +17,13 @@
 
 #include "cli/command.h"
 #include "cli/start/run_hosts.h"
-#include "common/args.h"
 #include "common/array.h"
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
 #include "common/log.h"
 #include "common/private_dir.h"
+#include "common/program.h"
 
 /* What ports of a kind take on this machine, where opening one has failed: the likely reason first, with its remedy. */
 

@@ -18,11 +18,10 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/private_dir.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "common/wire/partition.h"
 
@@ -55,7 +54,7 @@ start_analyzer(struct analyzer *analyzer, struct child_args *args, struct err *e
 		return err_set(err, -errno, "no pipe for the analyzer: %s", strerror(errno));
 	fcntl(pipes[1], F_SETFD, 0);
 	snprintf(done, sizeof(done), "%d", pipes[1]);
-	if (child_add(args, "--allow-left-out", err) < 0 || child_add(args, "--outside", err) < 0 ||
+	if (child_add(args, "--allow-left-out", err) < 0 || child_add(args, "--plugins", err) < 0 ||
 	    child_add(args, plugin, err) < 0 || child_add(args, "--out", err) < 0 ||
 	    child_add(args, analyzer->dir, err) < 0 || child_add(args, "--done", err) < 0 ||
 	    child_add(args, done, err) < 0 || (analyzer->print && child_add(args, "--print", err) < 0))

@@ -14,11 +14,10 @@
 #include "cli/start/launch.h"
 #include "common/child.h"
 #include "common/err.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/private_dir.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "scenario/scenario.h"
 
@@ -55,7 +54,7 @@ verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
 	counts->findings = json_array_size(json_object_get(root, "findings"));
 	json_array_foreach(json_object_get(root, "collectives"), i, collective) counts->unfinished +=
 		!json_is_true(json_object_get(collective, "complete"));
-	json_array_foreach(json_object_get(root, "outside"), i, program)
+	json_array_foreach(json_object_get(root, "plugins"), i, program)
 	{
 		if (!json_is_true(json_object_get(program, "left_out")))
 			continue;

@@ -7,7 +7,7 @@
 
 #include "cli/start/launch.h"
 #include "common/err.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
 #include "scenario/scenario.h"
 
 struct one_run {
@@ -26,7 +26,7 @@ int one_run(const struct one_run *run, struct scenario *scenario, const struct r
 
 /*
  * What came of it, told to people where it is not well.
- * @return exit code (common/exit_code.h), EXIT_DONE also where nobody read what the analyzer printed
+ * @return exit code (common/program.h), EXIT_DONE also where nobody read what the analyzer printed
  */
 int one_run_check(const struct launch_status *status, const char *dir);
 

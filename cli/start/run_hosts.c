@@ -14,7 +14,6 @@
 #include "common/array.h"
 #include "common/child.h"
 #include "common/log.h"
-#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "common/unix_socket.h"
 #include "rxe-hosts/guest/guest.h"

@@ -5,7 +5,7 @@
 #include <limits.h>
 
 #include "common/child.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
 #include "rxe-hosts/guest/guest.h"
 #include "scenario/scenario.h"
 

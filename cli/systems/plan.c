@@ -10,10 +10,9 @@
 
 #include "cli/start/one_run.h"
 #include "common/child.h"
-#include "common/exit_code.h"
 #include "common/interrupt.h"
 #include "common/log.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "plugin/account.h"
 #include "plugin/bounds.h"
@@ -129,7 +128,7 @@ add_system(struct systems_plan *plan, const char *name, struct err *err)
 	return join(entry, plan->dir, "", name, err);
 }
 
-/* Programs are called as they are in outside.json. It reads all that crosses the socket. */
+/* Programs are called as they are in plugins.json. It reads all that crosses the socket. */
 static int
 add_programs(struct systems_plan *plan, struct err *err)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/child.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
 #include "plugin/bounds.h"
 #include "scenario/systems.h"
 

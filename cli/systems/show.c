@@ -21,10 +21,9 @@
 #include "common/child.h"
 #include "common/clock.h"
 #include "common/err.h"
-#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/printable.h"
-#include "common/run_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "common/wire/record.h"
 #include "diag/report/fmt.h"
@@ -164,7 +163,7 @@ analyze(const struct systems_plan *plan, const char *records, const struct syste
 
 	snprintf(plugin, sizeof(plugin), "%s/" RUN_PLUGIN, plan->dir);
 	if (child_find("analyzer", "diag", path, sizeof(path), err) < 0 ||
-	    (systems_is_program(entry) && (child_add(&args, "--outside", err) < 0 || child_add(&args, plugin, err) < 0)) ||
+	    (systems_is_program(entry) && (child_add(&args, "--plugins", err) < 0 || child_add(&args, plugin, err) < 0)) ||
 	    (times && child_add(&args, "--detection-times", err) < 0))
 		return -ENOENT;
 	pid = child_start(path, &args, true, err);
@@ -182,7 +181,7 @@ read_verdict(const struct systems_entry *entry, struct systems_verdict *verdict)
 	verdict->root = json_load_file(path, 0, &error);
 	if (verdict->root == NULL)
 		err_set(&verdict->why, -EINVAL, "%s:%d: %s", path, error.line, error.text);
-	program = json_array_get(json_object_get(verdict->root, "outside"), 0);
+	program = json_array_get(json_object_get(verdict->root, "plugins"), 0);
 	if (json_is_true(json_object_get(program, "left_out")))
 		err_set(&verdict->why, 0, "left out: %s", json_string_value(json_object_get(program, "why")));
 }
@@ -423,7 +422,7 @@ static json_t *
 own_packets(const struct system_row *row, const json_t *verdict)
 {
 	const json_t *pingmesh = json_object_get(verdict, "pingmesh");
-	const json_t *plugin = json_array_get(json_object_get(verdict, "outside"), 0);
+	const json_t *plugin = json_array_get(json_object_get(verdict, "plugins"), 0);
 
 	if (plugin != NULL)
 		return json_pack("{s:O, s:O}", "asked_polls", json_object_get(plugin, "polls"), "asked_probes",

@@ -13,20 +13,19 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
-#include "common/args.h"
 #include "common/array.h"
 #include "common/interrupt.h"
 #include "common/log.h"
 #include "common/minmax.h"
-#include "common/number.h"
 #include "common/private_dir.h"
+#include "common/program.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/wire/drop.h"
 #include "operator/devices/standing.h"
 #include "operator/tracer/tracer.h"
 #include "scenario/scenario_args.h"
-#include "topo/load.h"
+#include "topo/advise.h"
 
 /* The command line of rocelab trace. */
 

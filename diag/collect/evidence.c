@@ -13,10 +13,9 @@
 
 #include "common/err.h"
 #include "common/record/kinds.h"
-#include "common/record/limits.h"
 #include "common/wire/record.h"
 #include "common/wire/record_fabric.h"
-#include "common/wire/record_lateness.h"
+#include "common/wire/record_hdr.h"
 #include "common/wire/record_paths.h"
 #include "common/wire/record_probes.h"
 #include "common/wire/record_rows.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/fim_fabric.h"
+#include "common/fim.h"
 #include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Outside programs as diagnosers. What each said during the run, or over the recording, is in outside.json (plugin/report.h); its
+ * Outside programs as diagnosers. What each said during the run, or over the recording, is in plugins.json (plugin/report.h); its
  * names are looked up in the run here, and its findings join those of others.
  */
 #pragma once

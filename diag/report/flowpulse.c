@@ -10,7 +10,7 @@
 #include "common/array.h"
 #include "common/err.h"
 #include "common/run_files.h"
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 #include "common/wire/record.h"
 #include "diag/diagnoser.h"
 #include "diag/flowpulse/section.h"

@@ -366,7 +366,7 @@ evidence(const struct verdict *v)
 	char missing[FACTS_INCOMPLETE];
 
 	return json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:b, s:s, s:i, s:s}", "policy",
-			 facts_policy_name(v->run.config.policy), "unheard", unreported(v), "steps",
+			 facts_policy_name(v->run.config.policy), "unreported", unreported(v), "steps",
 			 (json_int_t)v->run.nsteps, "steps_reported", (json_int_t)(v->run.nsteps - v->run.missing.steps),
 			 "missing", value_text(facts_incomplete(v, missing)), "end_ns", value_ns(v->run.end_ps),
 			 "clock_error_ns", value_ns(v->run.clock_error_ps), "truncated", v->run.truncated, "ending",

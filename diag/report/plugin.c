@@ -51,7 +51,7 @@ plugin_json(const struct verdict *v, const struct section *section, struct json_
 {
 	const struct plugin *own = section->own;
 	const struct plugin_account *a = own->account;
-	json_t *all = json_object_get(root, "outside");
+	json_t *all = json_object_get(root, "plugins");
 	json_t *object = json_pack(
 		"{s:o, s:o, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}", "name", value_text(a->name), "path",
 		value_text(a->path), "left_out", own->why[0] != '\0', "why", value_text(own->why), "left_ns",
@@ -62,7 +62,7 @@ plugin_json(const struct verdict *v, const struct section *section, struct json_
 
 	if (all == NULL) {
 		all = json_array();
-		if (json_object_set_new(root, "outside", all) != 0)
+		if (json_object_set_new(root, "plugins", all) != 0)
 			all = NULL;
 	}
 	return object != NULL && all != NULL && json_array_append_new(all, object) == 0 ? 0 : -ENOMEM;

@@ -70,6 +70,6 @@ int dot_write_provenance(const struct verdict *v, FILE *to);
 
 /* How what a plugin diagnoser reported is written (struct diagnoser_writers). */
 
-/* Appends to the array "outside". */
+/* Appends to the array "plugins". */
 int plugin_json(const struct verdict *v, const struct section *section, struct json_t *root);
 int plugin_text(const struct text *text, const struct section *section);

@@ -16,7 +16,6 @@
 #include "common/wire/detection.h"
 #include "common/wire/ending.h"
 #include "common/wire/ids.h"
-#include "common/wire/record_lateness.h"
 #include "common/wire/record_run.h"
 #include "diag/run/fill.h"
 

@@ -13,7 +13,6 @@
 #include "common/wire/collective.h"
 #include "common/wire/ending.h"
 #include "common/wire/ids.h"
-#include "common/wire/record_lateness.h"
 #include "common/wire/record_run.h"
 #include "diag/run/fill.h"
 

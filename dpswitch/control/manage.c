@@ -18,10 +18,10 @@
 #include "common/manage_stream.h"
 #include "common/printable.h"
 #include "common/record/kinds.h"
-#include "common/record/limits.h"
 #include "common/units.h"
 #include "common/wire/pingmesh_manage.h"
 #include "common/wire/record.h"
+#include "common/wire/record_hdr.h"
 #include "common/wire/switch_manage.h"
 
 /* The inside of the management channels, shared by manage*.c. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/flow_index.h"
+#include "common/flow.h"
 #include "common/wire/drop.h"
 #include "dpswitch/fabric/node.h"
 #include "dpswitch/pipeline/switch_cfg.h"

@@ -9,7 +9,7 @@
 
 #include "common/wire/record.h"
 #include "dpswitch/pipeline/stages.h"
-#include "topo/spread.h"
+#include "topo/route.h"
 
 /* The control plane of a switch's monitor: what its routes make of demand (5.2). Between windows, or when a sender is new. */
 

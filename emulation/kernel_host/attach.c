@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/minmax.h"
-#include "common/progress_line.h"
 #include "common/stall_timer.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"

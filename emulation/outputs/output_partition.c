@@ -12,7 +12,7 @@ static const struct section {
 	bool is_host;
 } lists[] = {
 	{ "run", "hosts", "host", true },
-	{ "truth", "meetings", "port", false },
+	{ "truth", "contentions", "port", false },
 	{ "truth", "pauses", "port", false },
 	{ "truth", "overtakings", "port", false },
 };
@@ -109,7 +109,8 @@ output_partition_check(const struct emulation *emulation, const uint32_t *partit
 		       const json_t *reported, struct err *err)
 {
 	const json_t *run = json_object_get(reported, "run"), *truth = json_object_get(reported, "truth");
-	const json_t *left_out = json_object_get(truth, "meetings_left_out"), *length = json_object_get(run, "virtual_ns");
+	const json_t *left_out = json_object_get(truth, "contentions_left_out"),
+		     *length = json_object_get(run, "virtual_ns");
 	int ret = check_invariants(json_object_get(run, "invariants"), err);
 
 	if (ret == 0)
@@ -120,7 +121,7 @@ output_partition_check(const struct emulation *emulation, const uint32_t *partit
 			 (uint64_t)json_integer_value(length) > longest_ns(emulation->scenario)))
 		ret = err_set(err, -EPROTO, "REPORT: run.virtual_ns is no time of the run");
 	if (ret == 0 && (!json_is_integer(left_out) || json_integer_value(left_out) < 0))
-		ret = err_set(err, -EPROTO, "REPORT: truth.meetings_left_out is no number");
+		ret = err_set(err, -EPROTO, "REPORT: truth.contentions_left_out is no number");
 	for (size_t l = 0; l < LISTS && ret == 0; l++)
 		ret = check_list(emulation->scenario->topo, partition_of, partition, &lists[l],
 				 json_object_get(json_object_get(reported, lists[l].name), lists[l].list), err);
@@ -197,7 +198,7 @@ sort_list(const struct topo *topo, const struct section *of, json_t *list)
 static void
 add(const struct emulation *emulation, const char *section, json_t *root, const json_t *reported)
 {
-	json_t *left_out = json_object_get(root, "meetings_left_out");
+	json_t *left_out = json_object_get(root, "contentions_left_out");
 
 	add_length(json_object_get(root, "virtual_ns"), json_object_get(reported, "virtual_ns"));
 	add_counts(json_object_get(root, "drops"), json_object_get(reported, "drops"));
@@ -205,7 +206,7 @@ add(const struct emulation *emulation, const char *section, json_t *root, const 
 	add_invariants(json_object_get(root, "invariants"), json_object_get(reported, "invariants"));
 	if (left_out != NULL)
 		json_integer_set(left_out, json_integer_value(left_out) +
-						   json_integer_value(json_object_get(reported, "meetings_left_out")));
+						   json_integer_value(json_object_get(reported, "contentions_left_out")));
 	for (size_t l = 0; l < LISTS; l++) {
 		json_t *list = json_object_get(root, lists[l].list);
 

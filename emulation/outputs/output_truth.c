@@ -256,7 +256,7 @@ pauses_json(const struct emulation *emulation)
 				continue;
 			topo_port_name(topo, topo->nodes[i].first_port + p, name);
 			json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:b, s:o}", "port", name, "by",
-							      topo->nodes[topo_port_of(topo, i, p)->peer].name, "halted_ns",
+							      topo->nodes[topo_port_of(topo, i, p)->peer].name, "paused_ns",
 							      (json_int_t)(paused_ps / PS_PER_NS), "at_end", truth->paused,
 							      "held", held_json(emulation, truth)));
 		}
@@ -270,7 +270,7 @@ output_truth_own(const struct emulation *emulation)
 	uint64_t left_out;
 	json_t *contentions = contentions_json(emulation, &left_out);
 
-	return json_pack("{s:o, s:I, s:o, s:o}", "meetings", contentions, "meetings_left_out", (json_int_t)left_out,
+	return json_pack("{s:o, s:I, s:o, s:o}", "contentions", contentions, "contentions_left_out", (json_int_t)left_out,
 			 "pauses", pauses_json(emulation), "overtakings", overtakings_json(emulation));
 }
 

@@ -644,7 +644,7 @@ partition_json(const void *ctx)
 		if (!partitions->remote[i])
 			json_array_append_new(nodes, json_string(topo->nodes[i].name));
 	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "part", (json_int_t)partitions->which,
-			 "of", (json_int_t)partitions->count, "nodes", nodes, "cut_cables",
+			 "of", (json_int_t)partitions->count, "nodes", nodes, "boundary_links",
 			 (json_int_t)partitions->boundary.count, "frames_in",
 			 (json_int_t)partitions->boundary.crossed.in_packets, "frames_out",
 			 (json_int_t)partitions->boundary.crossed.out_packets, "bytes_out",

@@ -10,7 +10,7 @@ take_fd(const struct output_target *target, struct err *err)
 }
 
 const struct output_ops output_plugin = {
-	.name = "outside",
+	.name = "plugins",
 	.what = "the stream to a diagnoser",
 	.cap_bytes = 8u << 20,
 	.give_up_ns = 10000000000ULL,

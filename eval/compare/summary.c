@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/wire/enum.h"
+#include "common/wire/layout.h"
 #include "eval/compare/study.h"
 
 #define Z95 1.96

@@ -16,14 +16,13 @@
 #include "common/fim.h"
 #include "common/flow.h"
 #include "common/input_file.h"
-#include "common/number.h"
+#include "common/log.h"
 #include "common/outfile.h"
-#include "common/progress_line.h"
-#include "common/run_dir.h"
+#include "common/run_files.h"
+#include "common/units.h"
 #include "eval/store.h"
 #include "scenario/scenario.h"
 #include "topo/advise.h"
-#include "topo/load.h"
 #include "topo/route.h"
 
 /* Ways of flows that were traced: a run's verdict.json (flowtracer), or what rocelab trace --out wrote. */

@@ -18,7 +18,6 @@
 #include "common/fim.h"
 #include "common/log.h"
 #include "common/pair_rate.h"
-#include "common/progress_line.h"
 #include "common/run_files.h"
 #include "eval/job.h"
 #include "topo/advise.h"

@@ -10,7 +10,6 @@
 
 #include "common/array.h"
 #include "common/printable.h"
-#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "common/units.h"
 #include "emulation/outputs/outputs.h"

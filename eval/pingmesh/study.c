@@ -14,8 +14,6 @@
 #include "common/array.h"
 #include "common/log.h"
 #include "common/printable.h"
-#include "common/progress_line.h"
-#include "common/run_dir.h"
 #include "common/run_files.h"
 #include "eval/case_result.h"
 #include "eval/job.h"

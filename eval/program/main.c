@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/args.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/nearest.h"

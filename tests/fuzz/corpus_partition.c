@@ -65,7 +65,7 @@ add_reported(struct seed *seed, bool steps)
 {
 	static const char report[] =
 		"{\"run\":{\"invariants\":[" HOLDS "," HOLDS "," HOLDS "," HOLDS "," HOLDS "," HOLDS "," HOLDS
-		"],\"drops\":{\"ttl\":1}},\"truth\":{\"meetings_left_out\":0,\"pauses\":[{\"port\":\"b:1\"}]}}";
+		"],\"drops\":{\"ttl\":1}},\"truth\":{\"contentions_left_out\":0,\"pauses\":[{\"port\":\"b:1\"}]}}";
 	struct {
 		struct partition_records head;
 		struct rec_poll poll;

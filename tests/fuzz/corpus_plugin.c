@@ -15,7 +15,8 @@ plugin_seeds(const char *folder)
 		"[\"h1\"]}, \"flows\": [\"h1->h2/20000>4791\"], \"steps\": [{\"collective\": 0, \"iteration\": 0, "
 		"\"rank\": "
 		"5, \"step\": 2}], \"collective\": 0, \"job\": 0, \"time\": {\"start_ns\": 0, \"end_ns\": 949000}, "
-		"\"explained_ns\": 2106000, \"confidence\": 0.5, \"evidence\": \"159 packets \\u00e4\", \"told_ns\": 1}}\n";
+		"\"explained_ns\": 2106000, \"confidence\": 0.5, \"evidence\": \"159 packets \\u00e4\", \"reported_ns\": "
+		"1}}\n";
 
 	return write_seed(folder, "lines", text, sizeof(text) - 1);
 }

@@ -11,8 +11,8 @@ def shows_plugin(browser):
     quitter.write_text("#!/bin/sh\nexit 3\n")
     quitter.chmod(0o755)
     run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter, expect=1)
-    browser.open(run.dir / "report.html", "outside")
-    reported = run.verdict["outside"]
+    browser.open(run.dir / "report.html", "plugins")
+    reported = run.verdict["plugins"]
     check(browser.text("#outside-0 h2") == "As ./deep_ports says" and
           len(browser.all("#outside-0 li")) == len(reported[0]["findings"]) > 0, "what a program found", browser.text("#outside-0"))
     check("ended with status 3" in browser.text("#outside-1"), "and why another was left out", browser.text("#outside-1"))
@@ -21,7 +21,7 @@ def shows_plugin(browser):
     check(reported[0]["findings"][0]["where"]["ports"][0] in lit, "chosen, its port lights up", lit)
     browser.press("body", Keys.ESCAPE)
     check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
-    browser.quiet("outside")
+    browser.quiet("plugins")
 
 
 def shows_systems(browser):

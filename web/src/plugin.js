@@ -15,7 +15,7 @@ function item(model, said) {
              el("span", {class: "said"}, el("span", {class: `badge ${f.family}`}, f.title), ` at ${f.root}`),
              el("span", {class: "evidence"}, ...phrases(said.evidence)),
              el("span", {class: "numbers"}, el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
-                el("span", null, `told at ${t.of(said.told_ns)}`),
+                el("span", null, `told at ${t.of(said.reported_ns)}`),
                 el("span", null, `confidence ${f.confidence.toFixed(2)}`))),
           "finding", said.finding));
 }
@@ -50,5 +50,5 @@ function drawProgram(root, store, program, index) {
 }
 
 export function drawOutside(root, store) {
-  (store.model.outside || []).forEach((program, index) => drawProgram(root, store, program, index));
+  (store.model.plugins || []).forEach((program, index) => drawProgram(root, store, program, index));
 }

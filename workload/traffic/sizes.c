@@ -13,8 +13,8 @@
 #include "common/array.h"
 #include "common/cfg/cfg.h"
 #include "common/grow.h"
-#include "common/number.h"
 #include "common/printable.h"
+#include "common/units.h"
 
 /* A distribution by points. */
 

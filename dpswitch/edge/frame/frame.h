@@ -12,7 +12,7 @@
 #include "common/control.h"
 #include "common/flow.h"
 #include "common/pkt.h"
-#include "common/wire/pfc.h"
+#include "common/wire/eth.h"
 #include "common/wire/roce.h"
 #include "dpswitch/fabric/body.h"
 

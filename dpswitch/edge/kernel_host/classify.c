@@ -10,7 +10,7 @@
 #include "common/flow.h"
 #include "common/prng.h"
 #include "common/tag.h"
-#include "common/wire/notify.h"
+#include "common/wire/poll.h"
 #include "common/wire/roce.h"
 #include "dpswitch/edge/frame/checksum.h"
 

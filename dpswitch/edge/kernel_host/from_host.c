@@ -13,7 +13,6 @@
 
 #include "common/log.h"
 #include "common/minmax.h"
-#include "common/wire/arp.h"
 #include "common/wire/eth.h"
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/kernel_host/classify.h"

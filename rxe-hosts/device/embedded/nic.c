@@ -10,7 +10,7 @@
 #include "common/minmax.h"
 #include "common/units.h"
 #include "rxe-hosts/device/embedded/host.h"
-#include "topo/bond.h"
+#include "topo/route.h"
 
 static struct send_qp *pick(const struct host *host, struct nic *nic);
 static void send_control(struct host *host, struct nic *nic);
@@ -543,7 +543,7 @@ embedded_nic_faulty(const struct node *node, uint16_t nic)
 	return ((const struct host *)node)->nics[nic].nic_faults.faulty_packets;
 }
 
-/* A bonded host whose members' links change: which port each QP sends by (topo/bond.h). */
+/* A bonded host whose members' links change: which port each QP sends by (topo/route.h). */
 
 static void
 set_bit(uint64_t *words, uint32_t bit, bool on)

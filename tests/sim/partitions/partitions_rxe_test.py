@@ -75,7 +75,7 @@ def gone():
     part = [pid for pid, words in processes(live.out).items() if "1/2" in words]
     os.kill(part[0], signal.SIGKILL)
     run = live.end(expect=1)
-    check(run.run["end_reason"] == "part_lost", "a part dies: end reason", run.stderr)
+    check(run.run["end_reason"] == "partition_lost", "a part dies: end reason", run.stderr)
     check("part 1 (h0, h1, a) was lost: its program has ended" in run.stderr, "a part dies: named", run.stderr)
 
 

@@ -142,7 +142,7 @@ def gone():
         check(run.code == 1 and why in run.stderr, f"{name}: named", run.stderr)
         check("did not finish" in run.report, f"{name}: the verdict on what there is follows", run.report)
         if which == 1:
-            check(run.run["end_reason"] == "part_lost" and why in run.run["error"], f"{name}: end reason", run.run)
+            check(run.run["end_reason"] == "partition_lost" and why in run.run["error"], f"{name}: end reason", run.run)
             check("the program went away that ran the part of the fabric with h2" in " ".join(run.report.split()),
                   f"{name}: in the report", run.report[:400])
         kept = scratch()
@@ -276,7 +276,7 @@ def lying():
         first, second = partitions.end(0), partitions.end(1)
         check("part 1 (h2, h3, b) was lost: " in first.stderr and why in first.stderr, f"{name}: named", first.stderr)
         check(first.code == 1 and second.code >= 0, f"{name}: both end", (first.code, second.code, second.stderr))
-        if first.run["end_reason"] == "part_lost":
+        if first.run["end_reason"] == "partition_lost":
             check("part 0 (h0, h1, a) was lost" in second.run["error"], f"{name}: to the other, part 0 went away", second.stderr)
         check((first.dir / "records.bin").stat().st_size > 1000, f"{name}: recorded")
 
@@ -294,7 +294,7 @@ def altered_report(change):
 
 def reports():
     scenario = scenario_file(RING % ("", "synthetic", 1, "20s"))
-    at_a = {"port": "a:1", "by": "h0", "halted_ns": 1, "at_end": False, "held": []}
+    at_a = {"port": "a:1", "by": "h0", "paused_ns": 1, "at_end": False, "held": []}
     for name, change, why in (
             ("no JSON", lambda kind, body: (kind, b"{]") if kind == REPORT else (kind, body), "REPORT: "),
             ("a port of others", altered_report(lambda r: r["truth"]["pauses"].append(at_a)),

@@ -148,7 +148,7 @@ def run_with(name, *programs, scenario=CASE, args=SHORT):
     began = time.monotonic()
     done = command(ROCELAB, "run", scenario, "--out", out, *diagnosers, *args, expect=None, timeout=STALL_LIMIT_S)
     run = Run(out, done)
-    check(run.code == any(section["left_out"] for section in run.verdict["outside"]), f"{name}: exit code 1 where a program was left out",
+    check(run.code == any(section["left_out"] for section in run.verdict["plugins"]), f"{name}: exit code 1 where a program was left out",
           (run.code, run.stderr))
     return run, began
 
@@ -157,7 +157,7 @@ def attacks():
     for name, refusal in REPLIES.items():
         program = attacker()
         run, began = run_with(name, program)
-        section = run.verdict["outside"][0]
+        section = run.verdict["plugins"][0]
         why = section["why"]
         check(refusal is None and not section["left_out"] or refusal is not None and section["left_out"] and refusal in why, name, section)
         check(refusal is None or (why in run.stderr and "left out" in " ".join(run.report.split())), "  the user is told",
@@ -201,7 +201,7 @@ for line in control.makefile("rb"):
 """)
     good.chmod(0o755)
     run, _ = run_with("no-json", attacker(), good)
-    left = [(s["name"], s["left_out"]) for s in run.verdict["outside"]]
+    left = [(s["name"], s["left_out"]) for s in run.verdict["plugins"]]
     check(left == [("./attacker", True), ("./good", False)], "one is left out, the other stays", left)
 
 
@@ -213,7 +213,7 @@ timing = { clock = "real"; };
 """)
     program = attacker()
     run, began = run_with("freezes", program, scenario=scenario, args=())
-    section = run.verdict["outside"][0]
+    section = run.verdict["plugins"][0]
     check(section["left_out"] and within(began, 60), "frozen in real time: waited for at the end alone", (section, time.monotonic() - began))
     check(of_program(program) == [], "  nothing is left of it", of_program(program))
 
@@ -225,11 +225,11 @@ def over_a_recording():
         os.environ["ATTACK"] = name
         out = scratch()
         done = command(ROCELAB, "diagnose", run.dir, "--out", out, "--diagnoser", attacker(), "--json", expect=1)
-        section = json.loads(done.stdout)["outside"][0]
+        section = json.loads(done.stdout)["plugins"][0]
         check(section["left_out"] and REPLIES[name] in section["why"], f"{name} over a recording", section)
         lines = [line for line in done.stderr.splitlines() if "left out" in line]
         check(len(lines) == 1 and section["why"] in lines[0], "  the user is told once", done.stderr)
-        args = ("--read", run.dir / "records.bin", "--outside", out / "outside.json", "--out", scratch())
+        args = ("--read", run.dir / "records.bin", "--plugins", out / "plugins.json", "--out", scratch())
         done = command(ANALYZER, *args, expect=1)
         check(section["why"] in done.stderr, "  and by the analyzer", done.stderr)
         command(ANALYZER, *args, "--allow-left-out")
@@ -256,15 +256,15 @@ def side_by_side():
 
 def tampered():
     run, _ = run_with("braces", attacker())
-    path = run.dir / "outside.json"
+    path = run.dir / "plugins.json"
     text = path.read_text()
-    for bad, refusal in ((text.replace("./attacker", "pingmesh"), "begins with ./"), (text[:100], "outside.json"),
+    for bad, refusal in ((text.replace("./attacker", "pingmesh"), "begins with ./"), (text[:100], "plugins.json"),
                       (text.replace('"confidence": 1.0', '"confidence": 7'), "confidence"), ("[]", "no array"),
                       (text.replace("6:2", "nowhere:1"), None)):
         path.write_text(bad)
         done = command(ROCELAB, "diagnose", run.dir, expect=1 if refusal is None else 0)
-        check(refusal is None or refusal in done.stderr, f"outside.json that is not right: {refusal}", done.stderr)
-    check(run.verdict["outside"][0]["left_out"], "names that are not there", run.verdict["outside"])
+        check(refusal is None or refusal in done.stderr, f"plugins.json that is not right: {refusal}", done.stderr)
+    check(run.verdict["plugins"][0]["left_out"], "names that are not there", run.verdict["plugins"])
 
 
 def main():

@@ -13,7 +13,7 @@ FOLDER = SOURCE / "scripts/records"
 DEEP = FOLDER / "deep_ports.py"
 CASE = SCENARIOS / "case-study.cfg"
 SHORT = ("--set", "collectives.[0].step_bytes=4MB")
-NAMES = ("records.bin", "verdict.json", "outside.json", "steps.csv", "truth.json", "report.html")
+NAMES = ("records.bin", "verdict.json", "plugins.json", "steps.csv", "truth.json", "report.html")
 
 # Follows a run, and says what it was told: ASKS in its environment is said at each turn, in its file's place "TURN" the number.
 FOLLOWER = """#!/usr/bin/env python3
@@ -63,19 +63,19 @@ def same_bytes():
 
 
 def where_it_stands(run):
-    section = run.verdict["outside"]
+    section = run.verdict["plugins"]
     check([s["name"] for s in section] == ["./deep_ports"] and not section[0]["left_out"], "verdict.json has a section", section)
     found = section[0]["findings"]
     listed = run.findings("deep-queue")
     check([run.verdict["findings"][f["finding"]] for f in found] == listed, "and says where in the list they stand")
     check(len(found) == len(listed) > 0 and [f["root"] for f in listed] == [f["where"]["ports"][0] for f in found],
           "its findings stand in the list", (found, listed))
-    check(all(f["told_ns"] % 1_000_000 == 0 and f["told_ns"] >= f["time"]["start_ns"] for f in found),
+    check(all(f["reported_ns"] % 1_000_000 == 0 and f["reported_ns"] >= f["time"]["start_ns"] for f in found),
           "each with the moment at which it was told", found)
     check("As ./deep_ports says" in run.report and found[0]["evidence"].split(",")[0] in " ".join(run.report.split()),
           "report.txt says them", run.report)
     data = page_data(run)
-    check(data["outside"] == section and any(f["type"] == "deep-queue" for f in data["findings"]), "the page has them")
+    check(data["plugins"] == section and any(f["type"] == "deep-queue" for f in data["findings"]), "the page has them")
     rows = [row for _, row in records.port_rows(records.read(run.dir / "records.bin")) if not row.state_only]
     deepest = max(int(f["evidence"].split()[0]) for f in found)
     check(deepest <= max(row.depth_max for row in rows) and deepest >= 100, "their numbers are those of records", deepest)
@@ -91,7 +91,7 @@ def polls_are_records():
     events = {(names[r.node], r.event >> 16) for r in polled if names[r.node] == "6" and r.event >> 16 == r.node}
     check(len(events) == 1, "a polled port replies with an event of its switch", events)
     check(observed["refused"] == [], "nothing was refused", observed["refused"])
-    section = run.verdict["outside"][0]
+    section = run.verdict["plugins"][0]
     check(section["polls"] == 3 * section["turns"], "all polls are counted", section)
     more = [run.verdict["overhead"][key] - alone.verdict["overhead"][key] for key in ("polling_packets", "reports")]
     check(all(n > 0 for n in more), "and cost what others' cost", more)
@@ -117,7 +117,7 @@ def probes():
     count = [len([r for r in records.read(r.dir / "records.bin") if r.type == records.PROBE]) for r in (run, alone)]
     check(count[0] > count[1], "probes that it asks for are records", (count, observed["refused"][:2]))
     run, observed = reported(CASE, *SHORT, asks=[{"probe": {"from": "17", "to": "18"}}])
-    check("no agent of R-Pingmesh" in observed["refused"][0]["why"] and not run.verdict["outside"][0]["left_out"],
+    check("no agent of R-Pingmesh" in observed["refused"][0]["why"] and not run.verdict["plugins"][0]["left_out"],
           "where nobody probes it is told so, and stays", observed["refused"][:1])
     check("refused" in run.stderr and "refused" in run.report, "so is the user", run.stderr)
 
@@ -127,7 +127,7 @@ def several():
     shutil.copy(DEEP, other)
     shutil.copy(FOLDER / "rocelab_records.py", other.parent)
     run = rocelab(CASE, *SHORT, "--diagnoser", DEEP, "--diagnoser", other)
-    section = run.verdict["outside"]
+    section = run.verdict["plugins"]
     check([s["name"] for s in section] == ["./deep_ports", "./deep_ports-2"], "two of one name", [s["name"] for s in section])
     observed = [[{**f, "finding": 0} for f in s["findings"]] for s in section]
     check(observed[0] == observed[1], "hear the same", observed)
@@ -138,7 +138,7 @@ def over_a_recording():
     live = rocelab(CASE, *SHORT, "--diagnoser", DEEP)
     again = scratch()
     command(ROCELAB, "diagnose", run.dir, "--out", again, "--diagnoser", DEEP)
-    found = [[{**f, "finding": 0} for f in Run(d).verdict["outside"][0]["findings"]] for d in (live.dir, again)]
+    found = [[{**f, "finding": 0} for f in Run(d).verdict["plugins"][0]["findings"]] for d in (live.dir, again)]
     check(found[0] == found[1], "over a recording it finds what it did in the run", found)
     command(ROCELAB, "diagnose", run.dir, "--out", again, "--diagnoser", follower())
     with open(os.environ["TOLD"]) as file:
@@ -146,9 +146,9 @@ def over_a_recording():
     for key in ("turns", "time_ps", "kinds", "bytes"):
         check(replayed[key] == observed[key], f"and is told the same: {key}", (replayed[key], observed[key]))
     check(not replayed["begin"]["live"], "but that nobody can be asked")
-    before = live.verdict["outside"]
+    before = live.verdict["plugins"]
     command(ROCELAB, "diagnose", live.dir)
-    check(live.verdict["outside"] == before, "without a program, what those of the run said stays")
+    check(live.verdict["plugins"] == before, "without a program, what those of the run said stays")
 
 
 def in_the_table():
@@ -157,14 +157,14 @@ def in_the_table():
     for args, name in ((listed, "listed"), (("--diagnosers", "vedrfolnir,full-polling", "--diagnoser", DEEP), "by an option")):
         run = rocelab(CASE, *SHORT, *args)
         rows = {s["name"]: s for s in run.json("comparison.json")["systems"]}
-        row, found = rows["./deep_ports"], run.verdict["outside"][0]["findings"]
+        row, found = rows["./deep_ports"], run.verdict["plugins"][0]["findings"]
         check(list(rows) == ["vedrfolnir", "full-polling", "./deep_ports"] and row["shares_run"], f"{name}: a row in the table", row)
         check([f["root"] for f in row["findings"]] == [f["where"]["ports"][0] for f in found] != [], "with its findings alone", row)
-        check([f["detected_ns"] for f in row["findings"]] == [f["told_ns"] for f in found], "when it told them", row)
-        check(row["own_packets"]["asked_polls"] == run.verdict["outside"][0]["polls"] > 0, "what it asked for", row)
+        check([f["detected_ns"] for f in row["findings"]] == [f["reported_ns"] for f in found], "when it told them", row)
+        check(row["own_packets"]["asked_polls"] == run.verdict["plugins"][0]["polls"] > 0, "what it asked for", row)
         check(all(f["type"] != "deep-queue" for f in rows["vedrfolnir"]["findings"]), "others' rows are theirs", rows)
         quiet = next(r for r in run.json("comparison.json")["runs"] if r["quiet"])
-        check(quiet["systems"] == [] and not (run.dir / quiet["run"] / "outside.json").exists(), "nobody follows the quiet run")
+        check(quiet["systems"] == [] and not (run.dir / quiet["run"] / "plugins.json").exists(), "nobody follows the quiet run")
         before = run.json("comparison.json")["systems"]
         command(ROCELAB, "diagnose", run.dir)
         again = run.json("comparison.json")["systems"]
@@ -185,7 +185,7 @@ timing = { clock = "real"; };
 """)
     run, observed = reported(scenario)
     check(observed["begin"]["clock"] == "real" and observed["begin"]["wait_ns"] == 0 and observed["kinds"]["END"] == 1, "in real time too", observed)
-    check(not run.verdict["outside"][0]["left_out"], "nobody waits, and it is heard", run.verdict["outside"])
+    check(not run.verdict["plugins"][0]["left_out"], "nobody waits, and it is heard", run.verdict["plugins"])
 
 
 def main():

@@ -30,7 +30,7 @@ def list_of(ports):
 
 
 def check_contended(done, name, culprits):
-    contended = {(m["port"], flow) for m in done.truth["meetings"] for flow in m["flows"]
+    contended = {(m["port"], flow) for m in done.truth["contentions"] for flow in m["flows"]
            if any(f.startswith("12->14/") for f in m["flows"])}
     waits = [f for f in done.findings() if f["type"] in ("flow-contention", "incast")]
     check(all((f["root"], flow) in contended for f in waits for flow in f["flows"]), f"{name}: who is named met the step there",

@@ -145,7 +145,7 @@ def pfc_backpressure_bystander():
     run = run_of("pfc-backpressure-bystander")
     culprits = ["b1->d1/20001>4791", "c1->d1/20002>4791"]
     finding = expect(run, "bystander", "pfc-backpressure", "D:2", culprits, ["S:4", "A:1"], ["a1->e1/49152>4791"])
-    shared = [m for m in run.truth["meetings"] if set(m["flows"]) & set(culprits) and set(m["flows"]) & set(finding["victims"])]
+    shared = [m for m in run.truth["contentions"] if set(m["flows"]) & set(culprits) and set(m["flows"]) & set(finding["victims"])]
     check(not shared, "bystander: victims and culprits never share a queue", shared)
     check("a2->d2/20000>4791" not in finding["flows"], "bystander: who stands between them is no culprit there", finding)
     check(set(culprits) <= set(contributors(run)), "bystander: the culprits contribute", contributors(run))
@@ -194,8 +194,8 @@ collectives = ( { step_bytes = "8MB"; ranks = [ "h0", "h4" ]; } );
 flows = ( { src = "h1"; dst = "h4"; sport = 20000; bytes = "4MB"; prio = 4; start = "50us"; } );
 """))
     expect(run, "other class", "flow-contention", "l0:5", ["h1->h4/20000>4791"])
-    contended = [m for m in run.truth["meetings"] if "h1->h4/20000>4791" in m["flows"]]
-    check(contended, "other class: the truth knows that they met", run.truth["meetings"])
+    contended = [m for m in run.truth["contentions"] if "h1->h4/20000>4791" in m["flows"]]
+    check(contended, "other class: the truth knows that they met", run.truth["contentions"])
 
 
 def class_0():

@@ -112,8 +112,8 @@ test_no_such_level(void **state)
 	setenv("ROCELAB_LOG", "loud", 1);
 	assert_int_equal(is_logged(open_it), 0);
 	unsetenv("ROCELAB_LOG");
-	assert_string_equal(logged,
-			    "test-common: ROCELAB_LOG=loud: error, warning, info or debug would be right\ntest-common: i\n");
+	assert_string_equal(
+		logged, "test-common: ROCELAB_LOG=loud: error, warning, info or debug would be right\ntest-common: i\n");
 }
 
 static void

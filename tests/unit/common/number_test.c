@@ -7,7 +7,7 @@
 
 #include "common/array.h"
 #include "common/minmax.h"
-#include "common/number.h"
+#include "common/units.h"
 #include "tests/unit/unit.h"
 
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/service.h"
 #include "tests/unit/emulation/partition_rig.h"
+#include "emulation/service.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -240,7 +240,7 @@ cases_that_hold_nothing_are_wrong(void **state)
 	assert_true(is_right(IMBALANCE, OWN_CONTENDS));
 	assert_false(is_right(IMBALANCE, NOTHING));
 	assert_true(is_right(SLOW, NOTHING));
-	assert_false(is_right(SLOW, "{ 'meetings': [], 'meetings_left_out': 1, 'pauses': [], 'overtakings': [] }"));
+	assert_false(is_right(SLOW, "{ 'contentions': [], 'contentions_left_out': 1, 'pauses': [], 'overtakings': [] }"));
 	assert_false(is_right(SLOW, BOTH_CONTEND));
 	assert_true(is_right(MEANING(""), FABRIC(CONTEND("s:1", "a->b", "x->b", 5000, 20), "")));
 	assert_false(is_right(MEANING(""), FABRIC(CONTEND("s:1", "y->b", "x->b", 5001, 1), "")));
@@ -292,7 +292,7 @@ precision_and_recall(void **state)
 static void
 missing_truth_is_refused(void **state)
 {
-	json_t *meaning = parse(MEANING("")), *fabric = parse("{ 'meetings': [] }");
+	json_t *meaning = parse(MEANING("")), *fabric = parse("{ 'contentions': [] }");
 	struct err err = { 0 };
 	struct truth truth;
 

@@ -17,14 +17,14 @@
 #define MEANING(anomalies) "{ 'step_ns': 1000000, 'collective_flows': ['a->b', 'b->c'], 'anomalies': [" anomalies "] }"
 #define CONTEND(port, one, other, ns, depth)                                                                               \
 	"{ 'port': '" port "', 'flows': ['" one "', '" other "'], 'together_ns': " #ns ", 'depth_mean': " #depth " }"
-#define PAUSED_BY(port, by, ns, at_end) "{ 'port': '" port "', 'by': '" by "', 'halted_ns': " #ns ", 'at_end': " at_end " }"
+#define PAUSED_BY(port, by, ns, at_end) "{ 'port': '" port "', 'by': '" by "', 'paused_ns': " #ns ", 'at_end': " at_end " }"
 #define HOLDING_BY(port, by, flow, ns, at_ns)                                                                              \
-	"{ 'port': '" port "', 'by': '" by "', 'halted_ns': 50000, 'at_end': false, 'held': [ { 'flow': '" flow            \
+	"{ 'port': '" port "', 'by': '" by "', 'paused_ns': 50000, 'at_end': false, 'held': [ { 'flow': '" flow            \
 	"', 'held_ns': " #ns ", 'first_ns': " #at_ns ", 'last_ns': " #at_ns " } ] }"
 #define HOLDING(port, flow, ns) HOLDING_BY(port, "s", flow, ns, 0)
 #define PAUSED(port, ns, at_end) PAUSED_BY(port, "s", ns, at_end)
 #define FABRIC_OF(contentions, pauses, overtakings)                                                                        \
-	"{ 'meetings': [" contentions "], 'pauses': [" pauses "], 'overtakings': [" overtakings "] }"
+	"{ 'contentions': [" contentions "], 'pauses': [" pauses "], 'overtakings': [" overtakings "] }"
 #define FABRIC(contentions, pauses) FABRIC_OF(contentions, pauses, "")
 #define OVERTOOK(port, flow) "{ 'port': '" port "', 'flow': '" flow "', 'acks': true, 'link_ns': 9000 }"
 #define STEP(number) "{ 'rank': 0, 'step': " number " }"

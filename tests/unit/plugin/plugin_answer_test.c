@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of outside programs: what is taken, what is not and why, and what outside.json makes of them. */
+/* Lines of outside programs: what is taken, what is not and why, and what plugins.json makes of them. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

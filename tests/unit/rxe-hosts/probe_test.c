@@ -212,7 +212,7 @@ overload_is_reported_of_the_responder_alone(void **state)
 
 /* What comes after the timeout is told, once, beside that: the probe was not lost, and whose time it took. */
 static void
-late_acks_are_told(void **state)
+late_acks_are_reported(void **state)
 {
 	const struct rec_probe *rec;
 	const struct rec_upload *upload;
@@ -389,7 +389,7 @@ UNIT_TEST(probe)
 		T(responders_report_what_they_received),
 		T(old_number_times_out),
 		T(overload_is_reported_of_the_responder_alone),
-		T(late_acks_are_told),
+		T(late_acks_are_reported),
 		T(connections_are_traced),
 		T(paths_are_traced_hop_by_hop),
 		T(what_is_no_probe_is_counted),

@@ -11,7 +11,7 @@
 #include "common/units.h"
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
-#include "telemetry/host_poll.h"
+#include "telemetry/port.h"
 #include "tests/unit/unit.h"
 
 static struct flow flows[] = {

@@ -11,7 +11,7 @@
 #include "common/array.h"
 #include "common/prng.h"
 #include "common/tail.h"
-#include "telemetry/volumes/detect_cusum.h"
+#include "telemetry/volumes/detect.h"
 #include "tests/unit/unit.h"
 
 /* So wide that a packet is nothing. */

@@ -11,7 +11,7 @@
 
 #include "common/prng.h"
 #include "common/tail.h"
-#include "telemetry/volumes/detect_noise.h"
+#include "telemetry/volumes/detect.h"
 #include "tests/unit/unit.h"
 
 #define DEVIATION 20.0

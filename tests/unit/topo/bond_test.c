@@ -2,10 +2,10 @@
 /* Hosts whose ports are one bond: routes to them, their own choice, pins that name a member, and members that go down. */
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
-#include "topo/bond.h"
 #include "topo/convergence.h"
 #include "topo/pins.h"
-#include "topo/show.h"
+#include "topo/route.h"
+#include "topo/topo.h"
 
 /* Leaves have their two hosts' bonds on ports 1 to 4, then two links to each of two spines. A spine has leaf i on 2i+1, 2i+2. */
 #define RACKS "topology = { kind = \"dual-tor\"; hosts = 4; hosts_per_rack = 2; nics = 2; spines = 2; parallel = 2; };\n"

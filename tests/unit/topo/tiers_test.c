@@ -5,7 +5,7 @@
 #include "common/units.h"
 #include "tests/unit/topo/topo_rig.h"
 #include "tests/unit/unit.h"
-#include "topo/spread.h"
+#include "topo/route.h"
 #include "topo/tiers.h"
 
 #define FAT_TREE "topology = { kind = \"fat-tree\"; k = 4; rate = \"100Gbps\"; delay = \"1us\"; };"
