@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY WORDS_PY PROSE_PY CC...: each checker fails on a tree
+"""checkers_test.py LAYERS_PY BANNED_PY SPDX_PY HEADERS_PY SHELL_SH FORMAT_SH UNUSED_PY SIZE_PY MAP_PY WORDS_PY PROSE_PY SYMBOLS_PY CC...: each checker fails on a tree
 that breaks its rule, and says what is wrong where; and is content with a tree that keeps it."""
+import json
 import os
 import shutil
 import subprocess
@@ -87,6 +88,12 @@ CASES = [
     ('shell', 'a sound script', {'scripts/a': '#!/bin/sh\nset -eu\necho "$1"\n'}, ''),
     ('format', 'a function as the style has it', {'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n'}, ''),
     ('format', 'spaces for a tab', {'topo/a.c': C + 'int\na(void)\n{\n    return 1;\n}\n'}, 'topo/a.c:'),
+    ('symbols', 'functions of folders below',
+     {'layers.txt': 'a: b\nb: c\nc:\n', 'a/a.c': 'int b(void), c(void); int a(void) { return b() + c(); }\n', 'b/b.c': 'int b(void) { return 1; }\n',
+      'c/c.c': 'int c(void) { return 1; }\n'}, ''),
+    ('symbols', 'a function that is defined above the folder that declares it',
+     {'layers.txt': 'a: b\nb:\n', 'a/a.c': 'int a(void) { return 1; }\n', 'b/b.c': 'int a(void); int b(void) { return a(); }\n'},
+     'b/b.c: b may not use a() of a/a.c'),
     ('unused', 'functions that are called',
      {'topo/a.h': H + 'int a(void);\nstatic inline int\nb(void)\n{\n\treturn a();\n}\n', 'topo/a.c': C + 'int\na(void)\n{\n\treturn 1;\n}\n',
       'unused.txt': ''}, ''),
@@ -148,6 +155,19 @@ CASES = [
 ]
 
 
+def build(root, tree):
+    """Compiles a tree as meson does. @return the build's folder"""
+    folder = os.path.join(root, 'build')
+    os.mkdir(folder)
+    rows = []
+    for number, path in enumerate(path for path in tree if path.endswith('.c')):
+        subprocess.run(sys.argv[13:] + ['-w', '-I', root, '-c', os.path.join(root, path), '-o', os.path.join(folder, f'{number}.o')], check=True)
+        rows.append({'directory': folder, 'file': f'../{path}', 'output': f'{number}.o'})
+    with open(os.path.join(folder, 'compile_commands.json'), 'w', encoding='utf-8') as file:
+        json.dump(rows, file)
+    return folder
+
+
 def run(checker, command, name, tree, expected):
     """@return what went wrong, or None"""
     with tempfile.TemporaryDirectory() as root:
@@ -158,7 +178,9 @@ def run(checker, command, name, tree, expected):
         if checker == 'format':
             shutil.copy(STYLE, root)
         extra = [root] if {'layers.txt', 'unused.txt', 'words.txt'} & set(tree) else []
-        compiler = sys.argv[12:] if checker == 'headers' else []
+        compiler = sys.argv[13:] if checker == 'headers' else []
+        if checker == 'symbols':
+            extra = [build(root, tree)] + extra
         done = subprocess.run([command, root] + extra + compiler, capture_output=True, text=True, check=False)
     observed = done.stdout + done.stderr
     if expected == '' and done.returncode != 0:
@@ -169,8 +191,8 @@ def run(checker, command, name, tree, expected):
 
 
 def main():
-    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map', 'words', 'prose'],
-                        sys.argv[1:12]))
+    commands = dict(zip(['layers', 'banned', 'spdx', 'headers', 'shell', 'format', 'unused', 'size', 'map', 'words', 'prose', 'symbols'],
+                        sys.argv[1:13]))
     skipped = set() if shutil.which('shellcheck') else {'shell'}
     with tempfile.TemporaryDirectory() as root:
         if subprocess.run([commands['format'], root], capture_output=True, check=False).returncode == 77:

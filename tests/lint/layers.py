@@ -95,4 +95,5 @@ def main():
     source.conclude('layers', findings, len(paths))
 
 
-main()
+if __name__ == '__main__':
+    main()
