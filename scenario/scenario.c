@@ -45,7 +45,7 @@ bind_groups(struct scenario *sc, struct err *err)
 	return ret == 0 ? cc_bind(&sc->cc, (enum cc_kind)sc->host.cc, sc->cfg, err) : ret;
 }
 
-/* Agents probe to the end of their time, whatever else there is; what the user limits ends before. */
+/* Agents probe until their configured end, whatever else runs; the user's limits end a run earlier. */
 static void
 settle_limits(struct scenario *sc)
 {
@@ -81,8 +81,8 @@ bind_lists(struct scenario *sc, struct err *err)
 }
 
 /*
- * Of the way between two hosts, if there is one: the bandwidth-delay product, rate x (2 x delays + one payload a hop) as the
- * reference has it, and the round trip of a full frame and its ACK.
+ * Of the path between two hosts, if there is one: the bandwidth-delay product, rate x (2 x delays + one payload per
+ * hop) as the reference has it, and the round trip of a full frame and its ACK.
  */
 static void
 measure_path(struct scenario *sc, uint32_t a, uint32_t b)
@@ -296,7 +296,7 @@ epochs_to_keep(const struct scenario *sc)
 			uint64_t spacing_ps = collective->steps[s].expect_ps /
 					      (uint64_t)(sc->detection.detections > 0 ? sc->detection.detections : 1);
 
-			if (collective->steps[s].flow != PLAN_NONE) /* nobody looks at computation */
+			if (collective->steps[s].flow != PLAN_NONE) /* computation is not observed */
 				longest_ps = spacing_ps > longest_ps ? spacing_ps : longest_ps;
 		}
 	}
@@ -401,7 +401,7 @@ scenario_path(const struct scenario *sc, uint32_t flow, bool reverse, struct rou
 
 /* A scenario from its file and the command line. */
 
-/* What the file and the command line say. @return NULL with err set */
+/* Values of the file and the command line. @return NULL with err set */
 static struct cfg *
 load_tree(const struct scenario_options *options, struct err *err)
 {

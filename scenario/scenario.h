@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A scenario, loaded and checked: every module's part of the configuration, the topology with its routes, and the
- * plan of what the hosts will send. The composition root's view; no module sees it.
+ * A scenario, loaded and checked: every module's configuration, the topology with its routes, and the plan of what the
+ * hosts send. Only the composition root uses it; modules do not see it.
  */
 #pragma once
 
@@ -54,7 +54,7 @@ struct management_params {
 	int64_t greeting_rtts;
 };
 
-/* After what is asked for, where nobody limits a run. */
+/* Default run time after the requested work, without a limit by the user. */
 #define LIMITS_DEFAULT_PS (60 * PS_PER_S)
 
 struct limits_params {
@@ -72,7 +72,7 @@ struct limits_params {
 	ROW(HOST_GUEST, 1, "guest")       /* a kernel of its own: user-mode Linux */                                       \
 	ROW(HOST_QEMU, 2, "qemu")         /* a kernel of its own: a QEMU machine */                                        \
 	ROW(HOST_NETNS, 3, "netns")       /* a network namespace of this server, with the server's rdma_rxe */             \
-	ROW(HOST_PORT, 4, "port")         /* somebody else's: whatever is behind a DPDK port */
+	ROW(HOST_PORT, 4, "port")         /* not started by the run: any device behind a DPDK port */
 
 enum host_kind { HOST_KINDS(ENUM_VALUE) };
 
@@ -86,12 +86,12 @@ struct host_cable {
 };
 
 struct host_kind_row {
-	const char *guest;  /* rxe-hosts/guest/kind.h: what starts it; NULL: nobody here does */
+	const char *guest;  /* rxe-hosts/guest/kind.h: the program that starts it; NULL: the run does not start it */
 	bool builds_kernel; /* that takes a kernel built by the project */
-	bool remote;        /* somebody else's: the scenario says where its port is */
+	bool remote;        /* not started by the run: the scenario names its port */
 	/*
 	 * The two ends of its cable; NULL where there is none.
-	 * port: the fabric's, "vhost:PATH" or DPDK device arguments. nic: what the guest is told
+	 * port: the fabric's, "vhost:PATH" or DPDK device arguments. nic: the guest's parameter
 	 */
 	void (*port)(const struct host_cable *cable, char *buf, size_t cap);
 	void (*nic)(const struct host_cable *cable, char *buf, size_t cap);
@@ -173,13 +173,13 @@ struct scenario {
 	size_t nhost_configs;
 	const struct host_config **hosts;    /* [topo->nnodes] NULL: a switch, or an embedded host */
 	uint32_t nexternal;                  /* hosts that are not embedded */
-	struct partition_config *partitions; /* NULL: whoever divides it decides */
+	struct partition_config *partitions; /* NULL: the partitioning program decides */
 	size_t npartitions;
 	struct traffic *traffic; /* what generators send */
 	struct fault_list faults;
 	struct topo *topo;
 	bool *withdrawn;            /* [topo->nlinks] cables that are known to be cut; NULL: none */
-	uint8_t strict;             /* bit p: switches serve class p before those that share */
+	uint8_t strict;             /* bit p: switches serve class p before the classes that share */
 	struct route_table *routes; /* without those */
 	struct route_pins *pins;
 	struct routing routing; /* the three above, the seed, and what ecmp hashes */
@@ -212,18 +212,20 @@ struct scenario *scenario_load(const struct scenario_options *options, struct er
 void scenario_destroy(struct scenario *scenario);
 
 /*
- * The scenario as its operator knows it before the run, to be simulated: topology, routing and load balancing, jobs with
- * measured collectives, and faults that are known, which are there all the time. Nothing of other faults, stragglers, flows
- * and generators; other jobs keep their places and never begin. All hosts are embedded, time is virtual, and nobody polls.
+ * The scenario as its operator knows it before the run, for a simulation: topology, routing and load balancing, jobs
+ * with measured collectives, and known faults, which are present all the time. It excludes other faults, stragglers,
+ * flows and generators; other jobs keep their places and never begin. All hosts are embedded, time is virtual, and
+ * there is no polling.
  * @param iterations  of a job at most
- * @param seed        of all chance of the run; of what is drawn once, as placements and hashes are, it is the scenario's
+ * @param seed        of all chance of the run; placements, hashes and other values that are drawn once use the
+ *                    scenario's seed
  * @return NULL with err and errno set
  */
 struct scenario *scenario_operator(const struct scenario *scenario, uint32_t iterations, int64_t seed, struct err *err);
 
-/* By how much a host may be late without being slow: as configured, or what the kinds of hosts ask for. */
+/* Delay up to which a host does not count as slow: as configured, or the default of the kinds of hosts. */
 uint64_t scenario_jitter_ps(const struct scenario *scenario);
-/* @return payload that a QP of an embedded host may have under way at most; 0: without bound, or hosts have windows of their own */
+/* @return maximum payload in flight of a QP of an embedded host; 0: unbounded, or hosts have windows of their own */
 uint64_t scenario_window_bytes(const struct scenario *scenario);
 
 /* @return how long the fabric's windows are */

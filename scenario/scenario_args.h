@@ -14,8 +14,8 @@
 void scenario_args_set(struct scenario_options *options, const char *set, const struct argp_state *state);
 
 /*
- * For the default case of a program's parser (argp(3)): takes what is listed above, and ends the program when it gets no
- * scenario or two.
+ * For the default case of a program's parser (argp(3)): handles the options listed above, and ends the program when it
+ * gets no scenario or two.
  * @return 0 or ARGP_ERR_UNKNOWN
  */
 error_t scenario_args_parse(struct scenario_options *options, int key, char *arg, const struct argp_state *state);

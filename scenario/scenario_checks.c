@@ -121,7 +121,7 @@ const struct cfg_table source_ports_cfg = {
 	.nfields = ARRAY_LEN(fields),
 };
 
-/* Addresses, which tell NICs apart and members of a bond not. */
+/* Addresses: they distinguish NICs, but not members of a bond. */
 struct ends {
 	uint32_t src_ip, dst_ip;
 };
@@ -156,7 +156,7 @@ find_flow(const struct flow_table *table, const uint16_t *ports, const struct en
 	return NULL;
 }
 
-/* @param before  [flows] source ports as the plan gave them; 0: moved @param now  as they are to be */
+/* @param before  [flows] source ports of the plan; 0: moved @param now  the new source ports */
 static int
 move(const struct scenario *sc, const struct port_cfg *cfg, uint16_t *before, uint16_t *now, struct err *err)
 {
@@ -356,7 +356,7 @@ add_rates(struct scenario *sc, struct err *err)
 	return 0;
 }
 
-/* Probes, and ACKs on their way back. */
+/* Probes, and ACKs on the reverse path. */
 static int
 check_probe(const struct scenario *sc, uint32_t flow, bool reverse, struct err *err)
 {

@@ -16,7 +16,7 @@ int scenario_move_ports(struct scenario *sc, struct err *err);
 
 /* The scenario of a tree, which it takes over. @return NULL with err and errno set */
 struct scenario *scenario_of(struct cfg *cfg, struct err *err);
-/* Is there what the tracer is told to know flows by? @return 0 or -EINVAL */
+/* Is the information present by which the tracer is configured to identify flows? @return 0 or -EINVAL */
 int scenario_check_tracer(const struct scenario *sc, struct err *err);
 /* The key "diagnosers": names of scenario/systems.h, each once. @return 0 or -EINVAL */
 int scenario_check_systems(const struct scenario *sc, struct err *err);
@@ -38,5 +38,5 @@ int scenario_prepare_inband(struct scenario *sc, struct err *err);
 int scenario_plan_probes(struct scenario *sc, struct plan_probe **probes, uint32_t *nprobes, struct err *err);
 /* Whether hosts and switches can do what measured collectives want, once the plan is known. @return 0 or -EINVAL */
 int scenario_check_measured(const struct scenario *sc, struct err *err);
-/* What external hosts cannot do, once the plan is known. @return 0 or -EINVAL */
+/* Refuses features that kernel hosts lack, once the plan is known. @return 0 or -EINVAL */
 int scenario_check_hosts(const struct scenario *sc, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run will take, before anything is allocated for it. */
+/* The memory of a run, estimated before anything is allocated for it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define LINE_BYTES 64
 #define FRAME_EXTRA_BYTES 448 /* of an mbuf, its headroom and the pool's own, at most */
 #define BUILT 1023            /* of the edge's pool */
-/* What stands before the fabric: in the NIC, in the device's rings, in bursts at both ends. */
+/* Frames queued before the fabric: in the NIC, in the device's rings, in bursts at both ends. */
 #define BEFORE (256 + 2 * 512 + 2 * 32)
 #define BUFFER_WINDOWS 4                  /* a switch's default buffer for one ingress, of windows at its rate */
 #define HOLD_BYTES (256 * UINT64_C(1024)) /* toward a host that takes none */
@@ -31,7 +31,7 @@ frame_pool_room(const struct scenario *sc)
 	return room > ROOM_LEAST_BYTES ? room : ROOM_LEAST_BYTES;
 }
 
-/* @return cables of the longest of all shortest ways from a node; 0: out of memory */
+/* @return cables of the longest of all shortest paths from a node; 0: out of memory */
 static uint32_t
 farthest_hops(const struct topo *topo, uint32_t from)
 {
@@ -128,7 +128,7 @@ frame_pools_sum(const struct scenario *sc, struct frame_pools *sum)
 struct part {
 	const char *what;
 	uint64_t bytes;
-	struct err how; /* where it comes from, and what lowers it */
+	struct err how; /* its origin, and the setting that lowers it */
 };
 
 static uint64_t
@@ -217,7 +217,7 @@ count_payload(const struct scenario *sc, struct part *part)
 			(uint32_t)(most - sc->plan->collectives));
 }
 
-/* What ports remember by flow, epoch and ingress; what a window of a cable holds. */
+/* State of ports by flow, epoch and ingress; frames of a window of a cable. */
 static void
 count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
 {

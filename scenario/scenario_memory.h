@@ -4,7 +4,7 @@
 
 #include "scenario/scenario.h"
 
-/* What a port may have under way, less one: sizes of pools are powers of two, less one. */
+/* Maximum number of frames in flight of a port, less one: sizes of pools are powers of two, less one. */
 #define FRAME_POOL_LEAST 1024
 #define FRAME_POOL_MOST 16384
 
@@ -12,15 +12,15 @@
 uint32_t frame_pool_room(const struct scenario *scenario);
 
 /*
- * Frames that come in from a host and have not left yet: what its cable brings while the first is on the longest way through the
- * fabric, were all of them of the smallest size; full ones in the buffers on that way and before a host that takes none; those
- * that stand in its NIC and in the device's ring.
+ * Frames that arrived from a host and have not left yet. These are the frames that its cable delivers while the first
+ * one is on the longest path through the fabric, all of the smallest size; full frames in the buffers on that path and
+ * before a host that accepts none; and those in its NIC and in the device's ring.
  * @param node  a host with its own kernel
  * @return its pool's size; 0: out of memory
  */
 uint32_t frame_pool_frames(const struct scenario *scenario, uint32_t node);
 
-/* Of all external hosts of a scenario. */
+/* Of all kernel hosts of a scenario. */
 struct frame_pools {
 	uint32_t ports, room_bytes;
 	uint32_t least, most; /* frames of a port's pool */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A scenario less all that its operator cannot know before the run. */
+/* A scenario without all that its operator cannot know before the run. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -16,12 +16,12 @@
 
 /* What a system needs of a scenario beside its own key. */
 
-/* Periods of R-Pingmesh's analysis in a run: findings need two, and more tell of what comes and goes. */
+/* Periods of R-Pingmesh's analysis in a run: findings need two, and more of them show intermittent faults. */
 #define PINGMESH_PERIODS 5
 /*
- * Its times are the paper's, multiplied. Of what has a kernel of its own none are shorter than a fifth of them, so that a
- * timeout is 100 ms; else none than a five-hundredth, 1 ms: beyond what queues and pauses of a lossless fabric make of a round
- * trip.
+ * Its times are the paper's, multiplied by a factor. With kernel hosts the factor is at least a fifth, so that a
+ * timeout is 100 ms. Otherwise it is at least 1/500, so that a timeout is 1 ms: longer than queues and pauses of a
+ * lossless fabric extend a round trip.
  */
 #define PINGMESH_LEAST_PPM 2000
 #define PINGMESH_LEAST_REAL_PPM 200000
@@ -50,7 +50,7 @@ system_prepare_policy(const struct scenario *scenario, struct system_sets *sets,
 	return scenario->telemetry.enabled ? 0 : system_set(sets, err, "telemetry.enabled=true");
 }
 
-/* Does what it brings come down to the receiver's switch by one above that, where it can be counted? */
+/* Does the flow descend to the receiver's switch from a switch one tier above, where it can be counted? */
 static bool
 goes_down(const struct scenario *scenario, const struct tiers *tiers, uint32_t flow_id)
 {
@@ -143,8 +143,8 @@ measure(const struct scenario *scenario, struct system_sets *sets, struct err *e
 }
 
 /*
- * The default holds where packets are spread. Where they are not, hashes tell a simulation by which port they come; a flowlet's
- * port is chance.
+ * The default holds where packets are sprayed. Otherwise a simulation computes the arrival port from the hashes; a
+ * flowlet's port is random.
  */
 static int
 predict(const struct scenario *scenario, struct system_sets *sets, struct err *err)
@@ -214,7 +214,7 @@ system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *set
 	uint64_t least = scenario->nexternal != 0 ? PINGMESH_LEAST_REAL_PPM : PINGMESH_LEAST_PPM;
 	int ret = 0;
 
-	if (scenario->pingmesh.enabled) /* its times are what it wants */
+	if (scenario->pingmesh.enabled) /* its times are configured */
 		return 0;
 	if (pingmesh_factor_ppm(&scenario->pingmesh) != PINGMESH_PPM) { /* not the default, which effective.cfg has too */
 		ppm = pingmesh_factor_ppm(&scenario->pingmesh);
@@ -232,7 +232,7 @@ system_prepare_pingmesh(const struct scenario *scenario, struct system_sets *set
 /* The systems. */
 
 #define KIND(name) (UINT64_C(1) << REC_##name)
-/* What polling packets have switches and NICs tell, and what hosts tell of them. */
+/* Records of switches and NICs in reply to polling packets, and the hosts' records of the polling. */
 #define POLLED                                                                                                             \
 	(KIND(TRIGGER) | KIND(NOTIFY) | KIND(POLL) | KIND(PORT_ROW) | KIND(FLOW_ROW) | KIND(METER_ROW) |                   \
 	 KIND(MATRIX_ROW) | KIND(DROP_ROW) | KIND(OVERTAKE_ROW) | KIND(PASSAGE))

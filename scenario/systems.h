@@ -27,16 +27,16 @@ struct system_row {
 	const char *title;     /* for people */
 	const char *diagnoser; /* whose findings are its: a row of diag/registry.c */
 	/*
-	 * It shares a run with all others that do: what it sends into the fabric is next to nothing. Others change what they
-	 * look at, and have a run of their own, of the same seed.
+	 * It shares a run with all other passive systems: it sends next to nothing into the fabric. Other systems
+	 * change the traffic that they observe, and have a run of their own, of the same seed.
 	 */
 	bool passive;
 	bool judges;          /* it has a word on the network: innocent, guilty or unknown */
-	uint64_t kinds;       /* records that come for it: bits by enum rec_type */
+	uint64_t kinds;       /* records that it requires: bits by enum rec_type */
 	const char *on, *off; /* the key that has it at work, or not; several rows may share off */
 	/*
-	 * What else a scenario must say, beyond what it says already; NULL: nothing.
-	 * @return 0; -EINVAL with err: why it cannot be had there
+	 * Adds the keys that a scenario needs beyond those it has; NULL: none.
+	 * @return 0; -EINVAL with err: why the system cannot run there
 	 */
 	int (*prepare)(const struct scenario *scenario, struct system_sets *sets, struct err *err);
 };
@@ -44,7 +44,7 @@ struct system_row {
 extern const struct system_row systems[];
 extern const size_t nsystems;
 
-/* What a list of systems names by a path, with a slash, is a program from outside. */
+/* A name with a slash in a list of systems is the path of a plugin. */
 bool system_is_program(const char *name);
 /* @return NULL: there is none of this name */
 const struct system_row *system_find(const char *name);
@@ -58,11 +58,11 @@ int systems_check_names(const struct cfg_strings *names, struct err *err);
 int system_set(struct system_sets *sets, struct err *err, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
- * What a run of a scenario needs that is one of several of the same packets: all have what each of the systems asks for, and in
- * this one some of them are at work, and no others.
+ * Sets the keys of one of several runs with the same packets: all runs have the keys that each of the systems needs,
+ * and in this one only the selected systems are active.
  * @param of       [count] rows
- * @param at_work  bit i: of[i] is; 0: nobody diagnoses
- * @return 0; -EINVAL with err: why one of them cannot be had there
+ * @param at_work  bit i: of[i] is active; 0: no diagnosis
+ * @return 0; -EINVAL with err: why one of them cannot run there
  */
 int systems_sets(const struct scenario *scenario, const struct system_row *const *of, size_t count, uint32_t at_work,
 		 struct system_sets *sets, struct err *err);

@@ -325,13 +325,13 @@ plan_has_file(const struct collective_config *config)
 }
 
 /*
- * What the group says of it by itself, and keys of the collective that a file leaves no room for.
- * @return 0 or -EINVAL with err set: file:line, the value, what would be right
+ * Refuses what the group itself states of the schedule, and keys of the collective that a schedule file excludes.
+ * @return 0 or -EINVAL with err set: file:line, the value, and the remedy
  */
 static int
 plan_file_check(const struct collective_config *config, struct err *err)
 {
-	/* effective.cfg writes defaults out: they say nothing. */
+	/* effective.cfg writes defaults out: they do not count as set. */
 	if (config->op != COLL_ALLGATHER)
 		return cfg_fail(&config->where, "op", err, "the file of schedule says what is done; leave it out");
 	if (config->step_bytes != 0)
@@ -340,7 +340,7 @@ plan_file_check(const struct collective_config *config, struct err *err)
 	return 0;
 }
 
-/* What the scenario says beside the file, against the format's row. */
+/* Checks the keys beside the file against the format's row. */
 static int
 check_format(const struct schedule_config *schedule, const struct collective_config *config, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a scenario says of collectives and background flows, as bound from its tables; names are not resolved yet. */
+/* Collectives and background flows as bound from the scenario's tables; names are not resolved yet. */
 #pragma once
 
 #include "collectives/data.h"
@@ -21,7 +21,7 @@ struct collective_config {
 	int payload, qp;
 	int64_t root, chunks, channels;    /* chunks, channels: 0: the algorithm's number, 1 */
 	double skew;                       /* AllToAllv: greatest demand over least */
-	bool back;                         /* AllToAllv: the way back */
+	bool back;                         /* AllToAllv: the reverse exchange */
 	int64_t stride;                    /* of the places of a group among its ranks */
 	struct cfg_strings pairs;          /* SendRecv: "0 1" */
 	bool measured;                     /* its data has tags (common/tag.h) */
@@ -33,8 +33,8 @@ struct collective_config {
 	bool verify;
 	/* Of a job's: */
 	const char *group;        /* dims of the job, "tensor" or "tensor+data"; NULL: all its ranks */
-	struct cfg_strings after; /* names of those it comes after */
-	bool has_after;           /* they were given; else it is the one before */
+	struct cfg_strings after; /* names of the collectives that it follows */
+	bool has_after;           /* they were given; else it follows the previous one */
 	int phase;                /* enum collective_phase */
 	uint64_t compute_ps;
 };
@@ -54,7 +54,7 @@ struct background_config {
 
 extern const struct cfg_table collective_table, job_collective_table, background_table;
 
-/* Checks what one group can tell by itself. @return 0 or -EINVAL with err naming file:line, value and remedy */
+/* Checks one group by itself. @return 0 or -EINVAL with err naming file:line, value and remedy */
 int collective_config_check(const struct collective_config *config, struct err *err);
 int background_config_check(const struct background_config *config, struct err *err);
 
@@ -68,9 +68,9 @@ bool plan_has_file(const struct collective_config *config);
 
 /*
  * Reads the file that the group names.
- * @param cfg    that the collective is of
- * @param ranks  it has to be of so many
- * @param type   out: elements are bytes where the file counts in those; else left as it is
+ * @param cfg    configuration of the collective
+ * @param ranks  number of ranks that the schedule must have
+ * @param type   out: elements are bytes where the file counts in bytes; else unchanged
  * @return NULL with err set
  */
 struct coll_schedule *plan_file_read(const struct cfg *cfg, const struct collective_config *config, uint32_t ranks,

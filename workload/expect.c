@@ -122,8 +122,8 @@ stretched(const struct expect_frames *frames, uint64_t ps)
 }
 
 /*
- * An ACK goes ahead of data, and waits for the rest of a frame that is being sent when it comes: half of one, where the
- * link sends data all the time.
+ * An ACK goes ahead of data, but waits for the rest of a frame in transmission. Where the link always sends data, this
+ * is half a frame on average.
  * @param takes_ps  the time in which the data of all steps pass
  */
 static uint64_t
@@ -141,7 +141,7 @@ acks_wait_ps(const struct topo *topo, const struct expect_frames *frames, const 
 	return (uint64_t)sum_ps;
 }
 
-/* What the window makes of a step; each round trip with what an ACK waits. */
+/* Time of a step that its window limits; each round trip includes the time that an ACK waits. */
 static uint64_t
 windows_ps(const struct topo *topo, const struct expect_frames *frames, const struct expect_flow *flow,
 	   const struct expect_port *ports)

@@ -13,13 +13,13 @@ struct expect_frames {
 	uint32_t ack_bytes;      /* of an ACK on the wire */
 	uint32_t frames_per_ack; /* ACK coalescing; 1: every frame is acknowledged */
 	uint64_t quantum_ps;     /* serialization times are floored to it; 0: exact */
-	uint64_t window_bytes;   /* payload that a sender may have under way; 0: without bound */
+	uint64_t window_bytes;   /* maximum payload in flight of a sender; 0: unbounded */
 	double spare;            /* share of every link that the senders' congestion control leaves free */
 };
 
 /* @return frames of a message */
 uint64_t expect_data_frames(const struct expect_frames *frames, uint64_t bytes);
-/* @return what a message occupies on the wire: its payload and one overhead a frame */
+/* @return bytes of a message on the wire: its payload and one overhead per frame */
 uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
 
 /*
@@ -33,16 +33,17 @@ uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
 uint64_t expect_windows_ps(const struct expect_frames *frames, uint64_t bytes, uint64_t frame_ps, uint64_t rtt_ps);
 
 /*
- * A step on idle links without ACK traffic: wire bytes / slowest link of the path, or what the window makes of it, + base
- * RTT. Exact rates, whatever the quantum.
+ * Time of a step on idle links without ACK traffic: wire bytes / slowest link of the path, or the time that the window
+ * allows, + base RTT. Rates are exact, whatever the quantum.
  */
 uint64_t expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path,
 			 uint64_t bytes, uint64_t base_rtt_ps);
 
 /*
- * The time of a whole message on idle links, from its post to its last ACK: what slowdowns are measured by. Its frames
- * follow each other through the slowest link, and the last one goes on alone, store and forward; one shorter than the
- * MTU has its own length. At most what the fabric takes: overheads of first and last frames do not count.
+ * Time of a whole message on idle links, from its post to its last ACK: the reference for slowdowns. Its frames follow
+ * each other through the slowest link, and the last frame continues alone, store and forward. A last frame shorter than
+ * the MTU counts with its own length. The result does not exceed the time in the fabric: overheads of first and last
+ * frames do not count.
  */
 uint64_t expect_fct_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *forward,
 		       const struct route_path *reverse, uint64_t bytes, uint64_t pipeline_ps);
@@ -56,18 +57,21 @@ struct expect_flow {
 	uint64_t wire_ps, tx_ps, rx_ps;
 };
 
-/* Of a port: what the ACKs of the steps take, and their data; how many send from it, and are received behind it. */
+/*
+ * Per port: wire time of the steps' ACKs and of their data; number of steps that send from it and that are received
+ * behind it.
+ */
 struct expect_port {
 	uint64_t acks_ps, data_ps;
 	uint32_t senders, receivers;
 };
 
 /*
- * The same with ACKs, of steps that run together. Where one has both its NICs for itself: on every link of its path its
- * data shares the wire with the ACKs of those steps whose reverse path takes that link in the same direction; the link
- * that is busy longest. Where it has not: on its NICs it bears an equal part of those ACKs; no others count. What the
- * other data there makes of it, fluid_run() says. Serialization is floored frame by frame where a quantum is set. Links are
- * slower by what senders leave free of them.
+ * The same with ACKs, of steps that run together. A step with exclusive NICs takes as long as the busiest link of its
+ * path. On each link its data shares the wire with the ACKs of the steps whose reverse path takes that link in the same
+ * direction. A step with a shared NIC bears an equal share of those ACKs on its NICs; no others count. fluid_run() adds
+ * the effect of the other data there. Serialization is floored frame by frame where a quantum is set. Senders that
+ * leave a share of the links free make the links slower by it.
  * @param flows  [count] steps that run together; the results are set
  * @param ports  scratch, [topo->nports], zeroed by the caller and zero again on return
  */

@@ -11,7 +11,7 @@
 
 #include "common/units.h"
 
-/* Max-min fair shares of NICs among the flows in flight: what the run asks whenever one comes or goes. */
+/* Max-min fair shares of NICs among the flows in flight. The run requests them whenever a flow starts or ends. */
 
 #define SHARE_NONE UINT32_MAX
 
@@ -31,7 +31,10 @@ struct share_flow {
 struct share_port {
 	uint32_t first; /* flow in flight */
 	uint32_t round;
-	/* While sharing out: flows without a rate yet, the port's time that others leave them, what a unit of rate of each costs. */
+	/*
+	 * While sharing out: flows without a rate yet, the time of the port that other flows leave them, and the cost
+	 * of a unit of rate of each.
+	 */
 	uint32_t open;
 	double free, cost;
 };
@@ -56,9 +59,9 @@ struct share_demand {
 };
 
 /*
- * Shares out anew what a port has, and all that its flows depend on: sets the speed of the flows in members. Rates rise
- * together until a port has no time left, or a flow has what it would have alone, and stays at that (progressive filling;
- * Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
+ * Shares out anew the capacity of a port and of all ports that its flows depend on: sets the speed of the flows in
+ * members. Rates rise together until a port has no time left, or a flow has the rate that it would have alone and keeps
+ * it (progressive filling; Bertsekas and Gallager, Data Networks, 2nd ed., 6.5.2).
  */
 void share_out(struct share *share, enum share_side side, uint32_t port);
 
@@ -82,8 +85,8 @@ share_is_since(const struct share *share, enum share_side side, uint32_t port, u
 }
 
 /*
- * Where so many flows are in flight, what one leaves behind when it ends is shared out with what others leave a little
- * later, unless a new flow asks for it: nobody waits longer for it than this part of his whole time.
+ * With MANY_FLOWS or more in flight, the capacity that an ending flow frees is shared out later, together with that of
+ * other ending flows, unless a new flow needs it. The delay of a flow is at most 1 / LATE_PART of its total time.
  */
 #define MANY_FLOWS 1024
 #define LATE_PART 256
@@ -91,7 +94,7 @@ share_is_since(const struct share *share, enum share_side side, uint32_t port, u
 enum phase {
 	PHASE_WAITS,
 	PHASE_WIRE,    /* its bytes leave, at a speed that changes */
-	PHASE_ARRIVES, /* the last of them is under way */
+	PHASE_ARRIVES, /* the last byte is in flight */
 	PHASE_ACK,     /* the last ACK is; of a local step: it computes */
 	PHASE_DONE,
 };
@@ -101,7 +104,7 @@ struct run_step {
 	uint64_t start_ps;
 	uint64_t next_ps;  /* when its phase ends */
 	uint64_t since_ps; /* PHASE_WIRE: when its speed was set */
-	double left_ps;    /* then: what was left of wire_ps */
+	double left_ps;    /* the remaining wire_ps at since_ps */
 	double speed;
 	uint32_t rank, missing;
 	uint32_t heap_at; /* place in the heap, valid from PHASE_WIRE to PHASE_ACK */
@@ -116,7 +119,7 @@ struct run {
 	struct run_step *at;
 	uint32_t *heap; /* steps by (next_ps, index) */
 	uint32_t heap_len;
-	uint32_t *dirty; /* steps that came to their NICs, or left them, since these were shared out last */
+	uint32_t *dirty; /* steps that started or ended on their NICs since the last sharing */
 	uint32_t ndirty, done, in_flight;
 	uint64_t share_ps; /* when NICs are shared out anew, if there are dirty ones */
 	struct share share;
@@ -248,7 +251,7 @@ heap_remove(struct run *run, uint32_t index)
 	heap_sift(run, last);
 }
 
-/* A flow has come to its NICs, or left them: they are shared out within so long. */
+/* A flow has started or ended on its NICs: they are shared out anew within this time. */
 static void
 add_dirty(struct run *run, uint32_t index, uint64_t within_ps)
 {
@@ -257,7 +260,7 @@ add_dirty(struct run *run, uint32_t index, uint64_t within_ps)
 	run->dirty[run->ndirty++] = index;
 }
 
-/* How long those that a flow has left behind at its NICs can do without what it leaves. */
+/* How long the remaining flows at a flow's NICs can wait for the capacity that it frees. */
 static uint64_t
 wait_limit_ps(const struct run *run, uint32_t index)
 {
@@ -382,7 +385,7 @@ set_speeds(struct run *run)
 	}
 }
 
-/* What has come or gone since the last time changes what those get that it met. */
+/* Flows that started or ended since the last sharing change the shares of the flows on the same NICs. */
 static void
 share_nics(struct run *run)
 {
@@ -551,7 +554,7 @@ compare_most(const void *a, const void *b, void *flows_arg)
 	return x < y ? -1 : x > y;
 }
 
-/* A flow has its rate: what it takes is gone from its ports. */
+/* A flow has its rate: its share is taken from its ports. */
 static void
 fix(struct share *share, struct share_flow *f, double rate)
 {

@@ -12,8 +12,8 @@
 
 /* One step, in the order of schedule->steps. */
 struct fluid_step {
-	uint64_t bytes;   /* of its message */
-	uint64_t wire_ps; /* how long they are on the wire when nobody shares its NICs; local step: how long it takes */
+	uint64_t bytes;        /* of its message */
+	uint64_t wire_ps;      /* time on the wire when its NICs are not shared; local step: its duration */
 	uint64_t tx_ps, rx_ps; /* for how much of that they occupy either NIC */
 	uint64_t arrive_ps;    /* from then until the message has arrived */
 	uint64_t ack_ps;       /* until its last ACK is in */
@@ -22,9 +22,9 @@ struct fluid_step {
 };
 
 /*
- * Every step starts when all that it waits for is met, at 0 where that is nothing.
- * Where no NIC is shared, times are exact sums of wire_ps and ack_ps; where more than a thousand messages are in flight
- * they may be 1/256 above the exact ones.
+ * Every step starts when all its dependencies are complete, at 0 if it has none.
+ * Where no NIC is shared, times are exact sums of wire_ps and ack_ps; with more than a thousand messages in flight they
+ * may exceed the exact ones by 1/256.
  * @param steps  [coll_all_steps()]; takes_ps is set
  * @param nports  above every tx and rx
  * @param length_ps  out: when the last step is complete: the length of the schedule's critical path

@@ -135,7 +135,7 @@ actual_ps(const void *ctx, uint32_t rank, uint32_t iteration, uint64_t planned_p
 	return compute_actual_ps(ctx, rank, iteration, planned_ps);
 }
 
-/* What its job says of a collective, and where it stands in it. */
+/* The job's parameters of a collective, and its place in the job. */
 static int
 set_collective(const struct workload *workload, uint32_t index, struct plan_collective *c)
 {
@@ -232,7 +232,7 @@ add_background(struct plan_builder *b, const struct background_config *config)
 	return bg->flow == PLAN_NONE ? -ENOMEM : 0;
 }
 
-/* The plan as header records: the analyzer learns from them what was configured. */
+/* The plan as header records: the analyzer learns the configuration from them. */
 
 struct rec_tuple
 plan_tuple(const struct plan *plan, uint32_t flow)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everything that all hosts know before a run: collectives decomposed into steps (paper III-B) with the flows that
- * carry them, who waits for whom, and how long things should take. Immutable once built, shared by all hosts.
+ * The plan that all hosts share before a run: collectives decomposed into steps (paper III-B), the flows that carry
+ * them, their dependencies, and expected times. Immutable once built.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ struct plan_rank {
 	uint32_t node;
 	uint16_t nic;
 	uint32_t slot;          /* index among all ranks of its host */
-	uint32_t receives;      /* messages that come to it in one iteration */
+	uint32_t receives;      /* messages that it receives in one iteration */
 	uint32_t nout, nin;     /* data flows from it, and to it */
 	uint64_t region_offset; /* of its first vector in its host's region */
 };
@@ -50,9 +50,9 @@ struct plan_collective {
 	struct chains *chains;          /* owned */
 	uint32_t job;                   /* its collectives have the same ranks and as many iterations */
 	/*
-	 * [nafter] owned: collectives of its job. In each iteration a rank begins this one when its own part of all those is
-	 * complete: sent and received. The next iteration of what is after nothing begins at a rank when its part of
-	 * this one is complete in all collectives of the job, gap_ps later.
+	 * [nafter] owned: collectives of its job. In each iteration a rank begins this one when its own share of all
+	 * those is complete: sent and received. The next iteration of a collective without predecessors begins at a
+	 * rank when its share of this one is complete in all collectives of the job, gap_ps later.
 	 */
 	uint32_t *after;
 	uint32_t nafter;
@@ -94,9 +94,9 @@ struct plan_background {
 	struct cfg_where where;
 };
 
-/* What a generator sends at one time: a flow of the workload, on a connection that others use before and after it. */
+/* A message of a generator: a flow of the workload, on a connection that it shares with earlier and later messages. */
 struct plan_message {
-	uint64_t start_ps; /* when it comes; it begins later where its connection is busy */
+	uint64_t start_ps; /* arrival time; it begins later where its connection is busy */
 	uint64_t bytes;
 	uint64_t ideal_ps; /* from when it begins to its last ACK, on an idle fabric */
 	uint32_t flow;     /* its connection */
@@ -105,7 +105,7 @@ struct plan_message {
 	uint32_t next; /* on its connection, behind it; PLAN_NONE */
 };
 
-/* Whose a flow is: struct flow says kind and endpoints. */
+/* Owner of a flow: struct flow has kind and endpoints. */
 struct plan_flow {
 	uint32_t kind;       /* enum flow_kind */
 	uint32_t owner;      /* collective, background flow, or first message of a connection */
@@ -237,7 +237,7 @@ void plan_depend_record(const struct plan *plan, const struct rec_schedule *of, 
  */
 uint64_t plan_digest(const struct plan *plan);
 
-/* The immediate of a collective's message: which step of which iteration has arrived. Its flow says of which sender. */
+/* The immediate of a collective's message: the step and iteration that have arrived. Its flow identifies the sender. */
 
 #define IMM_STEP_BITS 22
 #define IMM_ITERATION_BITS 10

@@ -11,7 +11,7 @@ struct plan_builder {
 	const struct plan_options *options;
 	const struct workload *workload;
 	uint32_t cap;           /* flows allocated */
-	uint32_t next_sport;    /* first source port that no collective before has */
+	uint32_t next_sport;    /* first source port above those of all earlier collectives */
 	uint32_t *slots;        /* [nnodes] ranks placed on each host */
 	uint32_t *flow_slots;   /* [nnodes] background flows placed on each host */
 	uint64_t *region_bytes; /* [nnodes] */
@@ -35,8 +35,8 @@ int plan_make_flows(struct plan_builder *b, uint32_t index, const struct collect
 uint32_t plan_add_flow(struct plan_builder *b, const struct flow *flow, const struct plan_flow *of);
 
 /*
- * Gives the messages of generators their connections. As many as the generator says, fewer where fewer messages are:
- * they take turns on a pair's connections, and pass over one that is likely to be busy still.
+ * Assigns connections to the messages of generators: the number that the generator configures, or fewer where there are
+ * fewer messages. Messages use a pair's connections in turn, and skip one that is probably still busy.
  * @return 0, -ENOMEM, or -EINVAL with err set: more flows than a run can have
  */
 int plan_add_traffic(struct plan_builder *b);
@@ -52,7 +52,7 @@ int plan_add_probes(struct plan_builder *b);
  * @return 0 or -EINVAL with err set: pairs that are no ranks, or send each other nothing
  */
 int plan_measure(struct plan_builder *b, uint32_t index, const struct collective_config *config);
-/* Tags tell iterations apart, not jobs. @return 0; -ENOMEM; -EINVAL with err set: a leaf receives those of two */
+/* Tags distinguish iterations, not jobs. @return 0; -ENOMEM; -EINVAL with err set: a leaf receives those of two jobs */
 int plan_check_measured(const struct plan_builder *b);
 
 /* Records and switches know flows by their 5-tuples only. @return 0; -ENOMEM; -EINVAL with err set: two have the same */

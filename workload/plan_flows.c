@@ -91,7 +91,7 @@ compare_tuples(const void *a, const void *b, void *flows_arg)
 	return x->dport < y->dport ? -1 : x->dport > y->dport;
 }
 
-/* Two flows with one 5-tuple: the later one is at fault, unless nobody wrote its port. */
+/* Two flows have the same 5-tuple: the later one is at fault, unless its port was chosen automatically. */
 static int
 refuse_pair(const struct plan_builder *b, uint32_t one, uint32_t other)
 {
@@ -283,7 +283,7 @@ make_control_flows(struct plan_builder *b, uint32_t index, uint32_t *to_peer)
 
 /* The messages of generators, and the connections that they share. */
 
-/* So many times its length at its NIC's rate, a message is taken to be under way. */
+/* A message is assumed in flight for this multiple of its length at its NIC's rate. */
 #define BUSY_FACTOR 4
 #define MAX_PAIR_CONNECTIONS (PLAN_FIRST_NOTIFY_SPORT - PLAN_FIRST_TRAFFIC_SPORT)
 
@@ -397,7 +397,7 @@ run_length(const struct work *w, uint32_t from)
 	return end - from;
 }
 
-/* Ports of a generator begin behind all that those before it may have, whether they send or not. */
+/* Ports of a generator begin behind all that earlier generators may have, whether they send or not. */
 static uint32_t
 connections_before(const struct work *w, uint32_t generator)
 {
@@ -408,7 +408,7 @@ connections_before(const struct work *w, uint32_t generator)
 	return before < UINT16_MAX ? (uint32_t)before : UINT16_MAX;
 }
 
-/* @param connections  that generators before it may have on the pair. @return 0 or -ENOMEM */
+/* @param connections  that earlier generators may have on the pair. @return 0 or -ENOMEM */
 static int
 add_connections(struct work *w, const struct traffic_flow *like, uint32_t count, uint32_t connections)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From what a job says of a collective to the schedule of all its ranks. */
+/* From a job's parameters of a collective to the schedule of all its ranks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ find_computing(const struct plan_builder *b, uint32_t index, const struct work_g
 	struct compute compute = workload_compute(b->workload, index);
 	bool any = false;
 
-	/* A transfer is the end of a turn, whose collectives are what its ranks computed before. */
+	/* A transfer ends a turn; the computation of its ranks precedes the collectives of that turn. */
 	for (uint32_t i = 0; b->workload->works[index].to_stage == WORK_NO_STAGE && i < groups->groups * groups->ranks;
 	     i++) {
 		uint32_t rank = groups->rank_of[i];
@@ -186,7 +186,7 @@ make_groups(const struct plan_builder *b, uint32_t index, const struct work_grou
 		one = plan_file_read(b->options->cfg, &work->config, groups->ranks, &c->type, b->err);
 	else
 		one = create_one(b, work, groups->ranks, coll_elem_bytes(c->type), cause);
-	/* Stages hold each other together: what goes forward comes back. */
+	/* Stages synchronize each other: every forward transfer has a backward one. */
 	if (one != NULL && c->iterations > 1 && work->to_stage == WORK_NO_STAGE)
 		one = coll_schedule_close(one, cause);
 	return one != NULL ? spread(b, index, groups, one, cause) : NULL;
@@ -539,7 +539,7 @@ estimate_together(const struct estimate *e, const uint32_t *order, const uint32_
 	return end;
 }
 
-/* The undisturbed run, with ACKs (what is expected) or without (the ideal). */
+/* The undisturbed run, with ACKs (expected times) or without (ideal times). */
 static int
 run_collective(struct estimate *e, const uint32_t *order, const uint32_t *depths, bool acks, struct err *err)
 {

@@ -144,7 +144,7 @@ read_singles(struct reading *r)
 	return rc;
 }
 
-/* @return 0 or -EINVAL: a phase without a pipeline, a straggler before what there is not */
+/* @return 0 or -EINVAL: a phase without a pipeline, a straggler before an unknown collective */
 static int
 check_names(const struct reading *r, uint32_t job, const struct phases *phases, bool has_pipeline)
 {
@@ -227,7 +227,7 @@ read_jobs(struct reading *r)
 	return rc;
 }
 
-/* A job: where its ranks are, and what they are like. */
+/* A job: placement and properties of its ranks. */
 
 static int
 read_ranks(struct reading *r, const struct work_job_config *config, struct work_job *job)
@@ -308,7 +308,7 @@ workload_read_job(struct reading *r, const struct work_job_config *config, struc
 	return rc;
 }
 
-/* The collectives of a job: their names, groups, and what they come after. */
+/* The collectives of a job: their names, groups and predecessors. */
 
 /* A name of letters, digits, '_', '.' and '-'. @return 0 or -EINVAL with err set */
 static int
@@ -344,9 +344,9 @@ make_room(void **array, size_t *cap, size_t count, size_t elem_bytes)
 }
 
 /*
- * Appends a collective; what its grid and stages say is the caller's to set in the result.
+ * Appends a collective; the caller sets grid and stages in the result.
  * @param suffix  of its name, "" or ".m0.s1"; without a name it is OPERATION-NUMBER
- * @return NULL with err set: no memory, or a name that is no name or taken in its job
+ * @return NULL with err set: no memory, or a name that is invalid or taken in its job
  */
 static struct work_item *
 workload_add(struct reading *r, uint32_t job, const struct collective_config *config, const char *suffix)
@@ -387,7 +387,7 @@ workload_add(struct reading *r, uint32_t job, const struct collective_config *co
 	return work;
 }
 
-/* The latest collective comes after this one as well. @return 0 or -ENOMEM */
+/* Adds a predecessor to the latest collective. @return 0 or -ENOMEM */
 static int
 workload_add_after(struct reading *r, uint32_t after)
 {
@@ -418,7 +418,7 @@ add_named(struct reading *r, const struct collective_config *config, const char 
 			config->phase != PHASE_NONE ? " and of its phase" : "");
 }
 
-/* What the latest comes after. @param first  the phase's first collective  inputs  what that one comes after */
+/* Predecessors of the latest. @param first  the phase's first collective  inputs  predecessors of that one */
 static int
 add_order(struct reading *r, const struct collective_config *config, uint32_t first, const uint32_t *inputs, size_t ninputs)
 {
@@ -457,9 +457,10 @@ set_groups(struct reading *r, struct work_item *work, uint32_t stage)
 }
 
 /*
- * Appends a job's collectives that have the phase, in order, each after those that it names, else after the one before it.
+ * Appends a job's collectives that have the phase, in order, each after those that it names, else after the previous
+ * one.
  * @param phase   enum collective_phase
- * @param inputs  [ninputs] what those without others come after
+ * @param inputs  [ninputs] predecessors of those without others
  * @param suffix  of their names, "" or ".m0.s1"
  * @return 0, -ENOMEM or -EINVAL with err set
  */
@@ -550,12 +551,12 @@ struct writing {
 	uint32_t stages, micro_batches;
 	uint32_t *turns;       /* [stages] turns that are written */
 	uint32_t *first, *end; /* [stages] collectives of the latest turn */
-	uint32_t *activations; /* [stages * micro_batches] that come to the stage; NO_WORK: not yet */
+	uint32_t *activations; /* [stages * micro_batches] that the stage receives; NO_WORK: not yet */
 	uint32_t *gradients;
 	uint32_t *inputs; /* of a turn */
 };
 
-/* Whether what a turn needs of other stages is there. @param input  out: it; NO_WORK: it needs nothing */
+/* Whether a turn's input from other stages is there. @param input  out: it; NO_WORK: it needs nothing */
 static bool
 is_due(const struct writing *w, uint32_t stage, struct pipeline_turn turn, uint32_t *input)
 {
@@ -623,7 +624,7 @@ add_turn(struct writing *w, uint32_t stage, struct pipeline_turn turn, uint32_t 
 	return rc == 0 && !last ? add_transfer(w, stage, turn) : rc;
 }
 
-/* Every turn once what it needs is written, so that each collective comes behind those that it comes after. */
+/* Writes every turn once its input is written, so that each collective stands behind its predecessors. */
 static int
 add_turns(struct writing *w)
 {
@@ -646,7 +647,7 @@ add_turns(struct writing *w)
 	return rc;
 }
 
-/* What has no phase comes after all that the stages did last, and all that they received. */
+/* Collectives without a phase follow the last ones of all stages, and all that the stages received. */
 static int
 add_rest(struct writing *w)
 {

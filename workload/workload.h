@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Jobs as a scenario has them, resolved: ranks are at hosts, groups are cut, pipelines written out as collectives, and
- * every collective knows after which others it comes. A collective of the scenario's top level is a job of its own.
+ * Jobs of a scenario, resolved: ranks are placed on hosts, groups are divided, pipelines are written out as
+ * collectives, and every collective has its predecessors. A collective of the scenario's top level is a job of its own.
  */
 #pragma once
 
@@ -31,16 +31,15 @@ struct work_job {
 	size_t nstragglers;
 };
 
-/* One collective of a job: what the scenario says of it, and its place in the job. */
+/* One collective of a job: its parameters from the scenario, and its place in the job. */
 struct work_item {
 	struct collective_config config;
 	char name[REC_NAME_LEN];
 	uint32_t job;
-	uint32_t dims;            /* of its groups, as a mask */
-	uint32_t stage, to_stage; /* of a pipeline; to_stage: it sends from one to the other; WORK_NO_STAGE: neither */
-	uint64_t compute_ps;      /* planned, of every rank that has part, before it */
-	uint32_t first_after,
-		nafter; /* in workload->after: collectives of the job that come before; none: the job's start */
+	uint32_t dims;                /* of its groups, as a mask */
+	uint32_t stage, to_stage;     /* of a pipeline; to_stage: it sends from one to the other; WORK_NO_STAGE: neither */
+	uint64_t compute_ps;          /* planned, of every participating rank, before it */
+	uint32_t first_after, nafter; /* in workload->after: predecessors in the job; none: the job's start */
 };
 
 struct workload {
@@ -70,5 +69,5 @@ struct work_groups {
 /* @return 0 or -ENOMEM */
 int workload_groups(const struct workload *workload, uint32_t work, struct work_groups *groups);
 
-/* What the time that its ranks compute before a collective depends on; names live as long as the workload. */
+/* Inputs of the time that its ranks compute before a collective; names live as long as the workload. */
 struct compute workload_compute(const struct workload *workload, uint32_t work);

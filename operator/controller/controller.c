@@ -64,7 +64,7 @@ node_name(const struct controller *c, uint32_t node)
 
 /* ---- REGISTER ---- */
 
-/* Is this RNIC of the network, where its agent says that it is? */
+/* Does the network have this RNIC at the place that its agent reports? */
 static int
 check_rnic(const struct request *r, uint32_t host, const struct pingmesh_rnic *rnic)
 {
@@ -105,7 +105,7 @@ do_register(struct request *r)
 
 /* ---- PINGLISTS ---- */
 
-/* What nobody registered yet is left out: there is no QP to probe. @return 0; -EIO or -E2BIG with err */
+/* Leaves out RNICs that are not registered yet: there is no QP to probe. @return 0; -EIO or -E2BIG with err */
 static int
 append_rnic(struct request *r, uint32_t index, uint32_t *count)
 {

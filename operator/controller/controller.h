@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * R-Pingmesh's controller (4.1): what every RNIC registered, and whom each is to probe. One function takes a request and makes
- * the reply, whoever brought it: a socket, or a simulated management network. It knows no clock.
+ * R-Pingmesh's controller (4.1): the registration of every RNIC, and its probe targets. One function takes a request
+ * and makes the reply, for any transport: a socket, or a simulated management network. It knows no clock.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct controller_config {
 	const char *store; /* a file, or REGISTRY_IN_MEMORY */
 	struct pingmesh_times times;
 	uint64_t seed;
-	bool rxe, rails; /* struct pinglists'; what the scenario was planned with */
+	bool rxe, rails; /* struct pinglists'; the values that the scenario was planned with */
 };
 
 /* A reply, in the controller's own memory: valid until the next request. */
@@ -34,9 +34,9 @@ int controller_create(const struct controller_config *config, struct controller 
 void controller_destroy(struct controller *controller); /* also of NULL */
 
 /*
- * Everything in a request is checked; whatever is wrong with it is said in the reply.
+ * Checks everything in a request; the reply reports any error.
  * @param request  header and body, whole, aligned to 8 bytes
- * @param now_ps   since the protocol began: which tuples are in use
+ * @param now_ps   since the protocol began: selects the tuples in use
  */
 struct controller_reply controller_handle(struct controller *controller, const void *request, size_t size, uint64_t now_ps);
 

@@ -60,8 +60,8 @@ static const struct argp argp = {
 };
 
 /*
- * Since 1970, so that a controller that starts again goes on with the same tuples. It comes round every 213 days: then all
- * tuples are new at once.
+ * Since 1970, so that a restarted controller continues with the same tuples. It wraps every 213 days: then all tuples
+ * are new at once.
  */
 static uint64_t
 protocol_ps(void)

@@ -25,8 +25,8 @@ log_left_out(uint32_t paths, uint32_t i, uint64_t tuples)
 }
 
 /*
- * Inclusion and exclusion, each term from the one before it: factorials never appear. Terms grow up to about e^16, then fall
- * faster than geometrically.
+ * Inclusion and exclusion, each term computed from the previous one: factorials never appear. Terms grow up to about
+ * e^16, then fall faster than geometrically.
  */
 double
 coverage_miss(uint32_t paths, uint64_t tuples)
@@ -172,7 +172,7 @@ struct counting {
 	uint32_t *paths; /* [nnodes] from each to dst, TOPO_NONE: not counted yet */
 };
 
-/* Next hops of shortest ways never come back: as deep as the network has tiers. */
+/* Next hops of shortest paths have no loops: the depth is the number of tiers of the network. */
 static uint32_t
 count_paths(const struct counting *c, uint32_t node)
 {
@@ -224,7 +224,10 @@ cmp_ranked(const void *pa, const void *pb)
 	return by != 0 ? by : cmp_u32(a->tor, b->tor);
 }
 
-/* Each distance gets tuples of its own: those to the near cover nothing of the ways to the far. @param ranked  [ntors] room */
+/*
+ * Each distance has tuples of its own: tuples to near ToRs do not cover the paths to far ones. @param ranked  [ntors]
+ * room
+ */
 static int
 sort_others(struct rnic_map *map, uint32_t from, const uint32_t *paths, double covered, struct ranked *ranked)
 {
@@ -308,7 +311,7 @@ rnic_map_fini(struct rnic_map *map)
 
 /* ---- pinglists ---- */
 
-#define MESH_STREAM 0x746f722d6d657368ULL /* tells the two uses of chance apart */
+#define MESH_STREAM 0x746f722d6d657368ULL /* separates the two random streams */
 #define TOR_STREAM 0x696e7465722d746fULL
 #define RAIL_STREAM 0x7261696cULL
 
@@ -345,7 +348,7 @@ pinglist_mesh_count(const struct pinglists *lists, uint32_t rnic)
 	return tor->count - own_rnics(lists->map, tor, rnic, &first);
 }
 
-/* One source port a pair, at all times: between RNICs of a ToR there is one way. */
+/* A fixed source port per pair: between RNICs of a ToR there is one path. */
 static struct pinglist_entry
 mesh_entry(const struct pinglists *lists, const struct rnic_tor *tor, uint32_t rnic, uint32_t i)
 {
@@ -363,7 +366,7 @@ mesh_entry(const struct pinglists *lists, const struct rnic_tor *tor, uint32_t r
 
 /* ---- inter-ToR ---- */
 
-/* Tuples are dealt out in turn. @return how many of a ToR's its so many-th RNIC gets */
+/* Tuples are assigned round robin. @return number of a ToR's tuples that its RNIC with this index gets */
 static uint32_t
 dealt(const struct rnic_tor *tor, uint32_t at)
 {
@@ -418,7 +421,10 @@ reach_of(const struct rnic_tor *tor, uint32_t slot)
 	return reach;
 }
 
-/* An RNIC at one of these ToRs, of another host: what a host sends itself need not leave it. TOPO_NONE: there is none. */
+/*
+ * An RNIC at one of these ToRs, of another host: traffic of a host to itself may stay within it. TOPO_NONE: there is
+ * none.
+ */
 static uint32_t
 draw_target(const struct rnic_map *map, const struct rnic_reach *reach, uint32_t rnic, struct prng *prng)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whom each RNIC probes (R-Pingmesh 4.1), as a function of network, seed and time alone: any entry at any time can be told
- * without those before it, and a controller that starts again goes on with the same lists.
+ * The probe targets of each RNIC (R-Pingmesh 4.1), as a function of network, seed and time alone. Any entry at any time
+ * can be computed without earlier ones, and a restarted controller continues with the same lists.
  *
- * ToR-mesh: all RNICs of the same ToR but those of the same host. Two RNICs of one host share its CPU, its agent and its
- * power: where the host is at fault, each would speak against the other, and about a healthy fabric neither of them tells
- * anything that its own probes do not.
+ * ToR-mesh: all RNICs of the same ToR but those of the same host. Two RNICs of one host share its CPU, its agent and
+ * its power. Where the host is at fault, each would blame the other; of a healthy fabric neither adds anything to its
+ * own probes.
  *
- * Inter-ToR: as many 5-tuples a ToR as Eq. 1 says, for each distance that other ToRs are at, dealt out to its RNICs in turn;
- * target and source port are drawn. After each rotate_ps a fifth of an RNIC's tuples is drawn anew.
+ * Inter-ToR: the number of 5-tuples per ToR by Eq. 1, for each distance of other ToRs, assigned to its RNICs round
+ * robin; target and source port are drawn. After each rotate_ps a fifth of an RNIC's tuples is drawn anew.
  *
- * Rails (7.4), instead of inter-ToR: as many tuples at as many distances, but the target is another RNIC of the same host, which tells by
- * itself whether a probe came. With two rails what goes up from the one always comes down to the other, so that nobody could tell these links
- * apart: hosts with two RNICs have both lists.
+ * Rails (7.4), instead of inter-ToR: the same number of tuples and distances, but the target is another RNIC of the
+ * same host, which itself reports whether a probe arrived. With two rails every path up from one rail leads down to the
+ * other, so that these links could not be distinguished: hosts with two RNICs have both lists.
  */
 #pragma once
 
@@ -77,8 +77,9 @@ uint32_t rnic_map_tor(const struct rnic_map *map, uint32_t rnic);
 #define COVERAGE_MAX_PATHS 65536u
 
 /*
- * The left side of Eq. 1: the probability that so many tuples leave one of the paths out. Its alternating sum is only computed
- * where it is well conditioned, N(1 - 1/N)^k <= 16; where more than 16 paths are expected to be left out it is 1 within 2e-7.
+ * The left side of Eq. 1: the probability that this number of tuples leaves one of the paths out. Its alternating sum
+ * is only computed where it is well conditioned, N(1 - 1/N)^k <= 16; where more than 16 paths are expected to be left
+ * out it is 1 within 2e-7.
  * @param paths  1 to COVERAGE_MAX_PATHS
  * @return 0 to 1
  */
@@ -126,10 +127,10 @@ pingmesh_times(uint32_t factor_ppm)
 /* Pinglists. */
 
 #define PINGLIST_COVERED 0.99       /* P of Eq. 1 */
-#define PINGLIST_ROTATE_PARTS 5u    /* one of so many is drawn anew at a time: 20 % */
+#define PINGLIST_ROTATE_PARTS 5u    /* the inverse of the share that is drawn anew at a time: 20 % */
 #define PINGLIST_FIRST_PORT 0xc000u /* RoCEv2's source ports, as rdma_flow_label_to_udp_sport() makes them */
 #define PINGLIST_PORTS 0x4000u
-/* Ports of soft-RoCE's UD QPs are hashes of their numbers: these numbers a host that has just come up opens soon. */
+/* Source ports of soft-RoCE's UD QPs are hashes of QP numbers: a freshly started host soon opens these numbers. */
 #define PINGLIST_RXE_FIRST_QPN 64u
 #define PINGLIST_RXE_QPNS 256u
 
@@ -148,7 +149,7 @@ struct pinglists {
 	bool rails; /* every host's RNICs are at ToRs of their own */
 };
 
-/* @return entries of an RNIC, first those of the ToR-mesh: so many at any time */
+/* @return entries of an RNIC, first those of the ToR-mesh: constant over time */
 uint32_t pinglist_count(const struct pinglists *lists, uint32_t rnic);
 /* @return of them those of the ToR-mesh */
 uint32_t pinglist_mesh_count(const struct pinglists *lists, uint32_t rnic);

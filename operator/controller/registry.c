@@ -51,13 +51,13 @@ application(struct registry *registry)
 	    sqlite3_step(stmt) == SQLITE_ROW) {
 		id = sqlite3_column_int64(stmt, 0);
 		if (id == 0 && sqlite3_column_int64(stmt, 1) != 0)
-			id = -1; /* somebody's, who gave it no name */
+			id = -1; /* registered without a name */
 	}
 	sqlite3_finalize(stmt);
 	return id;
 }
 
-/* A page that is cut off or garbled would else show when an agent asks for what is in it. */
+/* Without this check, a truncated or corrupt page would show only when an agent requests its contents. */
 static bool
 is_whole(struct registry *registry)
 {

@@ -23,14 +23,14 @@ int registry_open(const char *path, struct registry **out, struct err *err);
 void registry_close(struct registry *registry); /* also of NULL */
 
 /*
- * Enters a host's RNICs, all or none, in the place of what is known of the same addresses.
+ * Enters a host's RNICs, all or none, in place of the earlier entries of the same addresses.
  * @return 0 or -EIO with err
  */
 int registry_put(struct registry *registry, uint32_t host, const struct pingmesh_rnic *rnics, uint32_t count,
 		 struct err *err);
 
 /*
- * @param rnic  set to what is known of an address; where nothing is, to the address alone, with QPN 0
+ * @param rnic  set to the entry of an address; without an entry, to the address alone, with QPN 0
  * @return 0 or -EIO with err
  */
 int registry_find(struct registry *registry, uint32_t ip, struct pingmesh_rnic *rnic, struct err *err);

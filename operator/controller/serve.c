@@ -19,7 +19,7 @@ struct peer {
 	uint64_t since_ns; /* it last moved on: a whole request, a whole reply */
 	uint32_t used;
 	_Alignas(8) uint8_t in[MAX_MESSAGE];
-	uint8_t *out; /* what is left of a reply, NULL: nothing */
+	uint8_t *out; /* unsent rest of a reply, NULL: nothing */
 	size_t out_at, out_size;
 };
 
@@ -96,7 +96,7 @@ take_requests(struct server *s, struct peer *peer)
 		const struct pingmesh_hdr *hdr = (const void *)peer->in;
 
 		if (hdr->magic != PINGMESH_MAGIC || hdr->size > PINGMESH_MAX_REQUEST) {
-			s->counts->malformed++; /* nobody knows where the next one begins */
+			s->counts->malformed++; /* the start of the next one is unknown */
 			drop(peer);
 			return;
 		}

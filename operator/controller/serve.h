@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The controller on a stream socket: one request of an agent at a time, its reply, then the next. An agent that keeps half a
- * request, or does not take its reply, loses its connection; so does one that says nothing, which costs it nothing: it
- * connects again when it has something to ask.
+ * The controller on a stream socket: one request of an agent at a time, its reply, then the next. An agent that sends
+ * half a request, or does not read its reply, loses its connection. So does a silent one, at no cost: it connects again
+ * for its next request.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct serve_counts {
 	uint64_t peers, requests, refused; /* refused: requests with reply REFUSED */
 	uint64_t turned_away;              /* peers beyond SERVE_MAX_PEERS */
 	uint64_t gave_up;                  /* connections that took too long, or broke off in a request */
-	uint64_t malformed;                /* that sent what is no request */
+	uint64_t malformed;                /* that sent an invalid request */
 };
 
 /* Serves until it is over. @return 0, or negative errno with err: the socket is of no use any more */

@@ -28,7 +28,7 @@ is_listed(const struct flow *flow)
 	return flow->kind == FLOW_COLLECTIVE || flow->kind == FLOW_BACKGROUND || flow->kind == FLOW_TRAFFIC;
 }
 
-/* Hosts with kernels of their own tell what those know. */
+/* Kernel hosts report the flows of their own kernels. */
 static uint32_t
 kernel_count(void *ctx)
 {

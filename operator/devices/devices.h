@@ -24,10 +24,10 @@ void devices_fini(struct devices *devices); /* also of one that is zero */
 extern const struct run_service *const devices_services[];
 
 /*
- * Brings the control plane of an emulation that has not run to a time: the faults of the scenario until then, in their order,
- * and what switches make of them. No packet moves. The emulation has devices_services.
+ * Brings the control plane of an emulation that has not run to a time: applies the faults of the scenario until then in
+ * order, with the reactions of the switches. No packet moves. The emulation has devices_services.
  * @param at_ps  TIME_NEVER: no fault at all, as before the run
- * @return 0, or -E2BIG with err: faults that begin and end again do so too often until then
+ * @return 0, or -E2BIG with err: intermittent faults toggle too often until then
  */
 int devices_set_time(struct emulation *emulation, uint64_t at_ps, struct err *err);
 

@@ -13,7 +13,7 @@
 
 /* A turn takes a quarter of the time since the last one, so that a fifth of the machine's time at most goes to operators. */
 #define TURN_SHARE 4
-/* More turns than that would find nobody there. */
+/* More frequent turns would find no request. */
 #define TURN_GAP_NS 50000
 
 struct live {

@@ -15,7 +15,7 @@
 #include "common/units.h"
 #include "operator/devices/devices.h"
 
-#define LOOK_NS 100000000ULL /* between looks whether somebody wants it to end */
+#define LOOK_NS 100000000ULL /* between checks for a request to end */
 
 struct standing {
 	struct emulation *emulation;

@@ -19,7 +19,7 @@ struct standing_config {
 
 struct standing;
 
-/* Everything is built and the sockets are there; nobody serves yet. @return NULL with err and errno set */
+/* Builds everything and opens the sockets, but does not serve yet. @return NULL with err and errno set */
 struct standing *standing_open(const struct standing_config *config, struct err *err);
 /* Ends the process and removes the sockets; also of NULL. */
 void standing_close(struct standing *standing);

@@ -12,13 +12,13 @@ struct client {
 	int fd;
 	uint32_t tag; /* of the last request */
 	uint64_t timeout_ns;
-	uint64_t *bytes; /* counts what crosses, both ways */
+	uint64_t *bytes; /* counts bytes in both directions */
 	_Alignas(8) uint8_t buf[sizeof(struct swm_hdr) + SWM_MAX_REPLY];
 };
 
 /*
- * Connects, and waits for the greeting of the device that should be there.
- * @return 0; with err set -ETIMEDOUT, -EPROTO (it is not, or says what cannot be), or the system's errno
+ * Connects, and waits for the greeting of the expected device.
+ * @return 0; with err set -ETIMEDOUT, -EPROTO (another device, or an invalid message), or the system's errno
  */
 int client_open(struct client *client, const char *path, const char *name, struct err *err);
 void client_close(struct client *client);

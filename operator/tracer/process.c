@@ -12,7 +12,7 @@
 #include "common/sample_flow.h"
 #include "operator/tracer/client.h"
 
-/* What threads share: the process, and what they write under the lock. */
+/* State that threads share: the process, and the fields that they write under the lock. */
 struct shared {
 	struct tracer_process *process;
 	pthread_mutex_t lock;          /* of process->silent's texts, process->work */
@@ -27,7 +27,7 @@ struct thread {
 	struct shared *shared;
 	uint32_t number, threads;
 	struct client **clients; /* [nnodes] connections; NULL: none */
-	uint32_t *batch;         /* [config->batch] walks under way, as indices in shared->all */
+	uint32_t *batch;         /* [config->batch] walks in progress, as indices in shared->all */
 	struct swm_query *queries;
 	uint32_t *tags; /* [config->batch] of the request that a walk is in */
 	uint64_t bytes, connections, questions, messages, samples, pool;
@@ -91,7 +91,7 @@ thread_connect(struct thread *t, uint32_t node)
 	return t->clients[node] = client;
 }
 
-/* A page of a host's flows. @return how many there are in all, negative: it does not say */
+/* A page of a host's flows. @return their total number; negative: no reply */
 static int64_t
 take_page(struct thread *t, struct client *client, uint32_t node, uint32_t i, uint32_t from, struct err *err)
 {
@@ -127,7 +127,7 @@ take_page(struct thread *t, struct client *client, uint32_t node, uint32_t i, ui
 	return list->count != 0 ? (int64_t)list->total : process->nflows[i];
 }
 
-/* All flows of one source, as it tells them. */
+/* All flows of one source, as it reports them. */
 static void
 ask_host(struct thread *t, uint32_t i)
 {
@@ -145,7 +145,7 @@ ask_host(struct thread *t, uint32_t i)
 	thread_disconnect(t, node);
 }
 
-/* They leave by the ports that were told. */
+/* Walks begin at the ports that the hosts reported. */
 static void
 begin_walks(struct tracer_process *process, uint32_t i)
 {
@@ -176,9 +176,9 @@ thread_ask_hosts(void *arg)
 	}
 }
 
-/* ---- Where hosts do not report: their flows by the packets that leaf switches sampled, and the port that these came from (III-B1) ---- */
+/* ---- Where hosts do not report: flows and their ports from packets that leaf switches sampled (III-B1) ---- */
 
-/* A flow by one NIC, and how many samples tell of it. */
+/* A flow by one NIC, and its number of samples. */
 struct seen {
 	struct swm_flow flow;
 	uint32_t samples;
@@ -271,7 +271,7 @@ take_samples(struct thread *t, struct sightings *seen, const struct swm_sample *
 	return 0;
 }
 
-/* What a leaf sampled of a host's port. @return 0; negative with err: it does not say, or says what cannot be */
+/* A leaf's samples of a host's port. @return 0; negative with err: no reply, or an invalid one */
 static int
 ask_leaf(struct thread *t, const struct topo_port *port, struct sightings *seen, struct err *err)
 {
@@ -282,7 +282,7 @@ ask_leaf(struct thread *t, const struct topo_port *port, struct sightings *seen,
 	int ret;
 
 	if (client == NULL)
-		return 0; /* it was told why */
+		return 0; /* the reason was reported */
 	t->messages++;
 	ret = client_ask(client, SWM_SAMPLES, &asked, sizeof(asked), "", 0, err);
 	if (ret == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One process of the tracer: its threads, and what they found, in memory of its own. */
+/* One process of the tracer: its threads, and their results, in memory of its own. */
 #pragma once
 
 #include "operator/tracer/tracer.h"

@@ -164,7 +164,7 @@ take(const struct worker *worker, struct tracer_result *result)
 	return 0;
 }
 
-/* What several processes found silent is said once. */
+/* A device that several processes found silent is reported once. */
 static void
 log_once(struct tracer_result *result)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowTracer's Algorithm 1 (III-A): processes, threads in each, a connection to every device that they ask. Hosts say which flows
- * they have and by which port those leave, or the packets do that their leaves sampled (III-B1); switches say where they go on.
+ * FlowTracer's Algorithm 1 (III-A): processes, threads in each, a connection to every device that they query. Hosts
+ * report their flows and the port by which each leaves, or the packets that their leaves sampled show both (III-B1).
+ * Switches report the next hop.
  *
- * All pairs of one source are given to the same process, so that each host is asked once; the flows of all pairs of a process
- * are divided among its threads.
+ * All pairs of one source are given to the same process, so that each host is queried once. The flows of all pairs of a
+ * process are divided among its threads.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 #define TRACER_MAX_THREADS 64u
 #define TRACER_MAX_FLOWS 4000000u /* of a process */
 
-/* Value, name, what it is (Fig. 5). */
+/* Value, name, description (Fig. 5). */
 #define TRACER_CONNECTIONS(ROW)                                                                                            \
 	ROW(TRACER_AD_HOC, 0, "ad-hoc",                                                                                    \
 	    "one thread, a connection for each device of a flow's way, closed behind the flow")                            \
@@ -31,7 +32,7 @@ struct tracer_config {
 	const uint32_t *sources; /* [nsources] hosts */
 	uint32_t nsources;
 	enum rec_trace_first_hop first_hop;
-	struct swm_filter filter; /* of flows, but for from; of samples, but for the job, which no packet tells */
+	struct swm_filter filter; /* of flows, but for from; of samples, but for the job, which packets do not carry */
 	uint32_t processes;
 	uint32_t threads; /* of each, where connections are parallel */
 	enum tracer_connections connections;
@@ -39,7 +40,7 @@ struct tracer_config {
 	uint64_t timeout_ns; /* for an answer; who does not answer once is not asked again */
 };
 
-/* A flow and its way. */
+/* A flow and its path. */
 struct traced {
 	struct swm_flow flow;
 	uint32_t source; /* host */
@@ -54,7 +55,7 @@ struct tracer_silent {
 
 struct tracer_work {
 	uint64_t connections, questions, messages, bytes;
-	uint64_t samples, pool; /* that leaves told; of so many packets */
+	uint64_t samples, pool; /* reported by leaves; size of the pool of packets that they were sampled from */
 	uint32_t died;          /* processes, with all that they had to trace */
 };
 

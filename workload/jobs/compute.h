@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long a rank computes: what the scenario plans, and what becomes of it. Pure. */
+/* Computation time of a rank: planned, and after jitter and stragglers. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,7 +43,7 @@ struct straggler {
 
 extern const struct cfg_table jitter_table, straggler_table;
 
-/* Everything that the time a rank computes before a collective depends on. */
+/* All inputs of the time that a rank computes before a collective. */
 struct compute {
 	uint64_t seed;                /* the run's */
 	const char *job, *collective; /* names */
@@ -53,9 +53,9 @@ struct compute {
 };
 
 /*
- * The time that a rank really computes: the planned one with its jitter, and what stragglers are late.
- * uniform adds what is drawn from [0, spread); normal adds a draw of mean 0 and standard deviation spread, the sum of
- * twelve uniform ones (Irwin-Hall, within 6 deviations), and never goes below 0.
+ * The actual computation time of a rank: the planned one with its jitter, plus the delays of stragglers.
+ * uniform adds a draw from [0, spread). normal adds a draw of mean 0 and standard deviation spread, the sum of twelve
+ * uniform ones (Irwin-Hall, within 6 deviations); the result is at least 0.
  * @return ps
  */
 uint64_t compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_t iteration, uint64_t planned_ps);
@@ -69,15 +69,15 @@ bool compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_
 struct skew {
 	uint32_t ranks;
 	uint64_t elems;  /* that every rank sends, to itself too */
-	double factor;   /* how many times as much as the rank in least demand the one in greatest gets; 1: all alike */
-	bool back;       /* the way back: what went from one to another goes from the other to the one */
+	double factor;   /* demand of the rank in greatest demand over that of the one in least; 1: uniform */
+	bool back;       /* the reverse exchange: each pair's counts are swapped */
 	uint64_t seed;   /* the run's */
 	const char *job; /* name: its exchanges have the same ranks in demand */
 };
 
 /*
- * Fills in what goes from rank to rank. Demand falls in even steps from rank to rank, in an order that is drawn; what
- * does not divide goes to the rank in greatest demand.
+ * Fills in the counts from rank to rank. Demand falls in even steps from rank to rank, in random order. The remainder
+ * of the division goes to the rank in greatest demand.
  * @param counts  [ranks * ranks] elements, sender major
  * @return the most that a rank sends; 0 without memory
  */

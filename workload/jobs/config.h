@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a scenario says of jobs, as bound from its tables; ranks are not placed yet. */
+/* Jobs as bound from the scenario's tables; ranks are not placed yet. */
 #pragma once
 
 #include <stdbool.h>

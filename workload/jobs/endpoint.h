@@ -37,9 +37,9 @@ struct name_list {
 };
 
 /*
- * Writes every range out, in order; of several ranges in one word the last runs fastest ("h[0-1]:[1-2]" is h0:1, h0:2,
+ * Expands every range in order; of several ranges in one word the last varies fastest ("h[0-1]:[1-2]" is h0:1, h0:2,
  * h1:1, h1:2). Numbers keep the zeros in front that a range's first one has ("h[08-10]" is h08, h09, h10).
- * @param where, key  what the words are of, for messages
+ * @param where, key  origin of the words, for messages
  * @param names       out; names_free() frees it, also after an error
  * @return 0, -ENOMEM, or -EINVAL with err set: a bracket without its partner, an empty or descending range, no number,
  *         too many or too long names

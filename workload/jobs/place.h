@@ -71,10 +71,10 @@ struct placement_site {
 };
 
 /*
- * Hosts of the topology in its order, leaf by leaf (a leaf is the switch of a host's first NIC), are taken as the kind
- * says: packed fills one leaf after another; spread takes one host of every leaf, then a second of every leaf, ...;
- * random draws, each host by a number of its own, so that one host less shifts no other; one-per-leaf takes the
- * first free host of every leaf. Ranks are numbered in the order taken, those of one host by NIC.
+ * Takes hosts of the topology in its order, leaf by leaf (a leaf is the switch of a host's first NIC), by kind. packed
+ * fills one leaf after another. spread takes one host of every leaf, then another of every leaf, and so on. random
+ * draws a number for each host, so that removing a host shifts no other. one-per-leaf takes the first free host of
+ * every leaf. Ranks are numbered in the order taken, those of one host by NIC.
  * @param ranks  out: malloc'd, the caller's to free
  * @return 0, -ENOMEM, or -EINVAL with err set: too few free hosts or leaves, no such NIC, unknown hosts
  */

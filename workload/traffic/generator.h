@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all generators have in common, and what a kind of them is: a file, and a row here. */
+/* Common parameters of all generators, and the definition of a kind: a file, and a row here. */
 #pragma once
 
 #include <stddef.h>
@@ -86,7 +86,7 @@ struct generator_ops {
 	const struct cfg_table *table;
 	/*
 	 * Adds its flows.
-	 * @return 0, -EINVAL or -ENOMEM with err: what no run can have, or a value of its own that cannot be
+	 * @return 0, -EINVAL or -ENOMEM with err: flows that no run can have, or an invalid value of its own
 	 */
 	int (*generate)(const struct generator *generator, struct traffic *traffic, struct err *err);
 };
@@ -95,7 +95,7 @@ struct generator_ops {
 TRAFFIC_GENERATORS(GENERATOR_EXTERN)
 
 /* generator.c */
-/* Checks and completes what was bound. @return 0, -EINVAL or -ENOMEM with err set */
+/* Checks and completes the bound values. @return 0, -EINVAL or -ENOMEM with err set */
 int generator_init(struct generator *generator, const char *kind, const struct cfg *cfg, const struct topo *topo,
 		   struct err *err);
 void generator_fini(struct generator *generator);

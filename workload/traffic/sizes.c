@@ -99,7 +99,7 @@ scan_percent(const char *text, uint64_t *share)
 	return *share <= CDF_ONE ? text : NULL;
 }
 
-/* Whether this point may follow those before it. */
+/* Whether this point may follow the previous ones. */
 static int
 check_point(const struct size_cdf *cdf, const struct reader *reader, const struct cdf_point *point)
 {

@@ -25,7 +25,7 @@ struct cdf_point {
 struct size_cdf {
 	const struct cdf_point *points; /* the first has share 0, the last CDF_ONE; neither bytes nor shares ever fall */
 	uint32_t count;
-	struct cdf_point *owned; /* what points are in, where they come from a file */
+	struct cdf_point *owned; /* memory of points that are read from a file */
 };
 
 /*

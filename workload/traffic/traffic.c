@@ -33,7 +33,7 @@ load_kind(struct traffic *traffic, size_t kind, const struct cfg *cfg, struct er
 	return ret;
 }
 
-/* Names tell generators apart, to people and to chance. */
+/* Names distinguish generators, for users and for random streams. */
 static int
 check_names(const struct traffic *traffic, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flows that no collective sends: what the scenario's generators make of their distributions. Open loop: when a flow
- * comes does not depend on how those before it fare. Every (generator, sending host) has random numbers of its own, told
- * by their names: taking one away changes no other's times and sizes.
+ * Flows that no collective sends: the scenario's generators draw them from their distributions. Open loop: the arrival
+ * of a flow does not depend on the progress of earlier ones. Every (generator, sending host) has random numbers of its
+ * own, seeded by their names. Removing one changes no other's times and sizes.
  */
 #pragma once
 
