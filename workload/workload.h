@@ -37,7 +37,7 @@ struct work_item {
 	char name[REC_NAME_LEN];
 	uint32_t job;
 	uint32_t dims;                /* of its groups, as a mask */
-	uint32_t stage, to_stage;     /* of a pipeline; to_stage: it sends from one to the other; WORK_NO_STAGE: neither */
+	uint32_t stage, to_stage;     /* of a pipeline; to_stage: stage sends to it; WORK_NO_STAGE: neither */
 	uint64_t compute_ps;          /* planned, of every participating rank, before it */
 	uint32_t first_after, nafter; /* in workload->after: predecessors in the job; none: the job's start */
 };

@@ -58,7 +58,7 @@ const struct cfg_table detection_table = {
 #define POLICY(id, value, name, symbol, ...) [id] = &policy_##symbol,
 const struct detection_policy *const agent_policies[AGENT_POLICIES] = { REC_POLICIES(POLICY) };
 
-/* A step that got less than this share of what it should have by now has fallen behind. */
+/* A step with less than this share of its expected progress has fallen behind. */
 #define AGENT_BEHIND_PERCENT 99
 
 static void set_running(struct agent *agent, uint32_t slot, bool running);
@@ -199,7 +199,7 @@ agent_sample(struct agent *agent, uint32_t slot_index, uint64_t rtt_ps, uint64_t
 	agent->policy->exceeded(agent, &agent->slots[slot_index], REC_TRIGGER_RTT, rtt_ps, now_ps);
 }
 
-/* What is lost for want of room is lost as on the way: the agent goes on. */
+/* A packet that finds no room is lost, as it may be on the path: the agent continues. */
 static void
 post_control(struct agent *agent, uint8_t type, uint32_t flow, uint32_t id, uint32_t arg)
 {
@@ -220,7 +220,7 @@ retransmits_of(const struct agent *agent, const struct agent_slot *slot)
 	return qp.retransmits;
 }
 
-/* Of a step that had to send packets again, ACKs may have been lost as well: their way is asked too. */
+/* After retransmissions in a step, ACKs may have been lost as well: the reverse path is polled too. */
 static uint32_t
 poll_flags(struct agent *agent, struct agent_slot *slot)
 {
@@ -328,10 +328,10 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 }
 
 /*
- * The larger of last sample and age. A flow that is halted in its own NIC has nothing in flight: its oldest
+ * The larger of last sample and age. A flow that is paused in its own NIC has nothing in flight: its oldest
  * unacknowledged packet is one that could not be sent, as old as the flow's last progress. Where the congestion control
- * keeps queues empty neither grows, and being held back by it while the step is late counts instead; so do packets that
- * had to be sent again, which may have cost little time each.
+ * keeps queues empty neither grows; there, throttling counts while the step is late. Retransmissions count likewise, as
+ * each may have cost little time.
  */
 static void
 check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
@@ -457,9 +457,9 @@ allowance_add(struct agent *agent, struct agent_slot *slot, uint32_t serial, uin
 
 /*
  * The variant of the poster: a finished step marks the host that needs its data as waited for. A marked host that is
- * still at an earlier step, so that it cannot deliver the marking on, detects once in that step, when its RTT is
- * above the threshold. A host that was itself waiting for the finished step has nothing to answer for. Samples only, and switches
- * only, as the poster says no more.
+ * still at an earlier step, so that it cannot pass the marking on, detects once in that step, when its RTT is above the
+ * threshold. A host that was itself waiting for the finished step is not to blame. It uses samples and switches only:
+ * the poster specifies no more.
  */
 
 static void

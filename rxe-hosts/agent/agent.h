@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The detection agent of one host (paper III-C2, Fig. 8): watches the RTT of the steps that each rank has in flight,
- * spends detections by sending polling packets, and hands on what a step has not used. What to do is a policy's
- * (agent/policy.h); the agent keeps the state, talks to the device and reports.
+ * The detection agent of one host (paper III-C2, Fig. 8). It watches the RTT of the steps that each rank has in flight,
+ * spends detections by sending polling packets, and hands on those that a step has not used. A policy (agent/policy.h)
+ * decides; the agent keeps the state, drives the device and reports.
  * The RTT of a flow is the larger of its last sample and the age of its oldest unacknowledged packet.
  */
 #pragma once
@@ -16,7 +16,10 @@
 
 #define AGENT_NONE UINT32_MAX
 #define AGENT_MAX_EVENTS 65535 /* of one host in one run */
-/* Of a policy that floods, the upper ids are those of quiet packets, again and again: their reports are not told apart. */
+/*
+ * Under a policy that floods, the upper ids are those of quiet packets and are reused: their reports are not
+ * distinguished.
+ */
 #define AGENT_FIRST_FLOOD 32768
 
 struct detection_config {
@@ -33,12 +36,12 @@ struct detection_config {
 	int64_t probes;
 	uint64_t noise_ps;
 	uint64_t jitter_ps;  /* 0: by the kind of hosts */
-	int64_t lag_percent; /* of a step's expected time: what has not lost more is not looked at */
+	int64_t lag_percent; /* share of a step's expected time; a smaller loss is not examined */
 };
 
 extern const struct cfg_table detection_table;
 
-/* A flow that somebody else wants to be polled, by an event of this host's. */
+/* A flow whose polling another module requested, by an event of this host's. */
 struct agent_asked {
 	uint32_t flow, event;
 };
@@ -68,10 +71,10 @@ struct agent_slot {
 	uint64_t arm_ps;
 	uint64_t threshold_ps;
 	uint64_t spacing_ps;
-	uint64_t next_ps;             /* no detection before */
+	uint64_t next_ps;             /* earliest time of the next detection */
 	uint64_t wait_ps;             /* from the last detection to the next while nothing more is acknowledged than then */
-	uint64_t missed_ps;           /* largest RTT of what no detection was spent on since the last, 0: nothing */
-	uint64_t seen_ps, seen_bytes; /* the last detection: when, and what was acknowledged */
+	uint64_t missed_ps;           /* largest RTT without a detection since the last one, 0: none */
+	uint64_t seen_ps, seen_bytes; /* the last detection: its time, and the bytes acknowledged then */
 	uint32_t remaining;           /* detections of the step in flight */
 	uint32_t pending;             /* received while no step was in flight: the next step's */
 	uint32_t waited_serial;       /* poster: steps below this one are waited for */
@@ -94,9 +97,9 @@ struct agent {
 	uint64_t *running;        /* bit by slot: a step is in flight */
 	uint32_t nslots;
 	uint32_t node;
-	uint32_t events;                           /* polling events so far that are told */
+	uint32_t events;                           /* polling events reported so far */
 	uint64_t flooded;                          /* and those that are not */
-	uint64_t named_ps;                         /* no detection is told before; policies that flood */
+	uint64_t named_ps;                         /* earliest next reported detection; policies that flood */
 	uint64_t refused;                          /* detections not spent for want of event ids */
 	struct agent_asked asked[AGENT_MAX_ASKED]; /* [nasked] */
 	uint32_t nasked;
@@ -117,8 +120,8 @@ void agent_step_completed(struct agent *agent, uint32_t slot, uint32_t retransmi
 /* The step will never complete: its QP is in error. */
 void agent_step_failed(struct agent *agent, uint32_t slot);
 /*
- * A notification packet came in for a chain.
- * @param serial  the first step of it that waits for the finished one, counted over all iterations
+ * A notification packet arrived for a chain.
+ * @param serial  the first of its steps that waits for the finished one, counted over all iterations
  */
 void agent_notified(struct agent *agent, uint32_t slot, uint32_t serial, uint32_t detections, uint64_t now_ps);
 /* Once a window while bytes are open: looks at the ages. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Full polling (VEDRFOLNIR IV-A): all switches tell of all their ports once an epoch, unasked. Hosts trigger nothing;
- * what stands in their own NICs they report as with our own policy.
+ * Full polling (VEDRFOLNIR IV-A): all switches report all their ports once an epoch, unpolled. Hosts trigger nothing;
+ * they report the queues of their own NICs as under our own policy.
  */
 #include "rxe-hosts/agent/policy.h"
 

@@ -2,8 +2,8 @@
 /*
  * Hawkeye's trigger, as VEDRFOLNIR's evaluation compares itself with it (IV-A): one RTT threshold for all flows, fixed
  * from the largest (MaxR) or the smallest (MinR) base RTT of the collective's flows, and a detection for every ACK
- * whose sample is above it. No budget, no steps, nothing handed over. The RTT comes from ACKs alone, so a flow that is
- * halted triggers nothing.
+ * whose sample is above it. No budget, no steps, nothing handed over. RTT samples require ACKs, so a paused flow
+ * triggers nothing.
  */
 #include "rxe-hosts/agent/policy.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VEDRFOLNIR's rule as its paper has it (III-C2, Fig. 5 and 8), with none of our additions: a detection for a sample above the
- * step's threshold, as long as one is left and the last is a spacing ago, whether the step is late or not. A flow that is halted
- * has no samples; NICs and the way of ACKs are not looked at.
+ * VEDRFOLNIR's rule as published (III-C2, Fig. 5 and 8), without our additions: a detection for a sample above the
+ * step's threshold, as long as one is left and the last is at least a spacing ago, whether the step is late or not. A
+ * paused flow has no samples; NICs and the path of ACKs are not examined.
  */
 #include "rxe-hosts/agent/policy.h"
 

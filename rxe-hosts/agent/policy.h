@@ -6,7 +6,7 @@
 #include "rxe-hosts/agent/agent.h"
 
 /*
- * A policy decides with the state of one slot and calls agent_detect() or agent_hand_over(). NULL: does not care.
+ * A policy decides with the state of one slot and calls agent_detect() or agent_hand_over(). NULL: event ignored.
  * slot->step, threshold_ps, spacing_ps and next_ps (the start) are set before started(); arm_ps is UINT64_MAX.
  */
 struct detection_policy {
@@ -18,7 +18,7 @@ struct detection_policy {
 	 * as ports keep one report; the others are quiet.
 	 */
 	bool floods;
-	bool asks_acks; /* packets sent again in a late step are reason to detect, and then the ACKs' way is polled too */
+	bool asks_acks; /* retransmissions in a late step trigger a detection, which polls the ACKs' path too */
 	void (*started)(struct agent *agent, struct agent_slot *slot);
 	bool asks_lag; /* a step that is slow for certain is reason to detect, even if no RTT stands out of the noise */
 	/*
@@ -40,7 +40,7 @@ extern const struct detection_policy *const agent_policies[AGENT_POLICIES]; /* b
 #define POLICY_EXTERN(id, value, name, symbol, ...) extern const struct detection_policy policy_##symbol;
 REC_POLICIES(POLICY_EXTERN)
 
-/* @return what is above base_rtt_ps by the configured share, and by no less than the noise of the step's path */
+/* @return the RTT above base_rtt_ps by the configured share, and by at least the noise of the step's path */
 uint64_t agent_threshold_ps(const struct agent *agent, const struct agent_step *step, uint64_t base_rtt_ps);
 
 /*
@@ -51,8 +51,8 @@ bool agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger
 		  uint64_t now_ps);
 
 /*
- * Has the step in flight lost more than config->lag_percent of its expected time? The RTT alone does not tell: a flow at
- * line rate whose path also carries ACKs against it stands in a queue of its own without being late.
+ * Has the step in flight lost more than config->lag_percent of its expected time? The RTT alone does not show it: a
+ * flow at line rate whose path also carries ACKs against it stands in a queue of its own without being late.
  */
 bool agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
@@ -67,13 +67,13 @@ bool agent_is_slow(const struct agent *agent, const struct agent_slot *slot, uin
  * never made: their number in a run is bounded by N times the number of steps.
  */
 
-/* A step begins with N and what came before it began. */
+/* A step begins with N detections and those received before it began. */
 void allowance_begin(const struct agent *agent, struct agent_slot *slot);
 /* Samples concern the policy as long as a detection is left. */
 void allowance_arm(struct agent_slot *slot);
-/* Takes one, which is there. @return the time before which no other may be spent: a spacing later */
+/* Takes one, which is available. @return earliest time of the next one: a spacing later */
 uint64_t allowance_spend(struct agent_slot *slot, uint64_t now_ps);
-/* What is left at a step's end goes to the host that waits for it, if config->transfer says so. */
+/* Detections left at a step's end go to the host that waits for it, if config->transfer is set. */
 void allowance_pass_on(struct agent *agent, struct agent_slot *slot, uint64_t now_ps);
 /* detection_policy.notified */
 void allowance_add(struct agent *agent, struct agent_slot *slot, uint32_t serial, uint32_t detections, uint64_t now_ps);

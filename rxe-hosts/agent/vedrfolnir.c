@@ -6,7 +6,7 @@
  */
 #include "rxe-hosts/agent/policy.h"
 
-/* An RTT of so many thresholds is that of a halt, or of a very deep queue. */
+/* An RTT of at least this number of thresholds indicates a pause, or a very deep queue. */
 #define PAUSE_THRESHOLDS 4
 
 static void
@@ -16,8 +16,9 @@ started(struct agent *agent, struct agent_slot *slot)
 }
 
 /*
- * Round trips that vary much spend the detections of a step before what slows it begins, so that looks at one that is slow for
- * certain cost it none: ports keep a spacing's epochs, and there is one look in each.
+ * Highly variable round trips spend the detections of a step before its slowdown begins. Detections of a step that is
+ * certainly slow are therefore free of charge: ports keep the epochs of one spacing, and there is one detection in
+ * each.
  */
 static void
 spend(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps, uint64_t now_ps)
@@ -33,7 +34,7 @@ lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_by
 	return agent->config->lag_percent == 0 || agent_lags(agent, slot, acked_bytes, now_ps);
 }
 
-/* Too soon, or not late yet: remembered, since what the ports keep of it covers the spacing. */
+/* Too early, or not late yet: recorded, since the ports' telemetry covers the spacing. */
 static void
 miss(struct agent_slot *slot, uint64_t rtt_ps)
 {
@@ -58,7 +59,7 @@ is_first_due(const struct agent_slot *slot, uint64_t now_ps)
 	return now_ps >= slot->step.start_ps + slot->spacing_ps;
 }
 
-/* A halt may last for ever, and is looked at while it does. */
+/* A pause may be permanent, and is polled while it lasts. */
 static bool
 is_too_soon(const struct agent_slot *slot, uint64_t rtt_ps, uint64_t now_ps)
 {
@@ -80,7 +81,7 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 	}
 	agent->device->ops->query_qp(agent->device, slot->step.flow, &qp);
 	still = qp.acked_bytes == slot->seen_bytes;
-	/* A halt is looked at ever less, and once more when it is over, to tell how long it was. */
+	/* A pause is polled at growing intervals, and once more after its end, to learn its duration. */
 	if ((still && now_ps < slot->seen_ps + slot->wait_ps) || !lags(agent, slot, qp.acked_bytes, now_ps)) {
 		if (cause != REC_TRIGGER_LAG) /* a step that is slow remains so */
 			miss(slot, rtt_ps);
@@ -93,7 +94,7 @@ exceeded(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause ca
 	allowance_arm(slot);
 }
 
-/* What came and went between two detections is looked at all the same, once the spacing allows it. */
+/* An RTT that rose and fell between two detections still gets one, once the spacing allows it. */
 static void
 tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 {
@@ -111,10 +112,10 @@ tick(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 }
 
 /*
- * Also at the step's end, however soon that is; and of one that sent packets again since the last look, however many were
- * spent. Before a timeout nobody knows that packets were lost, and looks at what is halted ask less; now nothing is under
- * way, and what has passed everywhere tells exactly where they were. The same of one that is slow for certain, unless the last
- * look was less than a spacing ago.
+ * Also at the step's end, however early it is. A step with retransmissions since the last detection gets one in
+ * addition to those already spent. Before a timeout the losses are unknown, and polls of paused flows request less; now
+ * nothing is in flight, and the packet counts along the path show exactly where packets were lost. A step that is
+ * certainly slow gets one too, unless the last detection was less than a spacing ago.
  */
 static void
 completed(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)

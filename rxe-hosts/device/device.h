@@ -15,7 +15,7 @@
 #include "common/send_times.h"
 
 enum wc_opcode {
-	WC_SENT,     /* the last ACK of a posted message came in; the buffer is the caller's again */
+	WC_SENT,     /* the last ACK of a posted message arrived; the buffer is the caller's again */
 	WC_RECEIVED, /* a message with immediate data is complete and in place */
 	WC_ERROR,    /* retries exhausted: the QP is in error and accepts no work */
 };
@@ -44,32 +44,32 @@ struct send_wr {
 };
 
 /*
- * A packet that nobody acknowledges: a UD SEND WITH IMMEDIATE (IBTA 9.8.3), or a control packet (common/control.h). Its flow
- * names both ends, as an address handle does: addresses (GIDs), source port, class. With the times at which it left and
- * came in, of a datagram and of its reply, hosts have what R-Pingmesh measures: round trip and time within each host.
+ * An unacknowledged packet: a UD SEND WITH IMMEDIATE (IBTA 9.8.3), or a control packet (common/control.h). Its flow
+ * names both ends, as an address handle does: addresses (GIDs), source port, class. From the departure and arrival
+ * times of a datagram and its reply, hosts compute R-Pingmesh's measures: round trip and time within each host.
  */
 struct datagram {
 	uint64_t wr_id;   /* for departed() */
 	uint64_t left_ps; /* departed(): when its last bit left, by the clock of now() */
 	uint32_t flow;    /* sent here, or received here; of a poll, its victim's */
 	/*
-	 * PKT_UD, [bytes]: what a UD QP of ud_open() sends and receives. Read while it is posted; valid until received() returns.
-	 * NULL: nobody reads them.
+	 * PKT_UD, [bytes]: payload that a UD QP of ud_open() sends and receives. Read while it is posted; valid until
+	 * received() returns. NULL: the receiver discards it.
 	 */
 	const void *contents;
 	const struct int_header
-		*int_header; /* of contents that came in: what switches wrote into it, as contents; NULL: nothing */
+		*int_header; /* of received contents: telemetry written by switches, valid as contents; NULL: none */
 	/*
-	 * PKT_UD, to a host whose device numbers its QPs: its ud_qpn(), or with contents that of its ud_open(). Received: the
-	 * sender's. 0: flow says it.
+	 * PKT_UD, to a host whose device numbers its QPs: its ud_qpn(), or with contents that of its ud_open().
+	 * Received: the sender's. 0: the flow identifies it.
 	 */
 	uint32_t qpn;
 	uint32_t id, arg; /* control packet: see enum pkt_type; PKT_UD: arg is the immediate */
 	uint16_t bytes;   /* PKT_UD: of its contents */
 	/* enum pkt_type: PKT_UD, or a control packet's. PKT_EXPIRED: what this host had sent ended at a switch, which arg names */
 	uint8_t type;
-	uint8_t ttl;   /* PKT_UD with contents: it ends at so many switches from here; 0: it does not */
-	bool signaled; /* PKT_UD: departed() tells */
+	uint8_t ttl;   /* PKT_UD with contents: number of switches after which it ends; 0: it does not */
+	bool signaled; /* PKT_UD: departed() reports it */
 	bool reply; /* PKT_UD with contents: from the flow's destination to its source, with its source port, as ACKs go */
 };
 
@@ -81,7 +81,7 @@ struct qp_state {
 	uint64_t last_rtt_ps;       /* 0: no sample in this message yet */
 	uint32_t retransmits;       /* of the current message */
 	struct send_times times;    /* of the current message */
-	bool throttled; /* below the line's rate by a congestion control under which no round trip tells of contention */
+	bool throttled;             /* below the line's rate, by a congestion control whose RTTs show no contention */
 };
 
 /* What a device measured of a flow's path while nothing else was on it. */
@@ -103,17 +103,17 @@ struct device_client {
 	 */
 	void (*accept)(void *ctx, uint32_t flow, uint32_t imm, uint64_t remote_offset, const void *src, uint32_t bytes);
 	/*
-	 * Where a message belongs that says only what it is: the remote_offset that its sender gave. UINT64_MAX: nobody
-	 * sends that. Valid with accept.
+	 * Place of a message that carries only its immediate: the remote_offset that its sender gave. UINT64_MAX: no
+	 * such message. Valid with accept.
 	 */
 	uint64_t (*place)(void *ctx, uint32_t flow, uint32_t imm);
 	/* The part of the receiver's region where a flow's messages belong, from its first byte to behind its last. As place. */
 	void (*extent)(void *ctx, uint32_t flow, uint64_t *from, uint64_t *end);
-	/* An ACK gave an RTT sample. NULL: nobody listens. */
+	/* An ACK gave an RTT sample. NULL: unused. */
 	void (*rtt)(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
-	/* A datagram came in, its last bit at now_ps. Polling packets end in the device. NULL: nobody wants them. */
+	/* A datagram arrived, its last bit at now_ps. Polling packets end in the device. NULL: discarded. */
 	void (*received)(void *ctx, const struct datagram *datagram, uint64_t now_ps);
-	/* A signaled datagram has its time of departure. NULL: nobody asks. */
+	/* A signaled datagram has its time of departure. NULL: unused. */
 	void (*departed)(void *ctx, const struct datagram *datagram);
 	/* The timer set with set_timer is due. */
 	void (*timer)(void *ctx, uint64_t now_ps);
@@ -131,10 +131,10 @@ struct device_ops {
 	/* Gives the device the memory it may read. base NULL: synthetic payload. */
 	void (*register_region)(struct device *dev, void *base, uint64_t bytes);
 	/*
-	 * A place in the receiver's region is written to again only by who knows that its client has consumed what was
-	 * there: RDMA WRITE does not ask the receiver.
+	 * The caller writes to a place in the receiver's region again only once the receiving client has consumed its
+	 * contents: RDMA WRITE does not ask the receiver.
 	 * @return 0; -EBUSY while the flow's QP is in error; -ENOSPC past DEVICE_MAX_POSTED messages on one QP; -EINVAL
-	 *         outside of either region; -ENOTSUP: the device has no SEND, or no tags
+	 *         beyond either region; -ENOTSUP: the device has no SEND, or no tags
 	 */
 	int (*post_send)(struct device *dev, uint32_t flow, const struct send_wr *wr);
 	/* Posts room for SENDs and UD SENDs that will arrive on flow (receiver side). -ENOTSUP: the device has its own. */
@@ -142,7 +142,7 @@ struct device_ops {
 	/* Forgets congestion state and pacing as a fresh QP would: line rate. Idle sending QPs only. */
 	void (*reset_qp)(struct device *dev, uint32_t flow);
 	void (*query_qp)(const struct device *dev, uint32_t flow, struct qp_state *state);
-	/* What was measured of a sending flow's path. NULL, or false: nothing, what is configured holds. */
+	/* Measurements of a sending flow's path. NULL, or false: none, the configured values hold. */
 	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 	/*
 	 * Sends a datagram on a flow that starts here, or a reply on one that ends here: a control packet ahead of everything else, a UD SEND in its flow's
@@ -152,14 +152,14 @@ struct device_ops {
 	 */
 	int (*post_datagram)(struct device *dev, const struct datagram *datagram);
 	/*
-	 * The number of the QP by which this host receives UD SENDs, made if need be: for who sends to it.
-	 * @return 0: flows say it; or negative errno
+	 * Number of the QP by which this host receives UD SENDs, for its senders; creates the QP if necessary.
+	 * @return 0: the flow identifies it; or negative errno
 	 */
 	int64_t (*ud_qpn)(struct device *dev);
 	/*
-	 * Makes the UD QP of a NIC that sends and receives contents; of one that has it, a new one in its place. Datagrams to any
+	 * Creates the UD QP of a NIC that sends and receives contents, or replaces an existing one. Datagrams to any
 	 * other number are dropped. NULL: the device has none.
-	 * @param receives  so many datagrams it has room for, until ud_receive()
+	 * @param receives  number of datagrams that it has room for, until ud_receive()
 	 * @return its number, or -ENOMEM
 	 */
 	int64_t (*ud_open)(struct device *dev, uint16_t nic, uint32_t receives);
@@ -167,7 +167,7 @@ struct device_ops {
 	void (*ud_receive)(struct device *dev, uint16_t nic);
 	/*
 	 * Reports the rows of the flow's NIC port (event 0) if flows had to wait for each other there since the last
-	 * report. NULL: the device cannot tell.
+	 * report. NULL: the device cannot report them.
 	 */
 	void (*report_nic)(struct device *dev, uint32_t flow);
 	/* One timer: when_ps TIME_NEVER cancels. May be called from any callback. */

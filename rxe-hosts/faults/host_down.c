@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A host that is down (R-Pingmesh, Table 2, #4): its programs, its agent and its RNICs say nothing. */
+/* A host that is down (R-Pingmesh, Table 2, #4): its programs, its agent and its RNICs send nothing. */
 #include "common/array.h"
 #include "rxe-hosts/faults/host_faults.h"
 

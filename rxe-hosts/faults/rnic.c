@@ -2,7 +2,7 @@
 /* RNICs that work no longer though their link is up: a row each. */
 #include "rxe-hosts/faults/host_faults.h"
 
-/* An RNIC that hangs: its link is up, and nothing comes of it (R-Pingmesh, Table 2, #3). */
+/* An RNIC that hangs: its link is up, but it neither delivers nor sends (R-Pingmesh, Table 2, #3). */
 static const struct cfg_table down_table = FAULT_AT_NIC_TABLE(
 	"kind = \"rnic-down\": a host's RNIC hangs. Its link stays up; what comes in vanishes, nothing leaves, and "
 	"no counter tells. One whose link goes down too is link-down.");

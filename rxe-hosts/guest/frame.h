@@ -23,7 +23,7 @@ struct frame_out {
 
 /*
  * Reads what the descriptor has; one read().
- * @return 1 if the stream goes on (nothing to read now counts), 0 at its end, negative errno
+ * @return 1 if the stream is open, even with nothing to read now, 0 at its end, negative errno
  */
 int frame_fill(struct frame_in *in, int fd);
 
@@ -40,7 +40,7 @@ int frame_put(struct frame_out *out, enum guest_frame_type type, uint8_t session
 /* @return bytes that wait to be written */
 size_t frame_pending(const struct frame_out *out);
 
-/* Writes what the descriptor takes; one write(). @return 0, or negative errno when the stream is broken */
+/* Writes up to the descriptor's free space; one write(). @return 0, or negative errno when the stream is broken */
 int frame_flush(struct frame_out *out, int fd);
 
 void frame_out_fini(struct frame_out *out);

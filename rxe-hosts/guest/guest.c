@@ -77,7 +77,7 @@ ascending(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* In the new process: nothing of the caller's but what a keeper needs. */
+/* In the new process: keeps only the caller's state that a supervisor needs. */
 static noreturn void
 become_supervisor(const struct guest_config *config, int report)
 {

@@ -48,7 +48,7 @@ enum guest_state {
 	GUEST_BOOTING,
 	GUEST_UP,     /* its network is up, its RDMA device has its GID, its program was started */
 	GUEST_EXITED, /* its program ended; the guest still serves commands */
-	GUEST_ENDED,  /* it is gone; text says why */
+	GUEST_ENDED,  /* it is gone; text has the reason */
 };
 
 struct guest_status {
@@ -62,9 +62,9 @@ struct guest_status {
 struct guest;
 
 /*
- * Starts a guest; guest_poll() tells when it is up. The caller has one thread: its keeper is forked without exec.
- * @return 0; -EINVAL for a configuration that cannot be, -ENOENT for what is missing on this machine, other negative
- *         errno; err says what and what to do
+ * Starts a guest; guest_poll() reports when it is up. The caller has one thread: the supervisor is forked without exec.
+ * @return 0; -EINVAL for an invalid configuration, -ENOENT for a dependency missing on this machine, other negative
+ *         errno; err has the cause and the remedy
  */
 int guest_start(const struct guest_config *config, struct guest **guest, struct err *err);
 
@@ -75,8 +75,8 @@ int guest_fd(const struct guest *guest);
 const struct guest_status *guest_poll(struct guest *guest);
 
 /*
- * Waits for a state, or for one that comes after it.
- * @return 0; -ETIMEDOUT; -ECONNRESET if the guest ended before (err says why)
+ * Waits for a state or a later one.
+ * @return 0; -ETIMEDOUT; -ECONNRESET if the guest ended before (err has the reason)
  */
 int guest_wait(struct guest *guest, enum guest_state state, unsigned timeout_ms, struct err *err);
 
@@ -93,6 +93,6 @@ void guest_ask_stop(struct guest *guest);
  * Tries a kind on this machine: boots a guest without a NIC and adds a soft-RoCE device to its loopback device.
  * @param config      kind, dir, init and kernel are used
  * @param timeout_ms  of the whole
- * @return 0, or negative errno with err set: what is missing, or where it failed
+ * @return 0, or negative errno with err set: the missing dependency, or the step that failed
  */
 int guest_probe(const struct guest_config *config, unsigned timeout_ms, struct err *err);

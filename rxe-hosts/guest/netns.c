@@ -48,8 +48,8 @@ move_device(const char *device, pid_t to, struct err *err)
 }
 
 /*
- * What init mounts is not for others to see. Where the root is a folder of another file system (after chroot), only what is
- * mounted below it can be made private: /sys, on which alone init mounts here.
+ * Hides init's mounts from other processes. Where the root is a folder of another file system (after chroot), only
+ * mounts below it can be made private: /sys, on which alone init mounts here.
  */
 static int
 make_private(void)
@@ -59,7 +59,7 @@ make_private(void)
 	return errno == EINVAL ? mount(NULL, "/sys", NULL, MS_PRIVATE, NULL) : -1;
 }
 
-/* The move is the work of a process that stays outside. */
+/* A process that stays in the server's namespace moves the device. */
 static int
 enter(const struct guest_boot *boot, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * QEMU with Debian's own kernel, by KVM where it works, else by translation, which is slow. The guest's root is the
- * server's file system over 9p, and the modules that its soft-RoCE needs come from there.
+ * server's file system over 9p, which also provides the modules that its soft-RoCE needs.
  */
 #include <errno.h>
 #include <glob.h>
@@ -23,7 +23,7 @@
 /* One file of it. */
 struct initramfs_file {
 	const char *name; /* in the archive, at its root */
-	const char *from; /* path of what it is a copy of */
+	const char *from; /* path of the original */
 };
 
 #define QEMU "/usr/bin/qemu-system-x86_64"
@@ -84,7 +84,7 @@ add_module(struct kernel *kernel, const char *module, struct err *err)
 	return kernel->module[kernel->nmodules++] != NULL ? 0 : err_set(err, -ENOMEM, "no memory");
 }
 
-/* Adds a line of modules.dep, "MODULE: what it needs, the nearest first", from its end. */
+/* Adds a line of modules.dep, "MODULE: DEPENDENCIES, the nearest first", from its end. */
 static int
 add_line(struct kernel *kernel, char *line, struct err *err)
 {
@@ -99,7 +99,7 @@ add_line(struct kernel *kernel, char *line, struct err *err)
 	return rc;
 }
 
-/* Adds a module and before it all that it needs; one that is built in adds nothing. */
+/* Adds a module after all its dependencies; a built-in one adds nothing. */
 static int
 add_with_needs(struct kernel *kernel, const char *wanted, struct err *err)
 {

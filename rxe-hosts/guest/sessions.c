@@ -37,7 +37,7 @@ drop_peer(struct session_peer *peer)
 	peer->in.begin = peer->in.end = 0;
 }
 
-/* The program that had this session is gone: so is what it ran. */
+/* The program that had this session is gone: so is its command. */
 static int
 hang_up(struct sessions *sessions, uint8_t number)
 {
@@ -66,7 +66,7 @@ accept_peer(struct sessions *sessions)
 		close(fd);
 }
 
-/* Passes on what a program says to its session. */
+/* Passes a program's frames on to its session. */
 static int
 from_peer(struct sessions *sessions, uint8_t number)
 {
@@ -82,7 +82,7 @@ from_peer(struct sessions *sessions, uint8_t number)
 
 		if (frame.type < GUEST_CREDIT || frame.type >= GUEST_HANGUP || (run && peer->started))
 			return hang_up(sessions, number);
-		if (!run && !peer->started) /* sent before it heard that its command had ended */
+		if (!run && !peer->started) /* sent before it learned that its command had ended */
 			continue;
 		peer->started = true;
 		rc = frame_put(&sessions->out, frame.type, number, payload, frame.size);
@@ -92,7 +92,10 @@ from_peer(struct sessions *sessions, uint8_t number)
 	return more < 0 ? hang_up(sessions, number) : 0;
 }
 
-/* A full disk costs a host its words, not its life; where there is room again, the log says how many are missing. */
+/*
+ * A full disk costs a host its log lines, not its life; once there is room again, the log has the number of missing
+ * lines.
+ */
 static int
 log_output(struct sessions *sessions, const uint8_t *bytes, size_t size)
 {
@@ -158,7 +161,7 @@ from_guest_frame(struct sessions *sessions, const struct guest_frame *frame, con
 		rc = log_output(sessions, payload, frame->size);
 	if (rc < 0 || peer->fd < 0)
 		return rc;
-	/* More than its windows: it gives credit for what it did not read. */
+	/* More than its windows: it gives credit for bytes that it did not read. */
 	if (frame_put(&peer->out, frame->type, 0, payload, frame->size) < 0)
 		return hang_up(sessions, frame->session);
 	return 0;

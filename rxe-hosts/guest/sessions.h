@@ -30,14 +30,17 @@ struct sessions {
 	struct frame_out out;
 	struct session_peer peers[GUEST_MAX_SESSIONS];
 
-	/* What the guest said so far. */
+	/* Output of the guest so far. */
 	bool hello, program_ended;
 	struct guest_hello up;
 	char up_text[256];
 	int program_status;
 };
 
-/* Fills what to wait for; then moves what came. @return 0, or negative errno: the guest's end is gone or speaks something else */
+/*
+ * Fills the descriptors to poll; then moves the received bytes. @return 0, or negative errno: the guest closed the
+ * connection or violated the protocol
+ */
 void sessions_poll(struct sessions *sessions, struct pollfd fds[SESSIONS_MAX_FDS]);
 int sessions_move(struct sessions *sessions, const struct pollfd fds[SESSIONS_MAX_FDS]);
 

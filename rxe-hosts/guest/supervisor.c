@@ -28,12 +28,12 @@
 #include "rxe-hosts/guest/sessions.h"
 
 /*
- * The warden of a guest's process group: what ends the group when the keeper can no longer, since it was killed. A death
- * signal reaches only the keeper's own child; what user-mode Linux has forked by then may be stopped under ptrace, with
- * the guest's connections open, and whoever waits for their end would wait for ever.
+ * The reaper of a guest's process group: it ends the group when the supervisor was killed and cannot. A death signal
+ * reaches only the supervisor's own child. Processes that user-mode Linux has forked by then may be stopped under
+ * ptrace, with the guest's connections open, and their peers would wait for ever.
  *
- * The guest leads the group, as user-mode Linux would make itself a session of its own if it led none. The warden is in it,
- * and a child of the keeper's, which is a subreaper: the guest has no child that it does not know.
+ * The guest leads the group, as user-mode Linux would make itself a session of its own if it led none. The reaper is in
+ * the group, and a child of the supervisor, which is a subreaper: the guest has no unknown child.
  */
 
 #define BOOT_NS (120 * 1000000000ULL) /* sixteen at once on two busy cores take a tenth of it */
@@ -149,7 +149,7 @@ ask_stop(struct supervisor *supervisor)
 		kill(supervisor->pid, SIGTERM); /* it does not listen yet */
 }
 
-/* What changed of what the guest says. */
+/* Reports changes of the guest's status. */
 static void
 follow(struct supervisor *supervisor)
 {
@@ -177,7 +177,7 @@ follow(struct supervisor *supervisor)
 	}
 }
 
-/* The guest and what it left running under us; the first ends with the guest. */
+/* Reaps the guest and the orphans that it left to us; supervisor->ended is set at the guest's end. */
 static void
 reap(struct supervisor *supervisor)
 {
@@ -292,7 +292,7 @@ watch_signals(void)
 	return signalfd(-1, &wanted, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Whoever reads what the caller prints must not wait for the guest's end. */
+/* A reader of the caller's output must not wait for the guest's end. */
 static void
 leave_streams(const struct supervisor *supervisor)
 {
@@ -399,9 +399,9 @@ open_socket(struct supervisor_files *files, const char *dir, const char *name, s
 }
 
 /*
- * Makes the private folder with what the guest reads from it (cpuinfo), an empty log and the socket; what an
- * earlier guest of that name left is replaced.
- * @return 0, or negative errno with err set; what was made is removed by supervisor_files_fini() in either case
+ * Makes the private folder with the file that the guest reads from it (cpuinfo), an empty log and the socket; replaces
+ * the files of an earlier guest of that name.
+ * @return 0, or negative errno with err set; in either case supervisor_files_fini() removes the files
  */
 static int
 supervisor_files_init(struct supervisor_files *files, const struct guest_config *config, struct err *err)

@@ -9,10 +9,10 @@
 #include "rxe-hosts/guest/guest.h"
 
 /*
- * Runs the guest until it ends, the caller wants it to end, or the caller is gone; then leaves nothing of it behind.
- * Never returns.
- * @param report  SOCK_SEQPACKET connection to the caller: out go struct guest_status, one a message, GUEST_ENDED last; in
- *                comes any byte, or the end, for stop
+ * Runs the guest until it ends, the caller requests its end, or the caller is gone; then removes all of it. Never
+ * returns.
+ * @param report  SOCK_SEQPACKET connection to the caller: sends struct guest_status, one per message, GUEST_ENDED last;
+ *                receives any byte, or the end, as the request to stop
  */
 noreturn void supervisor_run(const struct guest_config *config, int report);
 
@@ -30,5 +30,5 @@ struct supervisor_files {
 /* The last line of a log that is not empty. */
 void supervisor_last_line(const char *log_path, char *line, size_t cap);
 
-/* Removes what a guest leaves when its keeper was killed. */
+/* Removes the files that a guest leaves when its supervisor was killed. */
 void supervisor_files_remove(const char *dir, const char *name);

@@ -63,7 +63,7 @@ step_of(const struct monitor *monitor, uint32_t chain, uint32_t entry)
 	return chains_step(monitor->chains, monitor->rank, chain, entry);
 }
 
-/* Index of what a step waits for in chains->awaits; of the step behind the last: the end. */
+/* Index of a step's dependencies in chains->awaits; of the step behind the last: the end. */
 static uint32_t
 first_await(const struct monitor *monitor, uint32_t step)
 {
@@ -217,7 +217,7 @@ monitor_report(struct recbuf *records, const struct step_result *result, uint64_
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);
 }
 
-/* Nothing has come yet. */
+/* Nothing has arrived yet. */
 static void
 reset(const struct monitor *monitor, struct monitor_entry *entries, bool *here)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor of one rank (paper III-C1): of each of its chains (chains.h) a Send Step Queue and a Receive Step Queue with
- * the index of the active entry in each, and the waiting state that the two indices tell (Table I).
- * SSQ entry s is the target of the chain's step s. RSQ entry s is the set of what step s + 1 waits for from outside the
- * chain: messages of other ranks, and own steps of other chains. An empty set is passed over, and so is the one behind
+ * The monitor of one rank (paper III-C1): for each of its chains (chains.h) a Send Step Queue and a Receive Step Queue
+ * with the index of the active entry in each, and the waiting state that follows from the two indices (Table I).
+ *
+ * SSQ entry s is the target of the chain's step s. RSQ entry s is the set of dependencies of step s + 1 on other
+ * chains: messages of other ranks, and own steps of other chains. An empty set is passed over, and so is the one behind
  * the last step.
  */
 #pragma once
@@ -28,8 +29,8 @@ struct monitor_chain {
 
 /* Of one step in one iteration. */
 struct monitor_entry {
-	uint32_t missing;           /* of what it waits for from outside its chain */
-	uint64_t dependencies_ps;   /* when the last of it came that is here */
+	uint32_t missing;           /* dependencies on other chains */
+	uint64_t dependencies_ps;   /* completion of the latest dependency so far */
 	struct coll_dep dependency; /* and what that was */
 };
 
@@ -51,24 +52,24 @@ uint32_t monitor_ssq_target(const struct monitor *monitor, uint32_t chain, uint3
 uint32_t monitor_rsq_set(const struct monitor *monitor, uint32_t chain, uint32_t entry, const struct coll_dep **set);
 
 /*
- * Something that a step waits for from outside its chain is here, perhaps long before that step's turn.
+ * A dependency of a step on another chain is complete, perhaps long before that step's turn.
  * @param step  the waiting step
- * @param on    what it was: it does wait for that, once an iteration
+ * @param on    the dependency: the step has it, once an iteration
  * @param next  of the next iteration
  */
 void monitor_dependency_done(struct monitor *monitor, uint32_t step, struct coll_dep on, bool next, uint64_t now_ps);
 
 /* The chain's step that would start next. @return as the rank counts, or 0 when all have been started */
 uint32_t monitor_next_step(const struct monitor *monitor, uint32_t chain);
-/* Whether all is here that the next step waits for from outside; false when there is no next step. */
+/* Whether all dependencies of the next step on other chains are complete; false when there is no next step. */
 bool monitor_next_ready(const struct monitor *monitor, uint32_t chain);
 /* The next step starts. */
 void monitor_started(struct monitor *monitor, uint32_t chain);
 
 /*
- * What the next step's start waited for: the last to come of all it depends on.
+ * The latest dependency of the next step's start.
  * @param own_ps  when the step in front of it in the chain was complete, or the iteration began
- * @return that step when it was later than all from outside, or at the same time; rank COLL_NONE: nothing
+ * @return that step when it was not earlier than all dependencies on other chains; rank COLL_NONE: nothing
  */
 struct coll_dep monitor_waited_for(const struct monitor *monitor, uint32_t chain, uint64_t own_ps);
 
@@ -77,7 +78,7 @@ enum monitor_state monitor_state(const struct monitor *monitor, uint32_t chain);
 /* What the next step waits for now: the first that is missing; rank COLL_NONE when not waiting. */
 struct coll_dep monitor_waits_for(const struct monitor *monitor, uint32_t chain);
 
-/* All steps of this iteration are done: what came early becomes current. */
+/* All steps of this iteration are done: early arrivals become current. */
 void monitor_next_iteration(struct monitor *monitor);
 
 /* A step of the iteration. */
@@ -89,7 +90,7 @@ struct step_ref {
 struct step_result {
 	uint32_t collective, iteration, rank, step;
 	uint32_t flow;              /* UINT32_MAX: a local step */
-	struct step_ref waited_for; /* what its start waited for: the last to be met of all that it depends on */
+	struct step_ref waited_for; /* latest completed dependency of its start */
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps;
 	uint32_t retransmits;

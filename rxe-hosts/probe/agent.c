@@ -187,7 +187,10 @@ probe_agent_wake(struct probe_agent *agent, uint64_t now_ps)
 	probe_ask(agent, now_ps);
 }
 
-/* Whose thread handles what came: that of a probe of one way looks at the completions of both RNICs, whose host is the same. */
+/*
+ * The thread that handles a completion. That of a one-way probe handles the completions of both RNICs, which are of the
+ * same host.
+ */
 static struct probe_queue *
 queue_of(struct probe_agent *agent, uint16_t at, const struct probe_completion *c)
 {
@@ -313,7 +316,7 @@ forget_nic(struct probe_nic *nic)
 	nic->prober.last_ready_ps = nic->responder.last_ready_ps = 0;
 	for (uint32_t i = 0; i < PROBE_OPEN; i++)
 		nic->open[i].is_open = nic->open[i].is_missed = false;
-	nic->timed = nic->seq; /* numbers of probes go on: completions of the old QP may still come */
+	nic->timed = nic->seq; /* numbers of probes continue: completions of the old QP may still arrive */
 	nic->nbacks = 0;
 	probe_paths_forget(nic);
 	nic->trace = (struct probe_trace){ .next_ps = TIME_NEVER };
@@ -348,7 +351,7 @@ probe_agent_stop(struct probe_agent *agent)
 		forget_nic(&agent->nics[i]);
 }
 
-/* A connection came or went while the agent was down. @return false: out of memory, it is not known of */
+/* A connection opened or closed while the agent was down. @return false: out of memory, it remains unknown */
 static bool
 probe_restart_missed(struct probe_list *list, uint32_t flow, uint32_t collective, bool open)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * R-Pingmesh's agent of one host (4.2): prober and responder on one UD QP an RNIC, by a device's datagrams alone. It asks its
- * controller whom to probe, follows the host's own connections, and uploads what it saw as records. It runs within its host's
- * window; what crosses the network of management is taken and given between windows.
+ * R-Pingmesh's agent of one host (4.2): prober and responder on one UD QP per RNIC, by a device's datagrams alone. It
+ * requests its probe targets from its controller, follows the host's own connections, and uploads its observations as
+ * records. It runs within its host's window; its messages to and from the management network are exchanged between
+ * windows.
  *
- * Six times make a probe (Fig. 4): (1) posted, (2) left, (3) came to the responder, (4) its ACK left, (5) the ACK came back, (6) the
- * prober's application has it. (4) - (3) comes with a second ACK.
+ * Six times make a probe (Fig. 4): (1) posted, (2) left, (3) arrived at the responder, (4) its ACK left, (5) the ACK
+ * arrived, (6) the prober's application has it. A second ACK carries (4) - (3).
  */
 #pragma once
 
@@ -26,7 +27,7 @@ struct probe_agent_config {
 	uint32_t node;
 	uint64_t seed;
 	uint64_t cpu_ps;        /* median delay of completions; 0: they are handled when they are */
-	uint64_t management_ps; /* one way to the controller; 0: a reply is there when it is given */
+	uint64_t management_ps; /* one-way delay to the controller; 0: the reply arrives at once */
 	uint64_t clock_ps;      /* at most so far RNICs' clocks are apart */
 	bool service;           /* connections are traced */
 	bool traces;            /* and paths: switches answer */
@@ -45,7 +46,7 @@ void probe_agent_wake(struct probe_agent *agent, uint64_t now_ps);
 /* struct device_client's, of PKT_UD. */
 void probe_agent_received(struct probe_agent *agent, const struct datagram *datagram, uint64_t now_ps);
 void probe_agent_departed(struct probe_agent *agent, const struct datagram *datagram);
-/* A connection of the host's own came or went. @param collective  that it is of, REC_NONE */
+/* A connection of the host's own opened or closed. @param collective  its collective, REC_NONE */
 void probe_agent_connection(struct probe_agent *agent, uint32_t flow, uint32_t collective, bool open, uint64_t now_ps);
 
 /* A message to the controller (common/wire/pingmesh_manage.h). */
@@ -63,14 +64,14 @@ int probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size)
 /* Between windows: from now on completions take so much longer (median). 0: the CPU is well again. */
 void probe_agent_load(struct probe_agent *agent, uint64_t load_ps);
 
-/* Between windows: the agent dies. All that it had not uploaded is lost; it hears and says nothing. */
+/* Between windows: the agent dies. All data that it had not uploaded is lost; it neither receives nor sends. */
 void probe_agent_stop(struct probe_agent *agent);
 /* Between windows, of one that died: it starts again, with other QPs. Whoever wakes it looks at probe_agent_next_ps() now. @return 0 or -ENOMEM */
 int probe_agent_restart(struct probe_agent *agent, uint64_t now_ps);
 
 /*
- * Between windows: somebody wants a host probed that is in a pinglist of this one, besides its turns. Whoever wakes the agent looks
- * at probe_agent_next_ps() now.
+ * Between windows: requests a probe, besides its turns, of a host in a pinglist of this one. The scheduler of the agent
+ * must read probe_agent_next_ps() again.
  * @return 0; -ENOENT: it is in none, or not known yet; -EAGAIN: too many wait already
  */
 int probe_agent_ask(struct probe_agent *agent, uint32_t node);

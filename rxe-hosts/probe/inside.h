@@ -26,7 +26,7 @@ struct probe_cpu {
 	uint64_t overloaded; /* draws with it */
 };
 
-/* @param median_ps  at most PROBE_CPU_MAX_PS, as all medians here @param node  tells hosts of one seed apart */
+/* @param median_ps  at most PROBE_CPU_MAX_PS, as all medians here @param node  distinguishes hosts of one seed */
 void probe_cpu_init(struct probe_cpu *cpu, uint64_t median_ps, uint64_t seed, uint32_t node);
 /* @return the delay of one completion, ps */
 uint64_t probe_cpu_draw(struct probe_cpu *cpu);
@@ -46,7 +46,7 @@ uint64_t probe_cpu_draw(struct probe_cpu *cpu);
 enum probe_event {
 	PROBE_LEFT,     /* of the prober: (2) */
 	PROBE_ACKED,    /* of the prober: an ACK, (5) */
-	PROBE_CROSSED,  /* of the prober: a probe of one way is at its other RNIC, (3) */
+	PROBE_CROSSED,  /* of the prober: a one-way probe is at its other RNIC, (3) */
 	PROBE_TIMED,    /* of the prober: its timer */
 	PROBE_ASKED,    /* of the responder: a probe, (3) */
 	PROBE_ANSWERED, /* of the responder: its ACK has left, (4) */
@@ -62,7 +62,7 @@ struct probe_completion {
 	uint32_t qpn;  /* PROBE_ASKED: of the prober */
 	uint8_t event; /* enum probe_event */
 	uint8_t part;  /* PROBE_ACKED, PROBE_ASKED: enum probe_part */
-	bool reply;    /* PROBE_ASKED: it came as one; a traceroute of the way back */
+	bool reply;    /* PROBE_ASKED: it arrived as one; a traceroute of the reverse path */
 	uint8_t kind;
 };
 
@@ -82,7 +82,7 @@ struct probe_open {
 	uint64_t posted_ps, left_ps, ack_ps, taken_ps, responder_ps;
 };
 
-/* An ACK whose time of departure is awaited: the second one will tell. */
+/* An ACK whose time of departure is awaited: the second ACK carries it. */
 struct probe_answer {
 	uint32_t flow, qpn, seq;
 	uint8_t kind;
@@ -92,27 +92,27 @@ struct probe_answer {
 struct probe_target {
 	uint32_t flow, qpn; /* qpn 0: not known yet */
 	uint32_t collective;
-	bool unreported, gone; /* a connection that came, or went, while the agent was down */
+	bool unreported, gone; /* a connection that opened, or closed, while the agent was down */
 };
 
 /* A pinglist of an RNIC: its targets in turn, one every gap_ps. */
 struct probe_list {
 	struct probe_target *targets; /* [cap] */
 	uint32_t count, cap, at;
-	uint64_t gap_ps, next_ps; /* TIME_NEVER: nobody to probe */
+	uint64_t gap_ps, next_ps; /* TIME_NEVER: no target */
 };
 
-/* Who has probed this RNIC, by which flow: ways back that are traced. */
+/* A prober of this RNIC, and its flow: reverse paths to trace. */
 struct probe_back {
 	uint32_t flow, qpn;
-	/* probes that came since the last upload, for rec_heard */
+	/* probes received since the last upload, for rec_heard */
 	uint32_t count, first_seq, last_seq;
-	uint32_t after_seq; /* the last before that */
+	uint32_t after_seq; /* the last one received earlier */
 	bool chained;       /* there was one */
 	uint64_t received_ps;
 };
 
-/* A traceroute under way, one hop at a time. */
+/* A traceroute in progress, one hop at a time. */
 struct probe_trace {
 	uint64_t next_ps; /* of its next packet; TIME_NEVER: whom to probe is not known yet */
 	bool is_on, is_waiting;
@@ -126,7 +126,7 @@ struct probe_trace {
 	uint32_t turn; /* of all that are traced, whose turn it is */
 };
 
-/* A way by which packets of a tuple came, as switches wrote it into them. */
+/* A path on which packets of a tuple arrived, as switches wrote it into them. */
 struct probe_path {
 	uint64_t hops[INT_MAX_HOPS]; /* [nhops] of int_pack_hop() */
 	uint32_t nhops;
@@ -134,18 +134,18 @@ struct probe_path {
 	uint64_t last_ps;
 };
 
-/* All ways of a tuple's probes, or of their ACKs, that came to an RNIC. */
+/* All paths on which a tuple's probes, or their ACKs, arrived at an RNIC. */
 struct probe_paths {
 	uint32_t flow;
 	bool back;
-	uint32_t last, alone;     /* of ways: one that came in the last upload; uploads since any other did */
+	uint32_t last, alone;     /* of paths: one seen in the last upload; uploads since another was seen */
 	struct probe_path *paths; /* [cap] */
 	uint32_t npaths, cap;
 };
 
 #define PROBE_LISTS ENUM_COUNT(REC_PROBE_KINDS)
 
-/* A probe that somebody asked for. */
+/* A probe requested by another module. */
 struct probe_extra {
 	uint32_t nic;
 	uint8_t kind; /* of the list that has the target */
@@ -169,10 +169,10 @@ struct probe_nic {
 	struct probe_trace trace;
 	struct probe_paths *received; /* [received_cap] */
 	uint32_t nreceived, received_cap;
-	uint32_t npaths; /* told of so far */
+	uint32_t npaths; /* reported so far */
 };
 
-/* A flow to probe by, by what pinglists say. */
+/* A flow to probe by, with its key in pinglists. */
 struct probe_path_key {
 	uint32_t nic, ip, sport, flow;
 };
@@ -188,11 +188,11 @@ struct probe_agent {
 	uint32_t npaths;
 	struct probe_cpu cpu;
 	struct prng prng; /* phases, clocks, and the order of service tracing */
-	/* times that the controller told */
+	/* times from the controller */
 	uint64_t service_ps, timeout_ps, upload_ps, pinglist_ps;
 	uint64_t next_upload_ps, next_pull_ps;
 	/* the controller */
-	uint8_t wants, asked; /* enum probe_want: yet; under way */
+	uint8_t wants, asked; /* enum probe_want: not requested yet; in progress */
 	bool is_down;         /* between its death and its start */
 	bool is_taken;        /* the request, by who carries it */
 	uint8_t *request;     /* [request_cap] */
@@ -235,26 +235,26 @@ bool probe_read(const struct datagram *datagram, struct probe_completion *comple
 /* prober.c */
 /* Probes the next target of each list that is due, and watches timers. */
 void probe_send_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps);
-/* Sends what somebody asked for besides. */
+/* Sends the requested probes besides its turns. */
 void probe_send_extra(struct probe_agent *agent, uint64_t now_ps);
 /* Something of a probe was completed. */
 void probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
 /* When the oldest timer runs out; TIME_NEVER. */
 uint64_t probe_timer_ps(const struct probe_agent *agent, const struct probe_nic *nic);
 void probe_responder_handle(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c);
-/* A packet ended at a switch, whose port is as PKT_EXPIRED's arg tells. */
+/* A packet ended at a switch; the port is in the format of PKT_EXPIRED's arg. */
 void probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, uint32_t arg);
 
 /* Packets into which switches write. */
-/* One came to an RNIC. */
+/* A probe arrived at an RNIC. */
 void probe_paths_receive(struct probe_agent *agent, struct probe_nic *nic, const struct datagram *datagram,
 			 uint64_t now_ps);
-/* Tells of those that came since the last upload. @param nic  that they came to */
+/* Reports the probes received since the last upload. @param nic  their receiver */
 void probe_paths_report(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
 void probe_paths_forget(struct probe_nic *nic);
 
 /* agent.c: pinglists */
-/* The way of an entry of a pinglist. @return FLOW_NONE: none was planned */
+/* The flow of a pinglist's entry. @return FLOW_NONE: none was planned */
 uint32_t probe_path_key_of(const struct probe_agent *agent, uint32_t nic, uint32_t ip, uint16_t sport);
 /* @return 0 or -ENOMEM */
 int probe_list_add(struct probe_list *list, struct probe_target target);
@@ -267,7 +267,7 @@ const struct probe_target *probe_list_turn(struct probe_agent *agent, struct pro
 void probe_agent_retime(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps);
 
 /* manage.c */
-/* Asks what it wants, if nothing is under way. */
+/* Sends the next request, if none is in progress. */
 void probe_ask(struct probe_agent *agent, uint64_t now_ps);
 /* The reply is there. */
 void probe_take_reply(struct probe_agent *agent, uint64_t now_ps);

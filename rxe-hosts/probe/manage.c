@@ -82,7 +82,7 @@ ask_lists(struct probe_agent *agent)
 	return body != NULL;
 }
 
-/* Targets of service tracing in the order of NICs and lists: at most so many, the others with the next request. */
+/* Targets of service tracing in the order of NICs and lists: up to a limit, the others with the next request. */
 static uint32_t
 put_targets(const struct probe_agent *agent, uint8_t *to)
 {
@@ -165,7 +165,7 @@ probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size)
 	return 0;
 }
 
-/* What its controller knows of the RNICs from now on: records tell it too. */
+/* The controller's data on the RNICs from now on: records carry it too. */
 static void
 registered(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now_ps)
 {
@@ -356,7 +356,7 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 		agent->results[agent->nresults++] = rec;
 }
 
-/* Of whom was probed by lately: also that none came any more. */
+/* Reports recent probers of this RNIC: also that their probes ceased. */
 static void
 report_received(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uint64_t now_ps)
 {
@@ -379,7 +379,7 @@ report_received(struct probe_agent *agent, uint32_t nic, struct probe_back *back
 	back->count = back->first_seq = back->last_seq = 0;
 }
 
-/* Of timers alone, which the agent's own clock tells, whoever is at fault for what comes from outside. */
+/* Of timers alone: the agent's own clock measures them, independent of faults elsewhere. */
 static uint32_t
 late_us(struct probe_agent *agent, uint64_t now_ps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An agent that probes: what it sends, and how its probes end. */
+/* An agent that probes: its packets, and the ends of its probes. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ probe_timer_ps(const struct probe_agent *agent, const struct probe_nic *nic)
 	return nic->timed != nic->seq ? nic->open[nic->timed % PROBE_OPEN].posted_ps + agent->timeout_ps : TIME_NEVER;
 }
 
-/* A timer that runs out is one more thing to handle, behind all that came before it: who is late himself blames nobody. */
+/* An expired timer is one more event to handle, behind all earlier ones: a late agent does not blame others. */
 static void
 watch(struct probe_agent *agent, struct probe_nic *nic, uint64_t now_ps)
 {
@@ -121,7 +121,7 @@ end(struct probe_agent *agent, uint32_t nic, struct probe_open *open)
 	open->is_missed = open->is_open && result != REC_PROBE_OK && open->kind != REC_PROBE_RAIL;
 	open->is_open = false;
 	if (open->kind == REC_PROBE_RAIL && open->has_ack && !open->has_left)
-		agent->counts.dropped++; /* it came, but there was no room for when it had left */
+		agent->counts.dropped++; /* the ACK arrived, but there was no room for the departure time */
 	else
 		probe_result(agent, nic, open, result);
 }
@@ -157,7 +157,10 @@ probe_prober_handle(struct probe_agent *agent, uint32_t nic, const struct probe_
 		end(agent, nic, open);
 }
 
-/* An agent that is probed: an ACK, and when it is known when that left, a second one that tells of its own delay. */
+/*
+ * An agent that is probed: it sends an ACK and, once the departure time of that is known, a second ACK with its own
+ * delay.
+ */
 
 static void
 acknowledge(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
@@ -183,7 +186,7 @@ acknowledge(struct probe_agent *agent, uint32_t nic, const struct probe_completi
 	probe_trace_back(agent, of, c);
 }
 
-/* The end of a way that is traced. */
+/* Replies to a traceroute at its destination. */
 static void
 answer_trace(struct probe_agent *agent, uint32_t nic, const struct probe_completion *c)
 {
@@ -286,8 +289,8 @@ probe_read(const struct datagram *datagram, struct probe_completion *completion)
 }
 
 /*
- * Path tracing (4.2.3): an RNIC traces all tuples by which it probes, and the way back of all by which it is probed, in turn, with a
- * packet every upload_ps / PROBE_TRACES: what a traceroute found stands in records with the next upload.
+ * Path tracing (4.2.3): an RNIC traces all tuples by which it probes, and the reverse path of all by which it is
+ * probed, round robin, with a packet every upload_ps / PROBE_TRACES. The next upload records the hops of a traceroute.
  */
 
 static const struct probe_target *
@@ -359,7 +362,7 @@ send(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 }
 
 /* The next packet of an RNIC's traceroutes, if it is due. */
-/* A switch that says nothing has had no token, or the packet is lost: the next hop is asked. */
+/* A silent switch had no token, or the packet is lost: the next hop is probed. */
 static void
 probe_trace_due(struct probe_agent *agent, uint32_t nic, uint64_t now_ps)
 {
@@ -403,7 +406,7 @@ back_of(struct probe_agent *agent, struct probe_nic *nic, uint32_t flow)
 	return &nic->backs[nic->nbacks++];
 }
 
-/* An RNIC was probed by a flow: its way back is to be traced. */
+/* An RNIC was probed by a flow: its reverse path is to be traced. */
 static void
 probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, const struct probe_completion *c)
 {
@@ -411,7 +414,7 @@ probe_trace_back(struct probe_agent *agent, struct probe_nic *nic, const struct 
 
 	if (back == NULL)
 		return;
-	if (back->qpn != c->qpn) /* another agent than before, which counts by itself */
+	if (back->qpn != c->qpn) /* an agent that has restarted, with its own numbers */
 		*back = (struct probe_back){ .flow = c->flow, .qpn = c->qpn };
 	if (back->count++ == 0)
 		back->first_seq = c->seq;
@@ -447,7 +450,7 @@ probe_trace_ended(struct probe_agent *agent, uint32_t nic, uint32_t seq, uint32_
 		end_trace(agent, trace);
 }
 
-/* A packet came to who it was addressed to. */
+/* A packet arrived at its destination. */
 static void
 probe_trace_arrived(struct probe_agent *agent, uint32_t nic, uint32_t seq)
 {
@@ -461,9 +464,9 @@ probe_trace_arrived(struct probe_agent *agent, uint32_t nic, uint32_t seq)
 }
 
 /*
- * Ways of probes and ACKs by what switches write into them (INT, R-Pingmesh 7.4): who gets a packet knows how it came. Told is, with
- * each upload, by which ways the packets of a tuple came and how many by each. What has come one way alone so often that no chance
- * makes it, is not told again until it comes otherwise.
+ * Paths of probes and ACKs as switches write them into the packets (INT, R-Pingmesh 7.4): the receiver of a packet
+ * knows its path. Each upload reports the paths of a tuple's packets and the number of packets on each. A single path
+ * that has been seen too often to be random is not reported again until another path appears.
  */
 
 #define ALONE 8 /* uploads in a row */

@@ -12,7 +12,7 @@
 
 #define PSN_MASK 0xffffffu
 
-/* @return a - b as the shortest way round, -2^23 .. 2^23 - 1; also right when a or b carries higher bits */
+/* @return a - b in modular arithmetic, -2^23 .. 2^23 - 1; also right when a or b carries higher bits */
 static inline int32_t
 psn_diff(uint32_t a, uint32_t b)
 {
@@ -20,12 +20,12 @@ psn_diff(uint32_t a, uint32_t b)
 }
 
 /*
- * How a reliable connection of an embedded host repairs what is lost. A transport is its file here, its line in
- * meson.build, and a row of TRANSPORTS; scenarios (host.transport) have it then. What every packet takes is not in the
- * row: senders and receivers branch on params->any_order there.
+ * How a reliable connection of an embedded host repairs losses. A transport is its file here, its line in meson.build,
+ * and a row of TRANSPORTS; scenarios (host.transport) have it then. The per-packet path is not in the row: senders and
+ * receivers branch on params->any_order there.
  */
 
-/* Value, name in scenarios, the row's symbol, what it does. */
+/* Value, name in scenarios, the row's symbol, description. */
 #define TRANSPORTS(ROW)                                                                                                    \
 	ROW(TRANSPORT_GO_BACK_N, "go-back-n", go_back_n,                                                                   \
 	    "receivers take packets in order alone; from a gap on all is sent again (IBTA 9.7)")                           \
@@ -41,7 +41,7 @@ struct roce_params;
 /* Of a sender, but for any_order and kernels. */
 struct transport_ops {
 	const char *name;
-	bool any_order; /* receivers place packets as they come: each has its RETH, there are no SENDs */
+	bool any_order; /* receivers place packets on arrival: each has its RETH, there are no SENDs */
 	bool kernels;   /* Linux' rxe speaks it */
 	/* @return packets that one QP may have between the oldest that is missing and the newest, for a window in packets */
 	uint32_t (*span)(const struct roce_params *params, uint32_t window_packets);
@@ -61,7 +61,7 @@ extern const struct cfg_choice transport_choices[];
 
 /* When a selective sender takes a packet for lost. */
 enum sel_timer {
-	SEL_ADAPTIVE, /* packets sent repeat_after later are acknowledged; of the last, nothing came for the timeout */
+	SEL_ADAPTIVE, /* packets sent repeat_after later are acknowledged; last packet: no ACK for the timeout */
 	SEL_FIXED,    /* the timeout after it was sent */
 };
 
@@ -105,7 +105,7 @@ extern const struct cfg_table roce_table;
 #define ROCE_MAX_WINDOW_BYTES (UINT32_MAX / 2)
 #define ROCE_MAX_INFLIGHT 16384 /* packets unacknowledged on one QP without a window */
 
-/* The same, checked and resolved: what the transport reads. Immutable once a host uses it. */
+/* The same, checked and resolved: the form that the transport reads. Immutable once a host uses it. */
 struct roce_params {
 	uint32_t mtu_bytes;
 	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */
@@ -113,7 +113,7 @@ struct roce_params {
 	uint16_t middle_bytes; /* a full segment that is neither first nor last */
 	uint16_t ip_bytes;     /* of what hosts send, more than IPv4 takes; 0: it is IPv4 */
 	uint16_t int_bytes;    /* telemetry of the path in data, ACKs and NAKs; 0: none */
-	uint16_t inband_bytes; /* what a UD SEND with contents has for the switches of its way; 0: none */
+	uint16_t inband_bytes; /* room that a UD SEND with contents has for the switches of its path; 0: none */
 	uint32_t ack_every;
 	uint64_t window_bytes; /* 0: none */
 	bool window_is_bdp;    /* window_bytes is still to be filled in, from the topology */
@@ -134,18 +134,19 @@ struct roce_params {
 
 /*
  * Resolves the group.
- * @param cc          of host.cc, without what is known of the network; NULL: none
+ * @param cc          of host.cc, without values that depend on the network; NULL: none
  * @param quantum_ps  floor of every serialization and pacing time, 0 for exact
- * @return 0, or -EINVAL with err naming file:line, the value and what would be right
+ * @return 0, or -EINVAL with err naming file:line, the value and the remedy
  */
 int roce_params_init(struct roce_params *params, const struct roce_cfg *cfg, const struct cc_params *cc,
 		     uint64_t quantum_ps, struct err *err);
 
 /*
- * Bytes that one data segment occupies on the wire, preamble and inter-frame gap included (IBTA annex A17; IEEE
- * 802.3 clause 4): 8 + 14 Ethernet + 20 IPv4 + 8 UDP + 12 BTH [+ 16 RETH] [+ 4 ImmDt] + payload + pad + 4 ICRC +
- * 4 FCS + 12; or exactly payload + data_overhead_bytes where that is set. Where the congestion control needs it, 42 B of
- * path telemetry are added to either. Over IPv6 (RFC 8200) it is 20 B more than the former. Where packets may come in any order each has a RETH.
+ * Bytes that one data segment occupies on the wire, preamble and inter-frame gap included (IBTA annex A17; IEEE 802.3
+ * clause 4): 8 + 14 Ethernet + 20 IPv4 + 8 UDP + 12 BTH [+ 16 RETH] [+ 4 ImmDt] + payload + pad + 4 ICRC + 4 FCS + 12;
+ * or exactly payload + data_overhead_bytes where that is set. Where the congestion control needs it, 42 B of path
+ * telemetry are added to either. Over IPv6 (RFC 8200) it is 20 B more than the former. Where packets may arrive in any
+ * order each has a RETH.
  * @param reth  first or only segment of an RDMA WRITE
  * @param imm   last or only segment of a message with immediate data
  */

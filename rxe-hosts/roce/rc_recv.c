@@ -134,7 +134,7 @@ out_of_sequence(struct rc_recv *r, const struct roce_params *params, uint32_t mi
 	return RC_NAK;
 }
 
-/* The expected packet was refused: what follows it is out of sequence, and told of already. */
+/* The expected packet was refused: its successors are out of sequence, and already reported. */
 static void
 withhold_naks(struct rc_recv *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Responder of a reliable connection (IBTA 9.7): what to do with each arriving data packet. Says what is to be
- * answered; building and sending the answer is the caller's.
+ * Responder of a reliable connection (IBTA 9.7): decides on each arriving data packet. It returns the due responses;
+ * the caller builds and sends them.
  */
 #pragma once
 
@@ -20,19 +20,19 @@ enum rc_reply {
 	RC_NAK = 1 << 3,       /* send a NAK for expected, AETH_NAK_SEQUENCE */
 	RC_RNR = 1 << 4,       /* send a NAK for expected, AETH_RNR_NAK */
 	RC_CNP = 1 << 5,       /* send a CNP */
-	RC_REORDERED = 1 << 6, /* a packet sent once came behind one sent later: the fabric broke the flow's order */
+	RC_REORDERED = 1 << 6, /* a packet sent once arrived behind one sent later: the fabric broke the flow's order */
 };
 
 struct rc_recv {
 	/* touched by every packet: one cache line */
 	_Alignas(64) uint32_t expected; /* 24 bits */
 	uint32_t unacked;               /* packets since the last ACK */
-	uint32_t seen;                  /* while repairing: behind the highest PSN that came for the first time; 24 bits */
+	uint32_t seen;                  /* while repairing: behind the highest PSN of a first arrival; 24 bits */
 	bool in_message;                /* within a message */
-	bool gap;                       /* something is missing, and the sender was told: quiet until expected arrives */
+	bool gap;                       /* a packet is missing, and its NAK was sent: quiet until expected arrives */
 	bool repairing;                 /* from a gap on, until expected has caught up with seen */
 	bool ce;                        /* a marked packet waits to be echoed */
-	uint64_t done_bytes;            /* of the message under way */
+	uint64_t done_bytes;            /* of the current message */
 	uint64_t cnp_next_ps;           /* no CNP earlier */
 	uint64_t place;                 /* where the message goes in the receiver's region */
 	uint64_t room_bytes;            /* from there */
@@ -40,7 +40,7 @@ struct rc_recv {
 	uint32_t imm;
 	/* the rest */
 	uint64_t duplicates, out_of_sequence, stale, naks; /* packets; NAKs sent */
-	uint32_t most_missing;                             /* packets in a row, when the first behind them came */
+	uint32_t most_missing;                             /* longest gap, as the first packet behind it arrived */
 	struct recv_ring receives;
 };
 
@@ -51,10 +51,13 @@ struct rc_reth {
 	uint64_t place, room_bytes;
 };
 
-/* A packet came marked: echoed in the next ACK, or by a CNP unless one went out lately (RoCEv2 annex A17.9.3). @return RC_CNP or 0 */
+/*
+ * A marked packet arrived: echoed in the next ACK, or by a CNP unless one was sent lately (RoCEv2 annex A17.9.3).
+ * @return RC_CNP or 0
+ */
 uint32_t rc_recv_marked(struct rc_recv *r, const struct roce_params *params, uint64_t now_ps);
 
-/* Everything but the next packet of a message under way. */
+/* Everything except the next packet of the current message. */
 uint32_t rc_recv_slow(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, const struct rc_reth *reth,
 		      uint64_t now_ps);
 
@@ -78,9 +81,9 @@ rc_recv_take(struct rc_recv *r, const struct roce_params *params, const struct p
 }
 
 /*
- * A data packet of an embedded sender came in whole: its message is well formed, and longer than the receive posted for it
- * only by the fault of a program.
- * @param reth  NULL: nobody will ask for the place. Read for the first packet of a WRITE
+ * A data packet of an embedded sender arrived whole: its message is well formed. It is longer than the receive posted
+ * for it only by a bug.
+ * @param reth  NULL: the place is not needed. Read for the first packet of a WRITE
  * @return enum rc_reply bits; accepted payload belongs at r->done_bytes - p->payload_bytes behind r->place
  */
 static inline uint32_t
@@ -93,14 +96,14 @@ rc_recv_data(struct rc_recv *r, const struct roce_params *params, const struct p
 }
 
 /*
- * The same for a sender that nobody vouches for: segments that do not follow each other, and messages longer than their
- * room, are refused. It cannot tell whether a packet was sent before: p has PKT_RETRANSMIT, so that its order is not
- * judged. A WRITE without immediate completes nothing.
+ * The same for an untrusted sender: refuses segments that do not follow each other, and messages longer than their
+ * room. It cannot know whether a packet was sent before: p has PKT_RETRANSMIT, so that its order is not judged. A WRITE
+ * without immediate completes nothing.
  */
 uint32_t rc_recv_checked(struct rc_recv *r, const struct roce_params *params, const struct pkt *p,
 			 const struct rc_reth *reth, uint64_t now_ps);
 
-/* An ACK or NAK for everything so far is on its way, with the congestion echo if ce was set. */
+/* An ACK or NAK for everything so far was sent, with the congestion echo if ce was set. */
 static inline void
 rc_recv_replied(struct rc_recv *r)
 {

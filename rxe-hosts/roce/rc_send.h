@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requester of a reliable connection (IBTA 9.7): segmentation, PSNs, window, pacing, go-back-N, timeout, RTT samples.
- * No clock and no timer: the caller says what time it is and asks for the deadline.
+ * No clock and no timer: the caller passes the time and queries the deadline.
  * Packets count as 32-bit sequence numbers modulo 2^32 inside; the wire sees the low 24 bits.
  */
 #pragma once
@@ -15,7 +15,7 @@
 #include "rxe-hosts/roce/cc/cc.h"
 #include "rxe-hosts/roce/params.h"
 
-/* How long a rate below the line's kept a QP's packets apart, beyond what the line does. Pure. */
+/* How long a rate below the line's kept a QP's packets apart, beyond the line's own spacing. Pure. */
 
 struct paced {
 	uint64_t line_gap_ps; /* of a full middle segment at the line's rate */
@@ -23,7 +23,7 @@ struct paced {
 	uint32_t next;
 };
 
-/* @return of all that was sent before nxt; what is not in the sum had gap_ps between packets */
+/* @return sum over all packets sent before nxt; packets not yet in the sum had gap_ps between them */
 static inline uint64_t
 paced_ps(const struct paced *paced, uint32_t nxt, uint64_t gap_ps)
 {
@@ -32,7 +32,7 @@ paced_ps(const struct paced *paced, uint32_t nxt, uint64_t gap_ps)
 	return paced->sum_ps + (uint64_t)(nxt - paced->next) * more_ps;
 }
 
-/* The gap changes, or numbers do: what was sent before nxt is summed up, and the next packet sent is another. */
+/* The gap changes, or packets are renumbered: sums up the packets before nxt; the next packet sent is another. */
 static inline void
 paced_sum_up(struct paced *paced, uint32_t nxt, uint64_t gap_ps, uint32_t next)
 {
@@ -72,7 +72,7 @@ struct rc_send {
 	/* touched by every packet and every ACK: one cache line */
 	_Alignas(64) uint64_t next_ps; /* pacing: no data packet starts earlier */
 	uint64_t gap_ps;               /* pacing gap of a full middle segment at the current rate */
-	uint64_t rto_base_ps;          /* last progress: what the timeout runs from */
+	uint64_t rto_base_ps;          /* last progress: start of the timeout */
 	uint64_t cc_due_ps;            /* the rate may change then: cc.due_ps */
 	uint32_t una, nxt;             /* oldest unacknowledged; next to send */
 	uint32_t una_byte, nxt_byte;   /* payload byte counts at una and nxt, modulo 2^32 */
@@ -112,7 +112,7 @@ struct rc_send_config {
 	uint64_t window_bytes; /* at line rate; 0: none */
 };
 
-/* @return 0 or -ENOMEM; rc_send_fini() either way */
+/* @return 0 or -ENOMEM; rc_send_fini() in either case */
 int rc_send_init(struct rc_send *s, const struct roce_params *params, const struct rc_send_config *config);
 void rc_send_fini(struct rc_send *s);
 
@@ -178,7 +178,7 @@ rc_send_next(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 		s->nxt = seq + 1;
 		s->max = seq + 1;
 	}
-	/* The receiver may be gathering packets for one ACK: ask for it when nothing more will come before. */
+	/* The receiver may be gathering packets for one ACK: request it when no more packets follow earlier. */
 	if (s->nxt_byte - s->una_byte >= s->window_bytes || s->nxt - s->una > s->sent_mask)
 		p->flags |= PKT_ACKREQ;
 }
@@ -217,7 +217,10 @@ rc_send_ack(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 /* The oldest message, if it is acknowledged altogether: a copy in *post, its slot is free. Loop until false. */
 bool rc_send_pop(struct rc_send *s, struct rc_post *post);
 
-/* A PSN sequence error: psn is the packet the receiver wants. Acknowledges what is before and goes back to it. */
+/*
+ * A PSN sequence error: psn is the packet that the receiver expects. Acknowledges the packets before it and goes back
+ * to it.
+ */
 bool rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps);
 
 /*
@@ -235,10 +238,10 @@ void rc_send_lost(struct rc_send *s, const struct roce_params *params, enum cc_l
 /* @return when rc_send_timeout() is due, TIME_NEVER if nothing is outstanding */
 uint64_t rc_send_deadline(const struct rc_send *s, const struct roce_params *params);
 
-/* The deadline has passed: what is missing is to be sent again. @return false if retries are spent: rc_send_fail() */
+/* The deadline has passed: missing packets are to be sent again. @return false if retries are spent: rc_send_fail() */
 bool rc_send_timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
 
-/* The port is told to wait, so that nothing could be repeated: timeouts run from now on. */
+/* The port is paused, so that no retransmission is possible: timeouts restart now. */
 void rc_send_hold(struct rc_send *s, uint64_t now_ps);
 
 /* The QP is in error: accepts and sends nothing more. Its messages stay listed for rc_send_flush(). */
@@ -247,17 +250,17 @@ void rc_send_fail(struct rc_send *s);
 bool rc_send_flush(struct rc_send *s, const struct roce_params *params, struct rc_post *post, uint64_t *acked_bytes);
 
 /*
- * The message of a data packet that this QP sent, for who needs its RETH or payload. Its receiver may ask for a packet
- * that it accepts in order, from another thread: the sender wrote the entry a window or more before, and writes to it
- * again only when the ACK has come, a window or more later. PSNs run on over messages, so what is still in flight then is
- * known as a duplicate by number alone. Between windows anybody may ask.
+ * The message of a data packet that this QP sent, for readers of its RETH or payload. The receiver may query it for a
+ * packet that it accepts in order, from another thread. The sender wrote the entry a window or more before, and writes
+ * to it again only when the ACK has arrived, a window or more later. PSNs continue over messages, so packets that are
+ * still in flight then are known as duplicates by number alone. Between windows any thread may query it.
  * @return NULL: its slot is another message's, the packet a late duplicate
  */
 const struct rc_post *rc_send_message(const struct rc_send *s, const struct pkt *p);
 
 /* Acknowledged bytes of the oldest open message. */
 uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *params);
-/* Of what was sent since the oldest open message is it. */
+/* Times of the packets sent since the current message became the oldest open one. */
 static inline struct send_times
 rc_send_times(const struct rc_send *s)
 {
@@ -287,7 +290,10 @@ void rc_messages_seek(struct rc_send *s);
 /* @return payload bytes of a packet of an open message */
 uint32_t rc_messages_payload(const struct rc_send *s, const struct roce_params *params, uint32_t seq);
 
-/* The opcode of a packet of this message by its place. Packets that may come in any order are each a WRITE by itself. */
+/*
+ * The opcode of a packet by its position in this message. Packets that may arrive in any order are each a WRITE by
+ * itself.
+ */
 static inline uint8_t
 rc_messages_opcode(const struct rc_send *s, const struct rc_post *post, bool first, bool last)
 {

@@ -9,7 +9,7 @@
 #include "common/wire/roce.h"
 #include "rxe-hosts/roce/rc_send.h"
 
-/* The words of bits of a selective sender, and what is lost. */
+/* The bitmap words of a selective sender, and its lost packets. */
 
 static inline struct sel_word *
 word_of(const struct rc_send *s, uint32_t seq)
@@ -100,7 +100,7 @@ leave_flight(struct rc_send *s, const struct roce_params *params, uint32_t seq, 
 		s->una_byte += bytes;
 }
 
-/* All before una is acknowledged. @return of it, how much was not before */
+/* All packets before una are acknowledged. @return number of them that were not acknowledged yet */
 static uint32_t
 advance(struct rc_send *s, const struct roce_params *params, uint32_t una)
 {
@@ -123,9 +123,9 @@ advance(struct rc_send *s, const struct roce_params *params, uint32_t una)
 }
 
 /*
- * Packets come so much later than others that were sent later. RACK widens its window by a quarter of the round trip time for
- * each round trip in which something came twice (RFC 8985, 6.2 step 4); where it is known by how much it was too short, it
- * is made as long at once, and a quarter longer.
+ * Packets arrive this much later than others that were sent later. RACK widens its window by a quarter of the round
+ * trip time for each round trip with a duplicate (RFC 8985, 6.2 step 4). Where the shortfall is known, the window grows
+ * by it at once, and by a quarter more.
  */
 static void
 widen(struct rc_send *s, const struct roce_params *params, uint64_t late_ps)
@@ -153,8 +153,8 @@ take(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 }
 
 /*
- * What the ACK of a packet says of time, before it is taken. Of one that was sent again nobody knows which time is
- * acknowledged (Karn), but for an answer sooner than any can be.
+ * Timing information of a packet's ACK, before the ACK is taken. After a retransmission it is ambiguous which copy is
+ * acknowledged (Karn), except for a response earlier than any can be.
  */
 static inline void
 sample(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint64_t now_ps, uint64_t *rtt_ps)
@@ -196,7 +196,7 @@ sel_note_waited(struct rc_send *s, uint64_t now_ps)
 	s->sel->lost_sent_ps = 0;
 }
 
-/* Of the packets in flight from seq on but before end, those sent at horizon_ps or before. @param oldest_ps  of the others */
+/* Packets in flight from seq to before end that were sent at horizon_ps or earlier. @param oldest_ps  of the others */
 static void
 lose_repeated(struct rc_send *s, const struct roce_params *params, uint64_t horizon_ps, uint64_t *oldest_ps)
 {
@@ -233,7 +233,7 @@ find_fresh(struct rc_send *s)
 }
 
 /*
- * Takes the packets in flight that were sent at horizon_ps or before for lost. Packets that were sent once went out in the
+ * Marks packets in flight that were sent at horizon_ps or earlier as lost. Packets that were sent once left in the
  * order of their numbers.
  * @return when the oldest of the others was sent; TIME_NEVER: there are none
  */
@@ -253,7 +253,7 @@ sel_lose_until(struct rc_send *s, const struct roce_params *params, uint64_t hor
 	return oldest_ps;
 }
 
-/* An ACK of a packet by itself: the second one says that it was sent again in vain. */
+/* An ACK of a packet by itself: a second ACK shows that the retransmission was spurious. */
 static void
 note_again(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 {
@@ -269,7 +269,7 @@ note_again(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 	widen(s, params, again->late_ps);
 }
 
-/* All that was sent when a packet was taken for lost has come. */
+/* All packets sent before a packet was marked as lost have arrived. */
 static void
 recover(struct rc_send *s)
 {
@@ -298,7 +298,7 @@ judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
 }
 
-/* Those before packet seq that have come, of which no ACK told, or of which it was lost. @return how many */
+/* Packets before seq that have arrived without an ACK, or whose ACK was lost. @return their number */
 static uint32_t
 take_before(struct rc_send *s, const struct roce_params *params, uint32_t seq, uint8_t syndrome)
 {
@@ -384,7 +384,7 @@ sel_send_fini(struct rc_send *s)
 	s->sel = NULL;
 }
 
-/* Selective repeat: when nothing comes, and the transport's row. */
+/* Selective repeat: the timeout without ACKs, and the transport's row. */
 
 #define MAX_DOUBLINGS 16
 
@@ -415,7 +415,7 @@ init(struct rc_send *s, const struct roce_params *params)
 	return sel->words != NULL ? 0 : -ENOMEM;
 }
 
-/* How long nothing may come: doubled each time up to host.timeout; from there on as in go-back-N. */
+/* The timeout without ACKs: doubled each time up to host.timeout; from there on as in go-back-N. */
 static uint64_t
 wait_ps(const struct rc_send *s, const struct roce_params *params)
 {
@@ -463,7 +463,7 @@ deadline(const struct rc_send *s, const struct roce_params *params)
 	return from_ps + wait_ps(s, params);
 }
 
-/* adaptive: the oldest packet is to be sent again; so many behind it are taken for lost as keep it from it by the window. */
+/* adaptive: the oldest packet is sent again; packets behind it are marked as lost until the window has room for it. */
 static void
 probe(struct rc_send *s, const struct roce_params *params)
 {
@@ -480,7 +480,7 @@ probe(struct rc_send *s, const struct roce_params *params)
 	}
 }
 
-/* Nothing has come for the timeout. @return false if retries are spent */
+/* No ACK arrived for the timeout. @return false if retries are spent */
 static bool
 retry(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {
@@ -503,7 +503,7 @@ timeout(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 	bool alive = true;
 
 	if (s->nxt_byte == s->una_byte) {
-		s->rto_base_ps = now_ps; /* what is lost still waits for the port: nothing could come */
+		s->rto_base_ps = now_ps; /* lost packets still wait for the port: no ACK is possible */
 		return true;
 	}
 	s->timeouts++;
@@ -556,7 +556,7 @@ sel_recv_destroy(struct sel_recv *sel)
 	free(sel);
 }
 
-/* The expected packet is here, and all that came before it in time and stands behind it in order. */
+/* The expected packet is here, with all packets that arrived early and follow it in order. */
 static void
 advance_receiver(struct rc_recv *r, struct sel_recv *sel)
 {
@@ -600,7 +600,7 @@ note_order(struct rc_recv *r, const struct pkt *p)
 	return 0;
 }
 
-/* A packet behind the expected one is kept. @return false: it came before, or cannot be; *reply says what to answer */
+/* Keeps a packet behind the expected one. @return false: a duplicate, or invalid; *reply has the response */
 static bool
 keep(struct rc_recv *r, struct sel_recv *sel, const struct pkt *p, uint32_t ahead, uint32_t *reply)
 {
@@ -650,7 +650,7 @@ sel_recv_data(struct rc_recv *r, struct sel_recv *sel, const struct roce_params 
 	if (ahead == 0)
 		advance_receiver(r, sel);
 	if (!missing && ahead == 0 && ++r->unacked < params->ack_every && !(p->flags & PKT_ACKREQ))
-		reply &= ~(uint32_t)RC_ACK; /* all that has come is before the packet expected: the next ACK tells of it */
+		reply &= ~(uint32_t)RC_ACK; /* all arrived packets precede the expected one: the next ACK has them */
 	return reply | RC_ACCEPTED | (is_complete(r, sel) ? RC_COMPLETE : 0);
 }
 

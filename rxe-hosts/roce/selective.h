@@ -6,14 +6,14 @@
 #include "rxe-hosts/roce/rc_send.h"
 
 /*
- * Selective repeat, the sender's part: beside struct rc_send what is known of each packet between the oldest that is not
- * acknowledged and the newest. An ACK names the packet that it is for, those of the five before it that have come, and
- * the one that the receiver expects, so that the next one makes up for a lost one. Nothing tells of a loss but time:
+ * Selective repeat, the sender's side: besides struct rc_send, the state of each packet between the oldest
+ * unacknowledged and the newest. An ACK names the packet that it is for, those of the five before it that have arrived,
+ * and the one that the receiver expects, so that the next ACK replaces a lost one. Only time indicates a loss:
  *   adaptive: a packet sent repeat_after later is acknowledged (RACK, RFC 8985 section 6, with that for a reordering window);
- *             of what nothing follows, nothing came for the timeout: the oldest is sent again as a probe
+ *             without a later packet, no ACK arrived for the timeout: the oldest is sent again as a probe
  *   fixed:    the timeout after it was sent
  * nxt of rc_send is the next packet to send: the first of those to be sent again, or behind the newest. Its nxt_byte -
- * una_byte is what is in flight: sent, neither acknowledged nor taken for lost.
+ * una_byte is the bytes in flight: sent, neither acknowledged nor marked as lost.
  */
 
 #define SEL_WORD_PACKETS 64
@@ -26,10 +26,13 @@ struct sel_word {
 	uint64_t lost; /* taken for lost, and not sent again yet */
 };
 
-/* A packet taken for lost, the latest of those with its number modulo SEL_AGAIN. Two ACKs of it: both copies have come. */
+/*
+ * A packet taken for lost, the latest of those with its number modulo SEL_AGAIN. Two ACKs of it: both copies have
+ * arrived.
+ */
 struct sel_again {
 	uint64_t sent_ps; /* the first copy; 0: none is watched */
-	uint64_t late_ps; /* so much later than others it came, if its first ACK was the first copy's */
+	uint64_t late_ps; /* its delay behind others, if its first ACK was the first copy's */
 	uint32_t seq, acks;
 };
 
@@ -59,7 +62,7 @@ struct sel_send {
 void sel_send_fini(struct rc_send *s);
 
 /*
- * An ACK came in: of packet psn; arg: the receiver has all before; syndrome: and these before psn.
+ * An ACK arrived: of packet psn; arg: the receiver has all before; syndrome: and these before psn.
  * @param rtt_ps  set to the sample, 0 for none
  * @return packets newly acknowledged; rc_send_pop() gives the messages that they complete
  */
@@ -73,13 +76,14 @@ void sel_send_repeated(struct rc_send *s, const struct roce_params *params, uint
 uint32_t sel_send_waiting(const struct rc_send *s);
 
 /*
- * Selective repeat, the receiver's part, beside struct rc_recv: a packet is placed when it comes, whatever is missing
- * before it. While nothing is missing, an ACK goes for every ack_every packets, as in go-back-N; else for each. Messages are complete in the order in which they were sent.
+ * Selective repeat, the receiver's side, besides struct rc_recv: a packet is placed on arrival, even if earlier ones
+ * are missing. While none is missing, an ACK is sent for every ack_every packets, as in go-back-N; else for each.
+ * Messages are complete in the order in which they were sent.
  */
 
 #define SEL_MESSAGES 64 /* that a QP may have open: those of the sender */
 
-/* The last packet of a message has come. */
+/* The last packet of a message has arrived. */
 struct sel_last {
 	uint64_t end; /* of it, counted as struct sel_recv's count */
 	uint32_t imm;
@@ -91,9 +95,9 @@ struct sel_recv {
 	uint64_t *received;                  /* [span / 64] bits by PSN: packets from expected on */
 	uint32_t mask;                       /* how many packets, a power of two, less one */
 	uint32_t ahead;                      /* bits that are set */
-	uint64_t count;                      /* packets before expected, of all time */
+	uint64_t count;                      /* packets before expected, since the start */
 	uint64_t first;                      /* before the oldest message that is not complete */
-	uint64_t early;                      /* packets that came ahead of a missing one */
+	uint64_t early;                      /* packets that arrived ahead of a missing one */
 	struct sel_last lasts[SEL_MESSAGES]; /* by number of the message */
 };
 
@@ -106,14 +110,14 @@ struct sel_recv *sel_recv_create(uint32_t span);
 void sel_recv_destroy(struct sel_recv *sel);
 
 /*
- * A data packet came in whole.
- * @return enum rc_reply bits: RC_ACK goes for this packet, with r->expected; then rc_recv_replied(). RC_COMPLETE: sel_recv_pop() gives messages.
- *         RC_ACCEPTED: the payload came for the first time
+ * A data packet arrived whole.
+ * @return enum rc_reply bits: RC_ACK is due for this packet, with r->expected; then rc_recv_replied(). RC_COMPLETE:
+ *         sel_recv_pop() gives messages. RC_ACCEPTED: the payload arrived for the first time
  */
 uint32_t sel_recv_data(struct rc_recv *r, struct sel_recv *sel, const struct roce_params *params, const struct pkt *p,
 		       uint64_t now_ps);
 
-/* @return the syndrome of an ACK of packet psn: which of those before it have come (AETH_ACK_BEFORE) */
+/* @return the syndrome of an ACK of packet psn: which of those before it have arrived (AETH_ACK_BEFORE) */
 uint8_t sel_recv_syndrome(const struct rc_recv *r, const struct sel_recv *sel, uint32_t psn);
 
 /* The oldest message, if it is complete: in r->done_bytes and r->imm. Loop until false. */

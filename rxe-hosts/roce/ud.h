@@ -27,8 +27,8 @@ int ud_send_make(struct ud_send *s, const struct roce_params *params, uint32_t f
 		 uint32_t imm, struct pkt *p);
 
 /*
- * A datagram came in.
+ * A datagram arrived.
  * @param receives  posted receives of its QP; the oldest is consumed
- * @return true if it is delivered, with *slot where it went; false if it is discarded and counted
+ * @return true if it is delivered, with its slot in *slot; false if it is discarded and counted
  */
 bool ud_recv_take(struct ud_recv *r, struct recv_ring *receives, const struct pkt *p, struct recv_slot *slot);

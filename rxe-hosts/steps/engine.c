@@ -182,8 +182,8 @@ rtt(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps)
 }
 
 /*
- * The packet names the sender's finished step; the agent wants to know which of the receiver's steps wait for it. The
- * first of them gets what is handed over.
+ * The packet names the sender's finished step; the agent needs the receiver's steps that wait for it. The first of them
+ * gets the detections that are handed over.
  */
 static void
 notified(struct step_engine *engine, const struct datagram *datagram, uint64_t now_ps)
@@ -384,7 +384,7 @@ step_engine_settle(struct step_engine *engine, uint64_t now_ps)
 	}
 }
 
-/* What the step engine has to say during and after a run. */
+/* Output of the step engine during and after a run. */
 
 enum step_engine_state
 step_engine_state(const struct step_engine *engine)
@@ -545,7 +545,7 @@ step_engine_flow(const struct step_engine *engine, size_t index)
 	};
 }
 
-/* Ranks without begin and end when they are told to. */
+/* Ranks without a share in the collective begin and end by command. */
 static bool
 has_part(const struct step_engine *engine, const struct step_rank *rank)
 {

@@ -19,12 +19,12 @@ struct step_engine_config {
 	uint32_t node; /* this host */
 	struct device *device;
 	const struct detection_config *detection;
-	uint64_t jitter_ps; /* what the host's own scheduling may cost a step; 0: nothing */
+	uint64_t jitter_ps; /* delay of a step that the host's own scheduling may cause; 0: none */
 	/* How much later than possible a step starts: faults. NULL: not at all. */
 	uint64_t (*start_delay_ps)(const void *ctx, uint32_t node, uint32_t collective, uint32_t step);
 	const void *start_ctx;
 	struct probe_agent *probes; /* of R-Pingmesh, which has the datagrams; NULL: none */
-	bool traced;                /* somebody else tells it of the host's connections */
+	bool traced;                /* another module reports the host's connections to it */
 };
 
 struct step_engine;
@@ -33,7 +33,10 @@ struct step_engine;
 struct step_engine *step_engine_create(const struct step_engine_config *config, struct err *err);
 void step_engine_destroy(struct step_engine *engine);
 
-/* Registers memory and client with the device and sets its timer. Call once, before the first window: after its agent has started. */
+/*
+ * Registers memory and client with the device and sets its timer. Call once, before the first window: after its agent
+ * has started.
+ */
 void step_engine_start(struct step_engine *engine);
 
 /* Its agent of R-Pingmesh has got a reply, and wants to be woken for it. */
@@ -52,7 +55,7 @@ enum step_engine_state step_engine_state(const struct step_engine *engine);
 /* Whether a background flow of mode "once" or a generator's message is not complete yet, or one of mode "repeat" will post again. */
 bool step_engine_background_open(const struct step_engine *engine);
 
-/* Whether a step or a background message is on its way, and so should move. */
+/* Whether a step or a background message is in flight, and so should make progress. */
 bool step_engine_sending(const struct step_engine *engine);
 /* @return when the next iteration, delayed step or background message begins that only waits for its time; TIME_NEVER */
 uint64_t step_engine_next_ps(const struct step_engine *engine);
@@ -93,7 +96,7 @@ struct flow_row {
 	uint32_t flow;
 	uint32_t generator; /* REC_NONE: a background flow, over all its messages */
 	uint64_t bytes;
-	uint64_t start_ps; /* when it came */
+	uint64_t start_ps; /* when it arrived */
 	uint64_t begin_ps; /* when its connection was free for it; valid if begun */
 	uint64_t end_ps;   /* its last ACK; 0: open */
 	uint64_t ideal_ps; /* from begin to end on an idle fabric */
@@ -101,7 +104,7 @@ struct flow_row {
 	bool begun;
 };
 
-/* Background flows, then generated messages by the time at which they come. */
+/* Background flows, then generated messages by arrival time. */
 size_t step_engine_flows(const struct step_engine *engine);
 struct flow_row step_engine_flow(const struct step_engine *engine, size_t index);
 
@@ -114,7 +117,7 @@ struct collective_result {
 };
 
 /*
- * Combines what the hosts know.
+ * Combines the observations of the hosts.
  * @param engines  [count] of all hosts; NULL entries are passed over
  */
 struct collective_result step_engines_result(struct step_engine *const *engines, size_t count, uint32_t collective,

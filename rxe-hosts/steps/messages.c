@@ -283,7 +283,7 @@ result_of(const struct judge *judge, const struct plan_judged *flow, uint64_t st
 	};
 }
 
-/* It is complete, as its completion says. */
+/* It is complete, as its completion shows. */
 static void
 judged_complete(const struct judge *judge, const struct plan_judged *flow, struct device *device, uint64_t start_ps,
 		const struct wc *wc)

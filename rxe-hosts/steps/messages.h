@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The messages of generators at their sending host. Each is posted when it comes, or when the one before it on its
- * connection is complete; a connection begins each at line rate, as a fresh queue pair would. Where they are judged, each
- * is a step to agent and reports, and a connection a chain of steps.
+ * The messages of generators at their sending host. Each is posted at its arrival time, or when the previous one on its
+ * connection is complete; a connection begins each at line rate, as a fresh queue pair would. Where they are judged,
+ * each is a step to agent and reports, and a connection a chain of steps.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
  * Its queue pair is a chain of such steps.
  */
 
-/* Who watches, and by which of the agent's slots. agent NULL: nobody. */
+/* The agent that watches, and its slots in use. agent NULL: none. */
 struct judge {
 	const struct plan *plan;
 	struct agent *agent;
@@ -47,7 +47,7 @@ void background_init(struct background *background, const struct plan_background
 void background_wake(struct background *background, struct device *device, uint64_t now_ps);
 void background_sent(struct background *background, struct device *device, const struct wc *wc);
 void background_failed(struct background *background, const struct wc *wc);
-/* The end of the run: what the open message has acknowledged. */
+/* The end of the run: bytes of the open message that are acknowledged. */
 void background_close(struct background *background, struct device *device, uint64_t now_ps);
 /* Whether there is something left to send. */
 bool background_open(const struct background *background);
@@ -66,10 +66,10 @@ struct connection {
 
 struct messages {
 	const struct plan *plan;
-	struct agent *agent;            /* NULL: nobody watches */
+	struct agent *agent;            /* NULL: not watched */
 	uint32_t first_slot;            /* the agent's, of the first connection */
 	uint32_t first, count;          /* of the plan's, those of this host */
-	uint32_t due;                   /* how many of them have come */
+	uint32_t due;                   /* number of them whose arrival time has passed */
 	uint32_t left;                  /* not complete, on connections that have not failed */
 	uint32_t sending;               /* in flight */
 	struct message *states;         /* [count] */
@@ -86,9 +86,9 @@ void messages_fini(struct messages *messages);
  */
 void messages_watch(struct messages *messages, struct agent *agent, uint32_t first_slot);
 
-/* @return when the next one comes; TIME_NEVER */
+/* @return arrival time of the next one; TIME_NEVER */
 uint64_t messages_next_ps(const struct messages *messages);
-/* Posts those that have come. */
+/* Posts those whose arrival time has passed. */
 void messages_wake(struct messages *messages, struct device *device, uint64_t now_ps);
 /* A connection's message is complete. */
 void messages_sent(struct messages *messages, struct device *device, const struct wc *wc);
@@ -96,5 +96,5 @@ void messages_sent(struct messages *messages, struct device *device, const struc
 void messages_failed(struct messages *messages, const struct wc *wc);
 /* An ACK of the message in flight gave a sample. */
 void messages_rtt(struct messages *messages, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
-/* The end of the run: reports those that have come and are not complete. */
+/* The end of the run: reports those that have arrived and are not complete. */
 void messages_close(struct messages *messages, struct device *device, uint64_t now_ps);

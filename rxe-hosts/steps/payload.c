@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Real payload: the vectors of a host's ranks in one region, what arrives going into them, and the check. */
+/* Real payload: the vectors of a host's ranks in one region, the placement of received data in them, and the check. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -463,7 +463,7 @@ find_turn(struct step_engine *engine, uint32_t job, uint32_t rank)
 	return engine->nturns++;
 }
 
-/* An iteration is to come; what is after nothing in it begins at its time. */
+/* An iteration is due; a collective without predecessors in it begins at its time. */
 static void
 prepare(struct step_engine *engine, struct step_rank *rank, uint64_t begin_ps)
 {
@@ -515,7 +515,7 @@ next_iteration(struct step_engine *engine, uint32_t index, uint64_t now_ps)
 	}
 }
 
-/* A rank has completed an iteration of its collective. @param last  what it was waiting for last */
+/* A rank has completed an iteration of its collective. @param last  its latest dependency */
 static void
 turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_ref last, uint64_t now_ps)
 {

@@ -2,12 +2,12 @@
 /*
  * The state machine of one rank of one collective, inside the step engine.
  * Of each of its chains one step is in flight, or none: a chain's next step starts when the one in front of it is
- * complete (its last ACK is in, or it has been computed) and all is here that it waits for from outside the chain. An
+ * complete (its last ACK is in, or it has been computed) and all its dependencies on other chains are complete. An
  * iteration is complete when all steps are and all messages received; the next one starts when the rank has completed
- * its part of all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used in
- * turn, because of whom a message of iteration i + 2 waits for, one's end of iteration i + 1 depends on the receiver's start
- * of it (collectives/closing.h): the receiver had then completed iteration i, checked that vector and filled it for i + 2
- * before. Messages are at most one iteration early, for the same reason.
+ * its share of all collectives of the job, a gap later, without a barrier. That is safe with two vectors a rank, used
+ * in turn, because a message of iteration i + 2 waits for a rank whose end of iteration i + 1 depends on the receiver's
+ * start of it (collectives/closing.h). The receiver had then completed iteration i, checked that vector and filled it
+ * for i + 2 before. Messages are at most one iteration early, for the same reason.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct wakes {
 int wakes_init(struct wakes *wakes, uint32_t cap);
 void wakes_fini(struct wakes *wakes);
 
-/* @return the earliest time, TIME_NEVER: nobody waits */
+/* @return the earliest time, TIME_NEVER: none waits */
 uint64_t wakes_next_ps(const struct wakes *wakes);
 /* There is room: every (slot, chain) is there once at most. */
 void wakes_add(struct wakes *wakes, struct wake wake);
@@ -64,13 +64,13 @@ struct iteration_result {
 struct step_chain {
 	enum chain_state state;
 	bool queued;                /* is to be looked at */
-	struct step_ref waited_for; /* what the step in flight or delayed waited for */
+	struct step_ref waited_for; /* latest dependency of the step in flight or delayed */
 	uint64_t own_ps;            /* when the step in front was complete, or the iteration began */
 	uint64_t start_ps;          /* of the step in flight */
 	struct wc failure;          /* CHAIN_FAILED: how its message ended; zero: it was not even posted */
 };
 
-/* What comes next by a data flow to a rank: its messages come in order. */
+/* The next message of a data flow to a rank: its messages arrive in order. */
 struct step_inflow {
 	uint32_t iteration, step;
 };
@@ -152,7 +152,7 @@ rank_current(const struct step_rank *rank, uint32_t chain)
 
 /* Finds the ranks and background flows of this host; their slots are the plan's. @return 0 or -ENOMEM */
 int step_engine_place(struct step_engine *engine);
-/* A rank has its connections to its peers, or is done with them: who traces connections is told. */
+/* A rank has its connections to its peers, or is done with them: notifies the tracer of connections. */
 void step_engine_connection(const struct step_engine *engine, const struct step_rank *rank, bool open, uint64_t now_ps);
 /* Something may be ready: step_engine_settle() looks at it. @param chain  RANK_BEGINS: the rank may begin */
 void step_engine_ready(struct step_engine *engine, struct step_rank *rank, uint32_t chain);
@@ -187,7 +187,7 @@ int payload_init(struct step_engine *engine);
 void payload_fill(struct step_engine *engine, const struct step_rank *rank, uint32_t iteration);
 /* @return wrong elements of the iteration just completed; 0 when not verified */
 uint64_t payload_wrong(const struct step_engine *engine, const struct step_rank *rank);
-/* Does what a local step does within its rank's memory. */
+/* Runs a local step within its rank's memory. */
 void payload_local(struct step_engine *engine, const struct step_rank *rank, uint32_t step);
 /* Offset of an element of a rank's memory in the region of the host where it lives. */
 uint64_t payload_offset(const struct plan_collective *c, uint32_t rank, uint32_t iteration, uint64_t elem);

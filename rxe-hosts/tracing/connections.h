@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The 5-tuples of a host's reliable connections, from its queue pairs (struct traced_qp), which know numbers alone, and
- * frames that cross its network device, which know addresses, source port and the number at their destination: what comes in for a QP tells who its
- * peer is, and what goes out to that peer and the QP's remote number has its source port. A tuple is open as long as a QP has it. Pure.
+ * The 5-tuples of a host's reliable connections. The queue pairs (struct traced_qp) have numbers alone. The frames that
+ * cross its network device have addresses, source port and the number at their destination. A frame received for a QP
+ * identifies its peer, and a frame sent to that peer and the QP's remote number has its source port. A tuple is open as
+ * long as a QP has it. Pure.
  */
 #pragma once
 
@@ -10,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What rdma netlink (RDMA_NLDEV_CMD_RES_QP_GET, as rdma-resource(8) has it) tells of a device's queue pairs: bytes alone, no socket. */
+/*
+ * Decodes rdma netlink's data (RDMA_NLDEV_CMD_RES_QP_GET, as rdma-resource(8) has it) on a device's queue pairs: bytes
+ * alone, no socket.
+ */
 
 #define TRACING_REQUEST_BYTES 24
 #define TRACING_QP_RC 2  /* enum ib_qp_type */
@@ -23,7 +27,7 @@ struct traced_qp {
 	uint8_t type, state;
 };
 
-/* Asks for all devices; their names and indices come back. @return bytes */
+/* Requests all devices; the reply has their names and indices. @return bytes */
 size_t tracing_ask_devices(uint8_t request[TRACING_REQUEST_BYTES]);
 /* Asks for all QPs of a device. @return bytes */
 size_t tracing_ask_qps(uint8_t request[TRACING_REQUEST_BYTES], uint32_t device);
@@ -39,8 +43,8 @@ struct tracing_reply {
 };
 
 /*
- * Reads one part of a dump, as recv(2) gave it.
- * @return 0; -EPROTO: it is cut off or nothing of the kind; a negative errno that the kernel told
+ * Reads one datagram of a dump, as recv(2) gave it.
+ * @return 0; -EPROTO: truncated or of another kind; a negative errno that the kernel reported
  */
 int tracing_read(struct tracing_reply *reply, const uint8_t *bytes, size_t size);
 

@@ -186,7 +186,7 @@ tracer_destroy(struct tracer *tracer)
 	free(tracer);
 }
 
-/* A look that fails is none: the next one comes. */
+/* A failed dump is ignored: the next one follows. */
 void
 tracer_run(struct tracer *tracer, uint64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Service tracing on Linux (R-Pingmesh 4.2.2): the connections of a host's programs as they come and go, whoever's they are, by rdma
- * netlink's queue pairs joined with frames of the network device below soft-RoCE (connections.h). A kernel with eBPF could tell of
- * ibv_modify_qp() itself; those that guests run have none.
+ * Service tracing on Linux (R-Pingmesh 4.2.2): the connections of a host's programs as they open and close, of all
+ * owners. It joins rdma netlink's queue pairs with frames of the network device below soft-RoCE (connections.h). A
+ * kernel with eBPF could report ibv_modify_qp() itself; the guests' kernels have none.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct tracer_config {
 	void *ctx;
 };
 
-/* @return NULL with errno and err: what the kernel does not let it see */
+/* @return NULL with errno and err: the data that the kernel does not expose */
 struct tracer *tracer_create(const struct tracer_config *config, struct err *err);
 void tracer_destroy(struct tracer *tracer);
 /* Looks at the queue pairs, if that is due. */

@@ -93,7 +93,7 @@ data_in(struct host *host, struct nic *nic, const struct pkt *p)
 	host_received(host, nic, &qp->rc, p, what);
 }
 
-/* A data packet with contents: its message's first packet tells where they come from and go to. @return rc_recv_data()'s */
+/* A data packet with contents: its message's first packet has their source and destination. @return rc_recv_data()'s */
 static __attribute__((noinline)) uint32_t
 payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p)
 {
@@ -109,7 +109,7 @@ payload_in(struct host *host, struct recv_qp *qp, const struct pkt *p)
 	if (!(what & RC_ACCEPTED))
 		return what;
 	offset = qp->rc.done_bytes - p->payload_bytes;
-	if (post == NULL && qp->payload == NULL) /* its first came with its bytes, from another part */
+	if (post == NULL && qp->payload == NULL) /* its first packet arrived with its bytes, from another partition */
 		post = host_message_of(host->config.shared, p);
 	if (offset == 0 || post != NULL)
 		qp->payload = post != NULL ? post->payload : NULL;
@@ -201,7 +201,10 @@ reply(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *
 	rc_recv_replied(rc);
 }
 
-/* What an ACK that acknowledged so many packets says of the way. */
+/*
+ * Passes an ACK's information on the path to the congestion control. acked is the number of packets that it
+ * acknowledged.
+ */
 static __attribute__((noinline)) void
 hear(const struct host *host, const struct nic *nic, struct send_qp *qp, const struct pkt *p, uint32_t acked,
      uint64_t rtt_ps)
@@ -293,7 +296,7 @@ nak_in(struct host *host, struct nic *nic, const struct pkt *p)
 	else if ((p->syndrome & AETH_KIND_MASK) == (AETH_RNR_NAK & AETH_KIND_MASK))
 		alive = rc_send_rnr(&qp->rc, &host->params, p->psn, host->now_ps);
 	else
-		alive = false; /* from outside: invalid request, access error .. (IBTA table 46) */
+		alive = false; /* from a kernel host: invalid request, access error .. (IBTA table 46) */
 	if (p->flags & PKT_CE)
 		rc_send_congested(&qp->rc, &host->params, host->now_ps);
 	if (rc_send_outstanding(&qp->rc))
@@ -315,9 +318,9 @@ cnp_in(struct host *host, struct nic *nic, const struct pkt *p)
 	qp_look(host, qp, false);
 }
 
-/* Data that may come in any order: placed where its RETH says. */
+/* Data that may arrive in any order: placed by its RETH. */
 
-/* Puts the payload of an accepted packet in its place. @param body  that it came with; NULL: its sender has it */
+/* Puts the payload of an accepted packet in its place. @param body  its bytes; NULL: the sender has them */
 static __attribute__((noinline)) void
 place(const struct host *host, const struct pkt *p, const struct body *body)
 {
@@ -340,7 +343,7 @@ acknowledge_any_order(struct host *host, struct nic *nic, struct recv_qp *qp, co
 	struct rc_recv *rc = &qp->rc;
 	struct pkt *out = queue_slot(&by->control);
 
-	/* Without room the packet is not acknowledged by itself: the next ACK covers it, or it comes again. */
+	/* Without room the packet is not acknowledged by itself: the next ACK covers it, or it is sent again. */
 	if (__builtin_expect(out == NULL, 0)) {
 		host->acks_withheld++;
 		return;

@@ -9,7 +9,7 @@
 #include "common/wire/roce.h"
 #include "rxe-hosts/device/embedded/host.h"
 
-/* What the host adds to a control packet, and tells, before it leaves. NULL: nothing */
+/* Completes a control packet with the host's data, and reports it, before it leaves. NULL: nothing to do */
 static void (*const leaves[PKT_TYPES])(struct host *host, struct nic *nic, struct pkt *p) = {
 	[PKT_POLL] = host_poll_leaves,
 };
@@ -110,14 +110,15 @@ host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 }
 
 /*
- * The UD QP of a NIC that sends and receives contents: one PSN for all that it sends, whomever to. Descriptors have no room
- * for contents: they stay in a ring at their sender, in the slot that the PSN says. A slot is written before its packet is on the
- * cable, and read in later windows, on any lcore. In no window is a slot written that may be read in it: a sender makes so many
- * datagrams in one, and so many of those made when it began are kept no longer. What is kept does not depend on who comes first.
+ * The UD QP of a NIC that sends and receives contents: one PSN sequence for all that it sends, to any destination.
+ * Descriptors have no room for contents: contents stay in a ring at their sender, in the slot of the PSN. A slot is
+ * written before its packet is on the cable, and read in later windows, on any lcore. No window writes a slot that may
+ * be read in it: a sender makes a limited number of datagrams in one, and contents older than a limited number before
+ * its start have expired. Expiry does not depend on the order of lcores.
  */
 
 #define UD_FIRST_QPN 0x800000u /* flows' numbers are below */
-#define UD_QPNS_A_HOST 64u     /* before two hosts have the same */
+#define UD_QPNS_A_HOST 64u     /* QP numbers of a host before two hosts share one */
 
 static struct ud_qp **
 place_of(const struct host *host, uint16_t nic)
@@ -243,7 +244,10 @@ host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p)
 	host->client.received(host->client.ctx, &datagram, host->now_ps);
 }
 
-/* One came in for the NIC. @return false: it is dropped and counted. Else *datagram has its contents and its sender's number */
+/*
+ * Takes a datagram that arrived for the NIC. @return false: it is dropped and counted. Else *datagram has its contents
+ * and its sender's number
+ */
 static bool
 ud_qp_take(struct host *host, const struct nic *nic, const struct pkt *p, struct datagram *datagram)
 {

@@ -240,7 +240,7 @@ setup_nics(struct host *host, struct err *err)
 	return 0;
 }
 
-/* Payload that a flow's QP may have under way; 0: any. Notifications and probes pass beside the QP. */
+/* Maximum payload in flight of a flow's QP; 0: unlimited. Notifications and probes bypass the QP. */
 static uint64_t
 window_of(const struct host *host, const struct flow *flow)
 {
@@ -580,8 +580,8 @@ embedded_describe(const struct embedded_shared *shared, const struct roce_params
 }
 
 /*
- * Packets from external hosts, and of other parts of the fabric: RETH and payload are in their bytes. A message that is reduced
- * where it arrives needs its immediate, which comes last: its payload is gathered until then.
+ * Packets from kernel hosts, and from other partitions: RETH and payload are in their bytes. A message that is reduced
+ * at its receiver needs its immediate, which arrives last: its payload is gathered until then.
  */
 
 #define FIRST_GATHERED 65536
@@ -599,7 +599,7 @@ is_reply(const struct pkt *p)
 	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
 }
 
-/* Is it for one of this host's QPs? Its addresses are; packets of a QP that is no more may still come. */
+/* Is it for one of this host's QPs? Its addresses are; packets of a destroyed QP may still arrive. */
 static bool
 is_ours(const struct host *host, const struct pkt *p, const struct body *body)
 {
@@ -610,7 +610,7 @@ is_ours(const struct host *host, const struct pkt *p, const struct body *body)
 	       body->dst_qpn == (reverse ? flow->src_qpn : flow->dst_qpn);
 }
 
-/* @return room for so many bytes; ends the program when out of memory */
+/* @return room for this number of bytes; ends the program when out of memory */
 static uint8_t *
 room_for(struct recv_qp *qp, uint64_t bytes)
 {
@@ -627,14 +627,17 @@ room_for(struct recv_qp *qp, uint64_t bytes)
 	return qp->gathered;
 }
 
-/* Has the receiver memory for what a flow brings? What is not a collective's it throws away, however much it is. */
+/* Does the receiver have memory for a flow's payload? It discards payload of any length that is not a collective's. */
 static bool
 is_placed(const struct host *host, const struct pkt *p)
 {
 	return host->params.real_payload && host->config.flows->flows[p->flow].kind == FLOW_COLLECTIVE;
 }
 
-/* A segment of an outside host's message: keeps its payload until the immediate has come, and hands the whole to the client. */
+/*
+ * A segment of a kernel host's message: keeps its payload until the immediate arrives, and hands the whole to the
+ * client.
+ */
 static void
 gather(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
 {
@@ -646,8 +649,8 @@ gather(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct 
 }
 
 /*
- * A segment has been accepted. One of an embedded host of another part has its immediate with it, and goes where it belongs at once:
- * of a message that is sprayed others may have come by a way within this part, without bytes.
+ * A segment has been accepted. One from an embedded host of another partition carries its immediate, and is placed at
+ * once. Other segments of a sprayed message may have arrived by a path within this partition, without bytes.
  */
 static void
 keep(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct body *body, uint32_t what)
@@ -709,12 +712,13 @@ host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p)
 }
 
 /*
- * Who observes a NIC port: its telemetry, and the run's truth. What a QP sent is gathered and told once a window: no further
- * back than the window's start, and windows end at epochs. A QP makes a packet when it can leave; the depth that a packet
- * met is the number of other QPs' packets that left between the time it could have left and the time it did.
+ * Observers of a NIC port: its telemetry, and the run's truth. The packets that a QP sent are gathered and reported
+ * once a window: no further back than the window's start, and windows end at epochs. A QP makes a packet when it can
+ * leave. The queue depth of a packet is the number of other QPs' packets that left between the time it could have left
+ * and the time it did.
  */
 
-/* Another window began: the pairs of flows that met in the last one are counted. */
+/* Another window began: counts the pairs of flows that shared the queue in the last one. */
 static void
 turn_window(const struct window *window, struct nic *nic)
 {

@@ -31,10 +31,10 @@ struct embedded_config {
 	struct sertables *sertables; /* with the quantum of params */
 	const struct roce_params *params;
 	const struct telem_config *telemetry; /* of switches; copied; NULL: no rows */
-	uint64_t bdp_bytes;                   /* used where params say window_is_bdp */
+	uint64_t bdp_bytes;                   /* used where params set window_is_bdp */
 	uint64_t bond_seed;                   /* the run's, of bonds' hashes */
 	uint32_t first_psn;                   /* of every QP */
-	uint8_t strict;                       /* bit p: class p is served before those that share */
+	uint8_t strict;                       /* bit p: class p is served before the classes that share */
 };
 
 /*
@@ -47,8 +47,8 @@ struct node *embedded_host_create(const struct embedded_config *config, struct e
 struct device *embedded_device(struct node *node);
 
 /*
- * What a packet on a link has no room for, between windows; va is the offset in the receiver's region. 0 and synthetic for
- * a late duplicate whose message nobody remembers.
+ * Fields for which a packet on a link has no room, between windows; va is the offset in the receiver's region. 0 and
+ * synthetic for a late duplicate of an unknown message.
  */
 void embedded_describe(const struct embedded_shared *shared, const struct roce_params *params, const struct pkt *p,
 		       struct pkt_message *m);
@@ -61,15 +61,14 @@ struct embedded_counters {
 	uint64_t duplicates, out_of_sequence, stale; /* data packets not accepted, by reason */
 	uint64_t early;                              /* data packets placed ahead of a missing one */
 	uint64_t datagrams_unposted;
-	uint64_t datagrams_strange,
-		datagrams_expired; /* with contents: to a QP that is not there; under way for too long */
+	uint64_t datagrams_strange, datagrams_expired; /* with contents: to an unknown QP; in flight for too long */
 	uint64_t cnps_sent;
 	uint64_t acks_withheld;   /* queue full: a later ACK covers them */
 	uint64_t pauses_received; /* XOFF frames */
 	uint64_t misdelivered;    /* of flows of other hosts; dropped as REC_DROP_NO_ROUTE */
 };
 
-/* What a host's driver tells of a flow's sending QP. */
+/* A host driver's data on a flow's sending QP. */
 struct embedded_flow {
 	uint64_t messages; /* that it was given so far */
 	uint16_t nic;      /* by which it leaves now */

@@ -42,7 +42,7 @@ struct ud_contents {
 struct ud_qp {
 	struct ud_send send;
 	uint32_t qpn;
-	uint32_t room; /* for so many more */
+	uint32_t room; /* number of further datagrams */
 	uint64_t received;
 	uint64_t unposted; /* dropped for want of room (IBTA 9.8.3.2.2) */
 	/* The PSN that is next, and that which was when the window began in which the last was taken: other lcores read them. */
@@ -75,10 +75,10 @@ struct send_qp {
 struct recv_qp {
 	struct rc_recv rc;
 	uint16_t nic;         /* answers leave by, where the host is bonded */
-	struct sel_recv *sel; /* where packets may come in any order; else NULL */
+	struct sel_recv *sel; /* where packets may arrive in any order; else NULL */
 	struct ud_recv ud;
-	const uint8_t *payload; /* of the message under way, at its sender; NULL: synthetic */
-	uint8_t *gathered; /* of a message from outside: nobody knows what it is before its last segment; NULL: never one */
+	const uint8_t *payload; /* of the current message, at its sender; NULL: synthetic */
+	uint8_t *gathered;      /* of a kernel host's message, unidentified before its last segment; NULL: never one */
 	uint64_t gathered_cap;
 };
 
@@ -94,7 +94,7 @@ struct nic_faults {
 	uint8_t failures; /* enum nic_failure */
 	uint8_t pausing;  /* classes that it pauses because DMA does not keep up */
 	struct nic_dma dma[NIC_DMA_CAUSES];
-	uint64_t dma_free_ps; /* when what was taken in last is in memory, but for the delay */
+	uint64_t dma_free_ps; /* when the last frame taken in is in memory, except for the delay */
 	uint64_t handed_ps;   /* when the host knew of it */
 	uint64_t faulty_packets;
 };
@@ -113,7 +113,7 @@ struct nic {
 	uint32_t last[2]; /* QP that sent last, of those that share and of strict classes: round robin goes on behind it */
 	uint16_t index;
 	uint8_t paused;                      /* bit p: the peer paused class p */
-	bool ailing;                         /* something is wrong with it: ills */
+	bool ailing;                         /* it fails, or its DMA is slow or not drained: nic_faults */
 	struct pkt *arrivals, *arrivals_end; /* of this window, not yet handled */
 	const struct pause_frame *pauses, *pauses_end;
 	/* rare */
@@ -128,14 +128,14 @@ struct nic {
 	struct port_flows flows;
 	struct telem_port telem;
 	struct port_truth truth;
-	struct truth_window contention; /* under way; depth: packets of other flows that one waited for, at most */
+	struct truth_window contention; /* in progress; depth: most packets of other flows that one waited for */
 };
 
 struct host {
 	struct node node; /* first: a struct node pointer to a host is a pointer to this */
 	struct device dev;
 	struct device_client client;
-	struct roce_params params; /* a copy beside what it is used with */
+	struct roce_params params; /* a copy beside the fields of its users */
 	struct embedded_config config;
 	struct telem_config telemetry;
 	struct telem_reporter reporter;
@@ -158,7 +158,7 @@ struct host {
 	uint64_t region_bytes;
 	uint32_t *waiting; /* [nsend] scratch for reports */
 	uint64_t cnps_sent, acks_withheld, pauses_received, misdelivered;
-	/* Datagrams with contents: to a QP that is not there; on their way for longer than those that are kept. */
+	/* Datagrams with contents: to an unknown QP; in flight longer than contents are kept. */
 	uint64_t ud_strange, ud_expired;
 	uint32_t ud_opened; /* QPs so far */
 	bool frozen;        /* a fault's: nothing happens here */
@@ -182,7 +182,7 @@ host_slot(const struct host *host, uint32_t flow)
 	return &host->config.shared->slots[flow];
 }
 
-/* The NIC that a host sends a flow by: its source's, or its destination's for what goes back. */
+/* The NIC by which a host sends a flow: its source's, or its destination's in the reverse direction. */
 static inline struct nic *
 host_nic_of(const struct host *host, uint32_t flow, bool back)
 {
@@ -191,14 +191,14 @@ host_nic_of(const struct host *host, uint32_t flow, bool back)
 	return &host->nics[back ? host->recv[slot->recv].nic : host->send[slot->send].nic];
 }
 
-/* The telemetry beside the packet that has just come in, which its handlers may have a copy of. */
+/* The telemetry of the packet that has just arrived; its handlers may use a copy. */
 static inline struct int_header *
 host_int(const struct host *host, const struct nic *nic)
 {
 	return link_int(host->node.rx[nic->index], nic->arrivals - 1);
 }
 
-/* Answers leave by the port where the data came in; those of a bond by the one that it has chosen for them. */
+/* Responses leave by the port where the data arrived; those of a bond by the port that it selects for them. */
 static inline struct nic *
 host_answering(const struct host *host, struct nic *nic, const struct pkt *p)
 {
@@ -209,19 +209,19 @@ host_answering(const struct host *host, struct nic *nic, const struct pkt *p)
 void host_rebond(struct host *host);
 
 /* nic.c: sending, and NICs that faults make fail or slow */
-/* Decides when the port sends next; after every change of what it could send. */
+/* Decides when the port sends next; called after every change of the packets that it could send. */
 void nic_schedule(const struct host *host, struct nic *nic);
 /* Sends the frame that tx_ps is for. */
 void nic_transmit(struct host *host, struct nic *nic);
-/* Moves what is queued to the front. @return false if the queue is full */
+/* Moves the queued packets to the front. @return false if the queue is full */
 bool queue_compact(struct pkt_queue *q);
 /* Queues a control packet. @return false if there is no room: the packet is dropped and counted */
 bool nic_control(struct host *host, struct nic *nic, const struct pkt *p);
-/* A PAUSE or RESUME came in. */
+/* A PAUSE or RESUME arrived. */
 void nic_pause(struct host *host, struct nic *nic, const struct pause_frame *frame);
 /* From host->now_ps on these classes, and no others, are paused. */
 void nic_hold(struct host *host, struct nic *nic, uint8_t held);
-/* Sends what a storm, or its end, has due. */
+/* Sends the frames that a storm, or its end, has due. */
 void nic_storm(struct host *host, struct nic *nic);
 
 /* Where the next packet of a queue is to be made; NULL: no room. It counts once tail has moved past it. */
@@ -260,7 +260,7 @@ qp_look(const struct host *host, struct send_qp *qp, bool always)
 	nic_schedule(host, nic);
 }
 
-/* arrive.c: one packet came in at host->now_ps */
+/* arrive.c: one packet arrived at host->now_ps */
 void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
 /* A packet other than data is taken. */
 void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
@@ -268,14 +268,17 @@ void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
 
-/* What came in by this window's end: leaves those in nic->arrivals that the host learns of in it. @return so many are consumed */
+/*
+ * Takes the frames that arrived by this window's end: leaves those in nic->arrivals that the host receives in it.
+ * @return number of frames consumed
+ */
 uint32_t nic_receive_faulty(struct host *host, struct nic *nic);
 void embedded_fail_nic(struct node *node, uint16_t nic, uint8_t failure, bool on);
 void embedded_slow_nic(struct node *node, uint16_t nic, enum nic_dma_cause cause, const struct nic_dma *dma);
 void embedded_freeze(struct node *node, bool on, uint64_t now_ps);
 uint64_t embedded_nic_faulty(const struct node *node, uint16_t nic);
 
-/* A data packet, where they may come in any order. */
+/* A data packet, where packets may arrive in any order. */
 void host_arrive_any_order(struct host *host, struct nic *nic, const struct pkt *p, const struct body *body);
 
 /* datagram.c */
@@ -292,7 +295,7 @@ void host_ud_receive(struct device *dev, uint16_t nic);
 uint64_t host_ud_unposted(const struct host *host, uint16_t nic);
 /* Makes the packet of a datagram with contents. @return 0; -EINVAL; -ENOSPC: UD_WINDOW_SLOTS were made in this window */
 int ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p);
-/* Whether a PKT_UD is of such a QP; those of flows have immediates, those from outside bytes. */
+/* Whether a PKT_UD is of such a QP; those of flows have immediates, those from kernel hosts bytes. */
 static inline bool
 ud_qp_sent(const struct pkt *p)
 {
@@ -307,10 +310,10 @@ const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *s
 /* A datagram of this host ended at a switch. */
 void host_expired_arrived(struct host *host, struct nic *nic, const struct pkt *p);
 
-/* The message of a data packet: see rc_send_message(). @return NULL: nobody knows it */
+/* The message of a data packet: see rc_send_message(). @return NULL: unknown */
 const struct rc_post *host_message_of(const struct embedded_shared *shared, const struct pkt *p);
 
-/* A packet whose bytes came in from outside. */
+/* A packet that arrived with its bytes, from a kernel host or another partition. */
 void host_arrive_bytes(struct host *host, struct nic *nic, const struct pkt *p);
 
 /* run.c: timers */
@@ -322,13 +325,13 @@ void host_watch(struct host *host, const struct send_qp *qp);
 void host_fail_qp(struct host *host, struct send_qp *qp, const char *why);
 
 /* embedded.c: telemetry and truth of the NIC ports */
-/* Tells what was sent since the window's start. */
+/* Reports the packets sent since the window's start. */
 void nic_flush(struct host *host, struct nic *nic);
 /* A packet of a flow has left while one of another could have: the exact contention matrix. */
 void nic_observe_ahead(struct nic *nic, uint32_t waiting, uint32_t left);
-/* From now on the peer halts the port in nic->paused. @param was  in these classes before */
+/* From now on the peer pauses the port in nic->paused. @param was  classes paused before */
 void nic_observe_pause(struct host *host, struct nic *nic, uint8_t was);
-/* A window begins that lies in another epoch than the one before. */
+/* A window begins that lies in another epoch than the previous one. */
 void nic_observe_epoch(struct host *host, uint64_t now_ps);
 const struct port_truth *embedded_truth(const struct node *node, uint16_t nic);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A NIC port's transmitter. Control packets leave first and are never paused; then datagrams; then the QPs, those whose
- * window and pacing allow it and whose class is not paused: of strict classes first, of a higher one before a lower, then all
- * others; of one strict class, and of those others, in turn. Data packets are made at the moment they leave.
+ * window and pacing allow it and whose class is not paused: of strict classes first, of a higher one before a lower,
+ * then all others; of one strict class, and of those others, round robin. Data packets are made at the moment they
+ * leave.
  */
 #include <string.h>
 
@@ -271,7 +272,7 @@ send_control(struct host *host, struct nic *nic)
 	put_on_wire(host, nic, p);
 }
 
-/* A packet of a strict class goes before data of classes behind it that could have gone. */
+/* A packet of a strict class overtakes data of lower classes that could have left. */
 static void
 note_overtaker(struct host *host, struct nic *nic, const struct pkt *p)
 {
@@ -361,9 +362,9 @@ send_datagram(struct host *host, struct nic *nic)
 }
 
 /*
- * NICs that faults make fail, or slow. Where DMA does not keep up with the line, what has come in stays in the NIC's buffer, which is
- * the cable's queue of arrivals, and the NIC pauses its peer (R-Pingmesh 7.1: "intra-host bandwidth degradation causes RNICs to send
- * PFC pause frames"). Room behind XOFF it always has enough.
+ * NICs that faults make fail, or slow. Where DMA does not keep up with the line, arrived frames stay in the NIC's
+ * buffer, which is the cable's queue of arrivals, and the NIC pauses its peer (R-Pingmesh 7.1: "intra-host bandwidth
+ * degradation causes RNICs to send PFC pause frames"). Its headroom behind XOFF always suffices.
  */
 
 #define DEAF (NIC_HANGS | NIC_NO_GID | NIC_FROZEN)
@@ -559,7 +560,7 @@ has_bit(const uint64_t *words, uint32_t bit)
 	return words[bit / 64] >> (bit % 64) & 1;
 }
 
-/* Takes a QP off its NIC, whose last one gets its place. What it sent is told by then. */
+/* Takes a QP off its NIC, whose last one gets its place. The packets that it sent are already reported. */
 static void
 detach(struct nic *nic, const struct send_qp *qp)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Polling packets at an embedded host: what stands before its NIC ports, and the packets' comings and goings. */
+/* Polling packets at an embedded host: the queues of its NIC ports, and the packets' arrivals and departures. */
 #include <string.h>
 
 #include "common/wire/record_rows.h"
 #include "rxe-hosts/device/embedded/host.h"
 
 /*
- * The packets that stand before a NIC port: one for each QP that could send now.
- * @param present  [TELEM_MAX_CLASSES] filled. @return how many
+ * The packets queued at a NIC port: one for each QP that could send now.
+ * @param present  [TELEM_MAX_CLASSES] filled. @return their number
  */
 static uint32_t
 find_waiting(struct host *host, const struct nic *nic, struct telem_present *present)
@@ -53,7 +53,7 @@ poll_at(struct host *host, struct nic *nic, const struct telem_present *present)
 	return (struct telem_poll){ &nic->telem, &host->reporter, present, host->now_ps, nic->index };
 }
 
-/* What has passed of the flow, and on the cable that the packet came by. */
+/* Packet counts of the flow, and of the cable by which the polling packet arrived. */
 static void
 report_passage(struct host *host, const struct nic *nic, const struct pkt *poll, bool received)
 {
@@ -86,7 +86,7 @@ report_passage(struct host *host, const struct nic *nic, const struct pkt *poll,
 	polled_passage(poll, host->config.flows, &rec, &host->node.records, host->now_ps);
 }
 
-/* Reports what stands before the port, as the packet is about to leave by it. */
+/* Reports the queue of the port, as the packet is about to leave by it. */
 static void
 leave(struct host *host, struct nic *nic, struct pkt *p)
 {

@@ -53,7 +53,7 @@ run_events(struct host *host, uint64_t end_ps)
 
 		if (event.time_ps >= end_ps)
 			return;
-		assert(event.time_ps >= host->now_ps); /* nothing that happens is due before it */
+		assert(event.time_ps >= host->now_ps); /* no event is due earlier */
 		host->now_ps = event.time_ps;
 		switch (event.kind) {
 		case EVENT_PAUSE:
@@ -202,7 +202,7 @@ const struct node_ops embedded_node_ops = {
 
 /*
  * A host's timers: the client's one, retransmission timeouts, storms. No packet sets a timer: a QP's deadline is
- * computed when the earliest possible one has come, which happens about once a timeout.
+ * computed when the earliest possible one is reached, about once per timeout.
  */
 
 static void check_timeouts(struct host *host);
@@ -283,7 +283,7 @@ check_timeouts(struct host *host)
 		const struct nic *nic = &host->nics[qp->nic];
 
 		if (rc_send_deadline(&qp->rc, &host->params) <= host->now_ps) {
-			/* While our own port is told to wait, nothing could be repeated: the wait is no retry. */
+			/* While our own port is paused, no retransmission is possible: the wait is no retry. */
 			if (nic->paused >> qp->rc.frame.prio & 1)
 				rc_send_hold(&qp->rc, host->now_ps);
 			else if (!rc_send_timeout(&qp->rc, &host->params, host->now_ps))

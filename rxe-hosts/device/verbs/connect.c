@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections by librdmacm: a flow's source connects, to the one listener of its destination. What is for what goes
- * along as private data of request and reply.
+ * Connections by librdmacm: a flow's source connects to the one listener of its destination. The private data of
+ * request and reply carries the connection's purpose.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -13,7 +13,9 @@
 
 #define CONNECT_MAGIC 0x3158524fU /* "ORX1" */
 
-/* Private data, big-endian. A request tells role and flow; the reply repeats them and tells where messages go. */
+/*
+ * Private data, big-endian. A request identifies role and flow; the reply repeats them and gives the place of messages.
+ */
 struct connect_data {
 	uint32_t magic;
 	uint32_t flow;
@@ -290,7 +292,7 @@ cm_ready(void *ctx, uint32_t events)
 		if ((type == RDMA_CM_EVENT_CONNECT_REQUEST || type == RDMA_CM_EVENT_CONNECT_RESPONSE) &&
 		    event->param.conn.private_data_len >= sizeof(data))
 			memcpy(&data, event->param.conn.private_data, sizeof(data));
-		rdma_ack_cm_event(event); /* before anything destroys its id */
+		rdma_ack_cm_event(event); /* before its id is destroyed */
 		handle(host, id, type, status, &data);
 	}
 }
@@ -308,12 +310,12 @@ verbs_cm_listen(struct verbs_host *host, struct err *err)
 }
 
 /*
- * Connections to embedded hosts, which have no connection manager: both ends know each other's queue pair from the plan
- * but for what the kernel chooses here, its number and keys, and that the fabric is told (struct manage_qp). Such a flow
- * carries each message as one WRITE WITH IMMEDIATE, as embedded hosts do, and has no probe beside it.
+ * Connections to embedded hosts, which have no connection manager: the plan gives both ends each other's queue pair,
+ * except for the number and keys that the kernel assigns here. The fabric receives these (struct manage_qp). Such a
+ * flow carries each message as one WRITE WITH IMMEDIATE, as embedded hosts do, and has no probe beside it.
  */
 
-#define FIRST_PSN 0 /* of embedded hosts, both ways */
+#define FIRST_PSN 0 /* of embedded hosts, in both directions */
 #define HOP_LIMIT 64
 #define MIN_RNR_TIMER 12 /* 0.64 ms, IBTA table 46 */
 
@@ -432,9 +434,9 @@ verbs_host_static(const struct verbs_host *host, uint32_t flow, struct manage_qp
 }
 
 /*
- * Queue pairs, and what makes their packets recognizable: the flow's UDP source port by way of its flow label, and its
- * class. librdmacm exchanges numbers and addresses; the QPs are moved through their states here, because it would leave
- * the label to the kernel.
+ * Queue pairs, and the fields that identify their packets: the flow's UDP source port, set through its flow label, and
+ * its class. librdmacm exchanges numbers and addresses; the QPs are moved through their states here, because librdmacm
+ * would leave the label to the kernel.
  */
 
 #define MAX_GIDS 256

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages: pieces and headers out, headers in, and the completion queue that tells of both (outbox.h). */
+/* Messages: sends pieces and headers, receives headers, and polls the completion queue of both (outbox.h). */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
@@ -222,7 +222,7 @@ received(struct verbs_host *host, struct verbs_in *in, uint32_t imm, uint32_t wr
 	host->client.completed(host->client.ctx, &wc);
 }
 
-/* The first error of a QP tells why; what was queued behind it comes back flushed. */
+/* The first error of a QP has the cause; requests queued behind it are flushed. */
 static void
 failed(struct verbs_host *host, const struct ibv_wc *wc)
 {
@@ -293,8 +293,8 @@ verbs_completions(void *ctx, uint32_t events)
 /* RTT probes of the flows that this host sends: why and how, see rtt.h. */
 
 /*
- * A kernel on busy cores works in bursts: what is in flight has to last until it has its next turn, some 20 ms at 40 Mbps.
- * Less than this and guests send half of what their links carry.
+ * A kernel on busy cores works in bursts: the data in flight has to last until its next turn, about 20 ms at 40 Mbps.
+ * Below this size guests use half the bandwidth of their links.
  */
 #define MIN_WINDOW_BYTES (96u << 10)
 
@@ -352,9 +352,7 @@ verbs_probes_next_ns(const struct verbs_host *host)
 	return next_ns;
 }
 
-/*
- * Behind its own flow a packet waits for as much of it as may be in flight at the slowest link: no fault of anybody's.
- */
+/* Behind its own flow a packet waits for the flow's data in flight at the slowest link: this is no fault. */
 static uint64_t
 own_window_ps(const struct verbs_host *host, const struct verbs_out *out)
 {

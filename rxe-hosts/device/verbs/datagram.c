@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * UD SENDs (IBTA 9.8.3): one QP reaches every peer. The contents begin with the flow, by which the receiver knows who it is:
- * a UD completion tells the sender's GID, not its source port. Times of departure and arrival are those at which their
- * completions are seen.
+ * UD SENDs (IBTA 9.8.3): one QP reaches every peer. The contents begin with the flow, by which the receiver identifies
+ * the sender: a UD completion has the sender's GID, but not its source port. Times of departure and arrival are those
+ * of polling their completions.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -282,7 +282,7 @@ notify_flow(const struct verbs_host *host, const struct sockaddr_in *from)
 	return UINT32_MAX;
 }
 
-/* A polling packet ends here. What it asks of the host's NIC, the switch at its other end tells. */
+/* A polling packet ends here. The switch at the other end of the cable reports for the host's NIC. */
 static void
 poll_arrived(struct verbs_host *host, const struct sockaddr_in *from, const struct control *control)
 {
@@ -301,7 +301,7 @@ notification_arrived(struct verbs_host *host, const struct sockaddr_in *from, co
 		host->client.received(host->client.ctx, &datagram, verbs_now_ps(host));
 }
 
-/* What is done with a control packet that came in, by type. */
+/* Handlers of received control packets, by type. */
 static void (*const arrived[PKT_TYPES])(struct verbs_host *host, const struct sockaddr_in *from,
 					const struct control *control) = {
 	[PKT_POLL] = poll_arrived,
@@ -312,7 +312,7 @@ static void
 control_ready(void *ctx, uint32_t events)
 {
 	const struct verbs_control_socket *at = ctx;
-	uint8_t data[CONTROL_MAX_BYTES + 1]; /* shows what is too long */
+	uint8_t data[CONTROL_MAX_BYTES + 1]; /* detects contents that are too long */
 	struct sockaddr_in from;
 	socklen_t size = sizeof(from);
 	struct control control;

@@ -99,7 +99,7 @@ place_flows(struct verbs_host *host)
 			verbs_outbox_init(&out->outbox, config->window_bytes, config->params->mtu_bytes);
 			if (verbs_is_static(host, i)) {
 				verbs_outbox_init_whole(&out->outbox);
-				out->nidle = config->probes; /* nobody answers probes */
+				out->nidle = config->probes; /* probes have no responder */
 			}
 			out->watched = flow->kind == FLOW_COLLECTIVE && config->watch;
 			out->idle_ps = calloc(config->probes, sizeof(*out->idle_ps));
@@ -417,7 +417,7 @@ query_qp(const struct device *dev, uint32_t flow, struct qp_state *state)
 	if (!verbs_outbox_open(&out->outbox))
 		return;
 	state->outstanding_bytes = out->outbox.posts[out->outbox.head % DEVICE_MAX_POSTED].bytes - state->acked_bytes;
-	/* The last piece acknowledged, the header may still be on its way: the message is not complete. */
+	/* The last piece is acknowledged, but the header may still be in flight: the message is not complete. */
 	if (state->outstanding_bytes == 0)
 		state->outstanding_bytes = 1;
 	state->oldest_unacked_ps = now_ps > age_ps ? now_ps - age_ps : 0;
@@ -478,7 +478,7 @@ get_memory(uint64_t bytes)
 	return memory != MAP_FAILED ? memory : NULL;
 }
 
-/* Without real payload everybody's pieces land on each other; else each flow has room for what it sends. */
+/* Without real payload all pieces share one landing; else each flow has room for its messages. */
 static void
 measure(struct verbs_host *host)
 {
@@ -557,11 +557,11 @@ verbs_memory_fini(struct verbs_host *host)
 }
 
 /*
- * Verbs do not tell what was sent again, a device's counters do (rdma-statistic(8)). They count for the whole device:
- * what they grow by while a message is in flight may be another's.
+ * Verbs do not report retransmissions, a device's counters do (rdma-statistic(8)). They count for the whole device: an
+ * increment while a message is in flight may belong to another.
  */
 
-/* rdma_rxe, then mlx5 and others. Timeouts of rdma_rxe include what it sends again after a NAK. */
+/* Names of rdma_rxe, then of mlx5 and others. Timeouts of rdma_rxe include retransmissions after a NAK. */
 static const struct {
 	const char *name;
 	bool timeout;
@@ -618,8 +618,8 @@ verbs_resent(struct verbs_host *host, uint64_t age_ns)
 }
 
 /*
- * The timer of rdma_rxe also fires, and sends one packet again, while acknowledgements come in steadily. What counts
- * as a timeout is one after which nothing was acknowledged for half of the time that the timer runs at least.
+ * The timer of rdma_rxe also fires, and sends one packet again, while acknowledgements arrive steadily. A timeout
+ * counts only if no acknowledgement arrived in half of the timer's minimum.
  */
 uint32_t
 verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now)

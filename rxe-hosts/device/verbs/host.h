@@ -18,17 +18,18 @@
 #include "rxe-hosts/device/verbs/verbs.h"
 
 /*
- * UD SENDs with contents, by any UDP source port that a flow of this host has (R-Pingmesh's probes). One QP receives, whose number
- * others know; a QP a port sends. An RNIC takes the port from the address handle's flow label, so that one QP sends by all of
- * them; rdma_rxe gives a UD QP the port that its number hashes to, so that QPs are opened, one number after the other, until each
- * port has one. The immediate says which flow a datagram is of, and in which direction: a completion does not tell ports.
+ * UD SENDs with contents, by any UDP source port that a flow of this host has (R-Pingmesh's probes). One QP receives,
+ * whose number the peers know; one QP per port sends. An RNIC takes the port from the address handle's flow label, so
+ * that one QP sends by all ports. rdma_rxe gives a UD QP the port that its number hashes to, so that QPs are opened,
+ * one number after the other, until each port has one. The immediate identifies flow and direction of a datagram: a
+ * completion has no ports.
  */
 
 #define VERBS_POOL_SENDS 256 /* datagrams that wait to leave */
 #define VERBS_POOL_EXPIRING 64
 #define VERBS_POOL_QUEUE 8 /* of them on the QP of one port */
 
-/* A datagram with a TTL, until a switch says that it ended there. */
+/* A datagram with a TTL, until a switch reports that it ended there. */
 struct verbs_expiring {
 	struct datagram datagram;
 	uint16_t number; /* its PSN, and IP identification */
@@ -67,14 +68,14 @@ struct verbs_pool {
 #define VERBS_CM_TIMEOUT_MS 3000
 #define VERBS_CM_ATTEMPTS 5
 #define VERBS_COUNTERS 4
-#define VERBS_UD_SLOTS 16 /* datagrams that wait to leave, and room for as many that come in */
+#define VERBS_UD_SLOTS 16 /* datagrams that wait to leave, and room for the same number of received ones */
 #define VERBS_UD_QKEY 0x11111111
-#define VERBS_GRH_BYTES 40          /* stands before a datagram received; for RoCE v2 over IPv4 the IP header at its end */
+#define VERBS_GRH_BYTES 40          /* precedes a received datagram; for RoCE v2 over IPv4 the IP header at its end */
 #define VERBS_IMM_REPLY 0x80000000u /* of the immediate of datagrams with contents; the flow is in the other bits */
 #define VERBS_POOL_RECEIVE_BYTES (VERBS_GRH_BYTES + DEVICE_UD_BYTES)
 #define VERBS_COUNTERS_AGE_NS 100000000ull /* while it runs */
 
-/* What a connection is for: also told by the low bits of a work request's id, the flow's slot above them. */
+/* Purpose of a connection: also in the low bits of a work request's id, the flow's slot above them. */
 enum conn_role { CONN_DATA, CONN_PROBE, CONN_RECEIVE, CONN_UD_SEND, CONN_UD_RECEIVE };
 #define CONN_ROLE_BITS 3
 
@@ -96,7 +97,7 @@ struct verbs_conn {
 	bool mirrored; /* the landing mirrors the peer's region */
 };
 
-/* What a device says of packets that it sent again: peers asked for them, or its timer expired. */
+/* A device's retransmission counters: those that peers requested, and those by expiry of its timer. */
 struct verbs_resent {
 	uint64_t naks, timeouts;
 };
@@ -125,7 +126,7 @@ struct verbs_in {
 	bool mirrored;
 };
 
-/* Where control packets of a kind come in. */
+/* Entry of received control packets, by kind. */
 struct verbs_control_socket {
 	struct verbs_host *host;
 	const struct control_kind *kind; /* NULL: none */
@@ -133,7 +134,7 @@ struct verbs_control_socket {
 	int fd;
 };
 
-/* The QP of UD SENDs; made when somebody asks for it. */
+/* The QP of UD SENDs; created at the first request. */
 struct verbs_ud {
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
@@ -213,9 +214,9 @@ int verbs_port_init(struct verbs_host *host, struct err *err);
 /* How packets of a flow are addressed: the peer's GID, the flow's label and class. */
 void verbs_address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr);
 /*
- * What the QP sends from now on has this tag, 0: none. Nothing may be under way: the send queue is drained (IBTA volume 1,
- * 10.3.1.6, state SQD), its address vector changed, and let go again.
- * @return 0, -ETIMEDOUT, or what the device refuses the change with
+ * Subsequent packets of the QP have this tag, 0: none. Nothing may be in flight: the send queue is drained (IBTA volume
+ * 1, 10.3.1.6, state SQD), its address vector changed, and the queue resumed.
+ * @return 0, -ETIMEDOUT, or the device's error for the change
  */
 int verbs_qp_tag(struct verbs_conn *conn, uint8_t tag);
 /* Posts one receive without memory: the write that it completes brings its own address. */
@@ -270,5 +271,5 @@ void verbs_ud_receive(struct device *dev, uint16_t nic);
 /* host.c: counters */
 /* Reading them takes the kernel a while. @param age_ns  how old they may be */
 struct verbs_resent verbs_resent(struct verbs_host *host, uint64_t age_ns);
-/* @return what was sent again since the oldest message of a flow was posted */
+/* @return retransmissions since the oldest message of a flow was posted */
 uint32_t verbs_retransmits(const struct verbs_host *host, const struct verbs_out *out, struct verbs_resent now);

@@ -41,8 +41,8 @@ verbs_label_sport(uint32_t label)
 }
 
 /*
- * The UDP source port of a UD QP of rdma_rxe: a hash of its number, whatever the address handle's flow label says (6.1,
- * rxe_qp_init_req(): hash_32() of linux/hash.h, 14 bits of it).
+ * The UDP source port of a UD QP of rdma_rxe: a hash of its number, independent of the address handle's flow label
+ * (6.1, rxe_qp_init_req(): hash_32() of linux/hash.h, 14 bits of it).
  */
 static inline uint16_t
 verbs_rxe_sport(uint32_t qpn)
@@ -80,7 +80,10 @@ verbs_timeout(uint64_t timeout_ps)
 /* The UDP source ports by which a host is to send datagrams: those of the flows that start here, and of replies to those that end here. */
 
 #define VERBS_NO_PORT UINT32_MAX
-/* Of so many numbers that follow each other each port has at least one, when a port is a hash of the number (label.h). */
+/*
+ * Length of a run of consecutive numbers in which each port has at least one, when a port is a hash of the number
+ * (label.h).
+ */
 #define VERBS_PORTS_WALK 32768u
 
 struct verbs_ports {

@@ -24,7 +24,7 @@ void loop_fini(struct loop *loop);
 int loop_watch(struct loop *loop, struct loop_watch *watch, uint32_t events);
 int loop_change(struct loop *loop, struct loop_watch *watch, uint32_t events);
 /*
- * Waits until a descriptor is ready or the time has come, and calls who waits for the descriptors.
+ * Waits until a descriptor is ready or the timeout expires, and calls the handlers of ready descriptors.
  * @param until_ns  of clock_now_ns(); UINT64_MAX: for ever
  * @return 0, or negative errno: -EINTR after a signal
  */

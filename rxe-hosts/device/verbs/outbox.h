@@ -9,8 +9,8 @@
  *
  * The receiver has one receive posted for each slot and posts it again once it has used the slot; without it the
  * connection holds the sender back (receiver not ready), so no slot is overwritten before it is read. The landing
- * mirrors the part of the receiver's region where the flow's messages belong. A place in it is written again only when
- * the client of the sender sends to that place again, which it may only do once it knows the first message consumed: the
+ * mirrors the range of the receiver's region where the flow's messages belong. A place in it is written again only when
+ * the client of the sender sends to that place again. The client may do so only once the first message is consumed: the
  * rule of every RDMA WRITE.
  * Messages without contents all go to one shared landing, piece over piece.
  */
@@ -38,7 +38,10 @@ struct verbs_piece {
 	bool whole; /* carries the message's immediate itself */
 };
 
-/* The sending side of one connection. Messages [head, tail) are posted, of which those before cut are wholly cut. */
+/*
+ * The sending side of one connection. Messages [head, tail) are posted; those before cut are completely divided into
+ * pieces.
+ */
 struct verbs_outbox {
 	struct send_wr posts[DEVICE_MAX_POSTED];
 	uint64_t started_ps[DEVICE_MAX_POSTED]; /* when it was posted */
@@ -50,7 +53,7 @@ struct verbs_outbox {
 };
 
 /*
- * @param window_bytes  that may be in flight; 0: as many as pieces allow
+ * @param window_bytes  maximum in flight; 0: limited by the number of pieces alone
  * @param mtu_bytes     pieces are whole packets
  */
 void verbs_outbox_init(struct verbs_outbox *outbox, uint64_t window_bytes, uint32_t mtu_bytes);

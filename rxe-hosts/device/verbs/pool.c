@@ -21,7 +21,7 @@ static int verbs_trace_post(struct verbs_host *host, const struct datagram *data
 static int verbs_trace_open(struct verbs_host *host);
 static void verbs_trace_close(struct verbs_host *host);
 
-/* rdma_rxe alone tells the network device below it so. @return false: it is none */
+/* Only rdma_rxe names the network device below it here. @return false: another driver */
 static bool
 rxe_netdev(const struct verbs_host *host, char name[IF_NAMESIZE])
 {
@@ -40,7 +40,7 @@ rxe_netdev(const struct verbs_host *host, char name[IF_NAMESIZE])
 	return read;
 }
 
-/* Without the kernel's times what this program sees is late by what it takes to be woken. */
+/* Without the kernel's timestamps, this program's times are late by its wake-up delay. */
 static void
 open_tap(struct verbs_host *host, const char *netdev)
 {
@@ -214,8 +214,9 @@ verbs_pool_fini(struct verbs_host *host)
 }
 
 /*
- * Datagrams with contents, out and in. Their times are those at which the kernel saw their frames (stamps.h). Where it
- * does not tell, a datagram has left when the call that posts it returns, and is there when its completion is seen.
+ * Datagrams with contents, sent and received. Their times are the kernel's timestamps of their frames (stamps.h).
+ * Without timestamps, a datagram has left when the call that posts it returns, and is there when its completion is
+ * seen.
  */
 
 #define CQ_BURST 32
@@ -361,7 +362,7 @@ sent(struct verbs_host *host, uint32_t slot, bool left)
 		host->client.departed(host->client.ctx, &datagram);
 }
 
-/* @return false: it is of no flow that ends here, or does not come from its other end */
+/* @return false: it is of no flow that ends here, or not from the flow's other end */
 static bool
 is_ours(const struct verbs_host *host, const struct datagram *datagram, const uint8_t *grh)
 {
@@ -435,8 +436,8 @@ verbs_pool_completions(void *ctx, uint32_t events)
 }
 
 /*
- * Datagrams with a TTL, which go by a raw socket (raw_ud.h), and what becomes of them: switches where one ends say so by ICMP, which
- * another one shows. They are known again by addresses, source port and IP identification.
+ * Datagrams with a TTL, sent by a raw socket (raw_ud.h), and their ends: the switch where one ends reports it by ICMP,
+ * which another raw socket receives. Reports are matched by addresses, source port and IP identification.
  */
 
 #define MESSAGE_BYTES 256
@@ -525,7 +526,7 @@ icmp_ready(void *ctx, uint32_t events)
 	}
 }
 
-/* Opens what packets with a TTL are sent by, and what tells of them. @return 0 or negative errno */
+/* Opens the sockets that send packets with a TTL and receive the reports on them. @return 0 or negative errno */
 /* Who may not open them traces no paths. */
 static int
 verbs_trace_open(struct verbs_host *host)

@@ -29,7 +29,7 @@ size_t raw_ud_build(uint8_t out[RAW_UD_BYTES], const struct raw_ud *ud);
 
 /* ICMP time exceeded, as a raw socket shows it: from the outer IPv4 header on. Pure. */
 
-/* Who says so, and of which packet to RoCEv2's port. Host byte order. */
+/* The sender of the report, and the packet to RoCEv2's port that it concerns. Host byte order. */
 struct icmp_expired {
 	uint32_t from_ip;
 	uint32_t src_ip, dst_ip;

@@ -22,7 +22,7 @@ struct run_clock {
 	uint64_t error_ns;               /* half of its round trip */
 	uint64_t zero_ns;                /* of the run, on the fabric's clock; valid if started */
 	bool started;
-	uint64_t last_ps; /* told: it never goes back */
+	uint64_t last_ps; /* the last time returned: time never decreases */
 };
 
 /*
@@ -31,9 +31,9 @@ struct run_clock {
  */
 void run_clock_exchange(struct run_clock *clock, uint64_t sent_ns, uint64_t fabric_ns, uint64_t received_ns);
 void run_clock_start(struct run_clock *clock, uint64_t zero_ns);
-/* @return time of the run; 0 before it starts */
+/* @return time of the run; 0 before its start */
 uint64_t run_clock_ps(struct run_clock *clock, uint64_t host_ns);
-/* Of a point in time that may be past, as far as is known now. @return time of the run; 0 before it */
+/* Of a point in time that may be past, by the present estimate. @return time of the run; 0 before its start */
 uint64_t run_clock_at_ps(const struct run_clock *clock, uint64_t host_ns);
 /* @return when the host's clock will show a time of the run; UINT64_MAX while it has not started */
 uint64_t run_clock_host_ns(const struct run_clock *clock, uint64_t time_ps);

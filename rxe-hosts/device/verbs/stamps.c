@@ -99,7 +99,7 @@ stamps_take(struct stamps *stamps, const struct stamp_key *key)
 	return 0;
 }
 
-/* The socket that the stamps come from. */
+/* The socket from which the stamps are read. */
 
 #define TAP_BURST 16
 #define CLOCK_READS 16 /* at first */
@@ -129,7 +129,7 @@ filter(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ? -errno : 0;
 }
 
-/* Filtered before it is bound: nothing else ever comes in. */
+/* The filter is set before bind(): the socket never receives other frames. */
 static int
 prepare(int fd, const char *netdev)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * When datagrams with contents crossed the network device below soft-RoCE, by the kernel's stamps of their frames: what an RNIC tells
- * with a completion (R-Pingmesh 4.2.1), soft-RoCE does not. A stamp is found again by what the frame holds. Pure.
+ * When datagrams with contents crossed the network device below soft-RoCE, by the kernel's timestamps of their frames.
+ * An RNIC reports these times with a completion (R-Pingmesh 4.2.1), soft-RoCE does not. A stamp is matched by the
+ * frame's contents. Pure.
  */
 #pragma once
 

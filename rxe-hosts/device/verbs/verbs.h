@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host with its own RDMA device: struct device over libibverbs and librdmacm. Any RoCEv2 device of the kernel it runs
- * on will do, rdma_rxe or a real NIC. One thread, woken by its loop.
+ * A host with its own RDMA device: struct device over libibverbs and librdmacm. It supports any RoCEv2 device of its
+ * kernel, rdma_rxe or a real NIC. One thread, woken by its loop.
  *
  * Order of use: create; set_client and register_region (the step engine does); listen, before any peer connects;
  * connect, and run the loop until verbs_host_state() is VERBS_UP; then run until the end.
@@ -27,12 +27,15 @@ struct verbs_config {
 	const uint64_t *slowest_bps; /* [flows] slowest link of each flow's path */
 	const struct roce_params *params;
 	uint64_t window_bytes;      /* of a flow in flight; 0: no limit */
-	bool window_is_bdp;         /* instead: twice what the measured round trip holds at the slowest link's rate */
+	bool window_is_bdp;         /* instead: twice the bytes of the measured round trip at the slowest link's rate */
 	uint32_t probes;            /* of each flow on the idle path, before the run */
 	uint64_t probe_interval_ps; /* between two probes */
 	bool watch;                 /* probe running steps too */
 	uint64_t noise_ps;          /* least variation of round-trip times that is expected of an idle path */
-	/* The switch and port that have an address, as PKT_EXPIRED's arg tells; UINT32_MAX: none. Of traceroutes. */
+	/*
+	 * The switch and port that have an address, in the format of PKT_EXPIRED's arg; UINT32_MAX: none. For
+	 * traceroutes.
+	 */
 	uint32_t (*interface_of)(const void *ctx, uint32_t ip);
 	const void *interface_ctx;
 	const bool *embedded; /* [nodes] hosts without a connection manager */
@@ -86,7 +89,7 @@ enum verbs_state verbs_host_state(const struct verbs_host *host);
 /* What made it VERBS_BROKEN, or the first QP that failed in a run; NULL: nothing. */
 const char *verbs_host_error(const struct verbs_host *host);
 
-/* Does what is due: timers, ticks, probes. */
+/* Runs the due work: timers, ticks, probes. */
 void verbs_host_run(struct verbs_host *host);
 /* @return when verbs_host_run() has something to do, by clock_now_ns() */
 uint64_t verbs_host_next_ns(const struct verbs_host *host);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rxe-guest-init: process 1 of a guest, or, in a network namespace of the server, the process that holds it.
- * ROCELAB_NAME is the host's name, ROCELAB_COMMAND and ROCELAB_MANAGE are the two channels to the server; init.h tells the
- * rest.
+ * ROCELAB_NAME is the host's name, ROCELAB_COMMAND and ROCELAB_MANAGE are the two channels to the server; init.h
+ * describes the rest.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static int modules_load(struct err *err);
 static int network_setup(uint32_t *gid_index, struct err *err);
 static int channel_open(const char *name, struct err *err);
 
-/* Programs find a usual environment; what they may write is below /run. */
+/* Gives programs the usual environment; they may write below /run. */
 static void
 set_environment(void)
 {
@@ -79,10 +79,10 @@ main(void)
 
 struct mounted {
 	const char *type, *dir, *options;
-	bool of_namespace; /* shows what a network namespace has */
+	bool of_namespace; /* shows the contents of a network namespace */
 };
 
-/* /tmp stays the server's: what is written to read it in a guest is seen there. Scratch space is /run. */
+/* /tmp stays the server's: files written there for a guest are visible in it. Scratch space is /run. */
 static const struct mounted mounts[] = {
 	{ "proc", "/proc", NULL, false },     { "sysfs", "/sys", NULL, true },
 	{ "devtmpfs", "/dev", NULL, false },  { "devpts", "/dev/pts", "mode=620,ptmxmode=666", false },
@@ -92,8 +92,8 @@ static const struct mounted mounts[] = {
 #define NMOUNTS ARRAY_LEN(mounts)
 
 /*
- * Mounts what a guest needs over the server's read-only file system.
- * @param namespace_only  a network namespace of the server: only what depends on it
+ * Mounts the file systems that a guest needs over the server's read-only one.
+ * @param namespace_only  a network namespace of the server: only those that depend on it
  * @return 0, or negative errno with err set
  */
 static int
@@ -108,7 +108,7 @@ mounts_setup(bool namespace_only, struct err *err)
 			continue;
 		if (strncmp(m->dir, "/dev/", 5) == 0)
 			mkdir(m->dir, 0755);
-		/* EBUSY: the kernel mounted it before us */
+		/* EBUSY: the kernel has mounted it already */
 		if (mount(m->type, m->dir, m->type, 0, m->options) < 0 && errno != EBUSY)
 			return err_set(err, -errno, "mount %s on %s: %s", m->type, m->dir, strerror(errno));
 	}
@@ -282,8 +282,8 @@ wait_for_gid(const char *address, uint32_t *gid_index, struct err *err)
 }
 
 /*
- * Brings the network up as ROCELAB_ADDRESS, ROCELAB_MAC and ROCELAB_MTU say, with soft-RoCE on it.
- * Without ROCELAB_ADDRESS: the loopback device only.
+ * Brings the network up with ROCELAB_ADDRESS, ROCELAB_MAC and ROCELAB_MTU, and adds soft-RoCE to it. Without
+ * ROCELAB_ADDRESS: the loopback device only.
  * @param gid_index  of the RoCEv2 GID of the IPv4 address (UINT32_MAX without an address)
  * @return 0, or negative errno with err set
  */

@@ -32,7 +32,7 @@ struct session {
 	bool input_ended;              /* close input when its queue is empty */
 	int input, output, errors;     /* -1: none; on a terminal input and output are one */
 	uint32_t credit;               /* bytes that may be sent to the server */
-	size_t input_begin, input_end; /* what the command has not read yet */
+	size_t input_begin, input_end; /* input that the command has not read yet */
 	uint8_t input_queue[GUEST_WINDOW_BYTES];
 };
 
@@ -83,7 +83,7 @@ take(struct server *server, const struct guest_frame *frame, const uint8_t *payl
 		return -EPROTO;
 	if (frame->type == GUEST_RUN)
 		return start(server, frame->session, payload, frame->size);
-	if (!session->used) /* it ended while this was under way */
+	if (!session->used) /* it ended while this frame was in flight */
 		return 0;
 	switch (frame->type) {
 	case GUEST_STDIN:
@@ -324,7 +324,7 @@ start_on_pipes(struct session *session, const struct command *command, int manag
 }
 
 /*
- * Starts a command. A program that cannot be executed ends with 127 and says so on its standard error.
+ * Starts a command. A program that cannot be executed ends with 127 and an error message on its standard error.
  * @param payload  of GUEST_RUN
  * @param manage   descriptor for GUEST_RUN_MANAGE, or -1
  * @return 0, or negative errno
@@ -408,7 +408,7 @@ session_poll(const struct session *session, struct pollfd fds[SESSION_POLL_FDS])
 static void
 close_input(struct session *session)
 {
-	static const char end_of_file = 4; /* what a terminal's user would type */
+	static const char end_of_file = 4; /* the character that a user would type at a terminal */
 
 	if (session->pty && session->input >= 0) {
 		if (write(session->input, &end_of_file, 1) < 0)
@@ -429,7 +429,7 @@ move_input(struct session *session, uint8_t number, struct frame_out *out)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
-	if (n < 0) /* nobody reads it any more: what comes is swallowed */
+	if (n < 0) /* the reader is gone: further output is discarded */
 		n = (ssize_t)(session->input_end - session->input_begin);
 	session->input_begin += (size_t)n;
 	credit.bytes = (uint32_t)n;
@@ -478,7 +478,7 @@ finish(struct session *session, uint8_t number, struct frame_out *out)
 }
 
 /*
- * Moves bytes as poll() said; queues frames for the server, GUEST_EXIT last, which frees the session.
+ * Moves bytes by the results of poll(); queues frames for the server, GUEST_EXIT last, which frees the session.
  * @return 0, or negative errno of frame_put()
  */
 static int

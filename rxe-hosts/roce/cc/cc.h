@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion control of a sender's QP: what it hears of the network becomes a rate to pace by, a window, or both. An
- * algorithm is a file here, its line in meson.build, and a row of CC_ALGORITHMS; scenarios (host.cc) and the tests over
- * all algorithms have it then. No clock and no timer: the caller says what time it is and looks at due_ps.
+ * Congestion control of a sender's QP: feedback from the network becomes a pacing rate, a window, or both. An algorithm
+ * is a file here, its line in meson.build, and a row of CC_ALGORITHMS; scenarios (host.cc) and the tests over all
+ * algorithms have it then. No clock and no timer: the caller passes the time and checks due_ps.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "common/int_header.h"
 #include "common/units.h"
 
-/* Value, name in scenarios, the file's symbol, what it goes by. */
+/* Value, name in scenarios, the file's symbol, its signal. */
 #define CC_ALGORITHMS(ROW)                                                                                                 \
 	ROW(CC_DCQCN, "dcqcn", dcqcn, "marks of switches (host.dcqcn)")                                                    \
 	ROW(CC_HPCC, "hpcc", hpcc, "what switches write into packets: inband telemetry (host.hpcc)")                       \
@@ -24,7 +24,7 @@
 #define CC_VALUE(id, name, symbol, doc) id,
 enum cc_kind { CC_ALGORITHMS(CC_VALUE) CC_KINDS };
 
-/* How a receiver tells of packets that switches marked. */
+/* How a receiver reports packets that switches marked. */
 enum cc_echo {
 	CC_ECHO_NONE,
 	CC_ECHO_ACK, /* in their ACKs */
@@ -44,7 +44,7 @@ struct cc_params {
 	uint32_t payload_bytes;        /* of a full packet */
 	uint32_t frame_bytes;          /* it occupies on the wire */
 	const struct int_rates *rates; /* that hops name; set where ops->inband is */
-	uint64_t own[CC_PARAMS_WORDS]; /* the algorithm's: what its table binds, and what it makes of that */
+	uint64_t own[CC_PARAMS_WORDS]; /* the algorithm's: the bound values of its table, and those derived from them */
 };
 
 /* One QP's control. The first three are its result. */
@@ -56,19 +56,19 @@ struct cc {
 	uint64_t state[CC_STATE_WORDS]; /* the algorithm's */
 };
 
-/* An ACK came in. Packets count as 32-bit sequence numbers modulo 2^32. */
+/* An ACK arrived. Packets count as 32-bit sequence numbers modulo 2^32. */
 struct cc_ack {
 	uint64_t now_ps;
 	uint64_t rtt_ps;                    /* of the packet it is for; 0: no sample (Karn) */
 	uint32_t acked;                     /* packets that it acknowledges for the first time */
 	uint32_t una, nxt;                  /* then: the oldest unacknowledged; the next to send */
-	uint32_t switches;                  /* that it came through */
+	uint32_t switches;                  /* that it passed through */
 	const struct int_header *telemetry; /* of the path of the packet it is for; NULL: none */
 };
 
 enum cc_loss {
 	CC_LOSS_NAK,     /* the receiver misses a packet */
-	CC_LOSS_TIMEOUT, /* nothing came for a retransmission timeout */
+	CC_LOSS_TIMEOUT, /* nothing arrived for a retransmission timeout */
 };
 
 /* Whatever it has no use for is NULL. Times never go back. */
@@ -76,10 +76,10 @@ struct cc_ops {
 	const char *name;
 	bool inband;                   /* data packets and ACKs carry telemetry of the path (common/int_header.h) */
 	const struct cfg_table *table; /* "host.NAME"; bound into the parameters' own; NULL: none */
-	bool quiet; /* leaves next to no queues: no round trip tells of contention, but a rate below the line's does */
+	bool quiet; /* leaves next to no queues: round trips show no contention, but a rate below the line's does */
 	/* @return the share of every link that it leaves free */
 	double (*spare)(const struct cc_params *params);
-	/* Checks and completes what was bound. @return 0, or -EINVAL with err set */
+	/* Checks and completes the bound values. @return 0, or -EINVAL with err set */
 	int (*prepare)(struct cc_params *params, struct err *err);
 	/* A fresh QP. cc is at line rate, without window and with all state 0. */
 	void (*reset)(struct cc *cc, const struct cc_params *params);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * DCQCN's reaction point (Zhu et al., SIGCOMM 2015, section 3.1) in the timer-only form of the ns-3 model of HPCC and
- * Vedrfolnir: alpha, decrease and increase each follow a period that starts with the first notification. No timer runs: the
- * state is advanced when somebody looks, and the outcome does not depend on how often that happens. What is due at one
- * instant happens in the order alpha, increase, decrease; a notification at that instant belongs to the following periods.
+ * Vedrfolnir: alpha, decrease and increase each follow a period that starts with the first notification. No timer runs:
+ * each read advances the state, and the result does not depend on the number of reads. Events due at one instant happen
+ * in the order alpha, increase, decrease; a notification at that instant belongs to the following periods.
  */
 #include "rxe-hosts/roce/cc/dcqcn.h"
 

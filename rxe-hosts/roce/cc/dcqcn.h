@@ -31,7 +31,7 @@ struct dcqcn {
 	double alpha;
 	uint32_t stage; /* increases since the last decrease */
 	bool started;
-	bool alpha_notified; /* a notification came since the last alpha update */
+	bool alpha_notified; /* a notification arrived since the last alpha update */
 };
 
 _Static_assert(sizeof(struct dcqcn_params) <= sizeof(((struct cc_params *)0)->own), "CC_PARAMS_WORDS");

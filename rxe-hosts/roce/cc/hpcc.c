@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HPCC (Li et al., SIGCOMM 2019), Algorithm 1: from the queue and the rate of every link of its path a sender knows how much
- * is in flight there, and sets its window so that the fullest link carries eta of what it holds without queueing. The
- * reference window moves once a round trip; in between every ACK sets the window from the reference anew.
+ * HPCC (Li et al., SIGCOMM 2019), Algorithm 1: from the queue and the rate of every link of its path a sender computes
+ * the bytes in flight there. It sets its window so that the fullest link carries eta of its capacity without queueing.
+ * The reference window moves once a round trip; in between every ACK sets the window from the reference anew.
  */
 #include "rxe-hosts/roce/cc/hpcc.h"
 

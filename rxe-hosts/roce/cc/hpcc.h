@@ -16,7 +16,7 @@ struct hpcc_params {
 
 struct hpcc {
 	struct int_header last; /* L; count 0: none yet */
-	uint64_t received_ps;   /* when it came */
+	uint64_t received_ps;   /* when it arrived */
 	double u;               /* U: bytes in flight on the fullest link, of its bandwidth-delay product */
 	double reference_bytes; /* Wc */
 	uint32_t stage;         /* incStage */

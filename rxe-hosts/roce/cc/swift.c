@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Swift (Kumar et al., SIGCOMM 2020): a window that follows a target delay (Algorithm 1), which scales with the path's
- * switches and with the window itself (section 3.5). Embedded hosts have no queue of their own on the way up, so that the
- * fabric's window is all there is: no endpoint delay, no second window. Below one packet the window is paced.
+ * switches and with the window itself (section 3.5). Embedded hosts have no queue of their own on the sending side, so
+ * there is only the fabric's window: no endpoint delay, no endpoint window. Below one packet the window is paced.
  */
 #include "rxe-hosts/roce/cc/swift.h"
 

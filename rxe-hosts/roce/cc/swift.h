@@ -8,7 +8,7 @@
 struct swift_params {
 	struct cfg_where where;
 	double ai, beta, max_mdf;
-	double min_cwnd, max_cwnd; /* max_cwnd 0: what the line carries in base_target */
+	double min_cwnd, max_cwnd; /* max_cwnd 0: the bytes that the line carries in base_target */
 	uint64_t base_target_ps, hop_ps;
 	uint64_t fs_range_ps;
 	double fs_min_cwnd, fs_max_cwnd;
