@@ -108,7 +108,7 @@ measure_path(struct scenario *sc, uint32_t a, uint32_t b)
 	sc->roce.cc.base_rtt_ps = base_ps > sc->roce.cc.base_rtt_ps ? base_ps : sc->roce.cc.base_rtt_ps;
 }
 
-/* Hosts to look at: all, or, of very many, one of those that a switch has by cables of one kind. @return how many */
+/* Hosts to check: all, or, of very many, one of those that a switch has by cables of one kind. @return their number */
 static uint32_t
 unlike_hosts(const struct topo *topo, uint32_t *hosts, uint32_t *latest)
 {

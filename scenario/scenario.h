@@ -46,7 +46,7 @@ struct routing_params {
 	uint64_t convergence_ps;
 };
 
-/* The sockets by which operators ask switches and hosts, in real time. */
+/* The sockets by which operators query switches and hosts, in real time. */
 struct management_params {
 	struct cfg_where where;
 	bool sockets;
@@ -175,14 +175,14 @@ struct scenario {
 	uint32_t nexternal;                  /* hosts that are not embedded */
 	struct partition_config *partitions; /* NULL: the partitioning program decides */
 	size_t npartitions;
-	struct traffic *traffic; /* what generators send */
+	struct traffic *traffic; /* flows of generators */
 	struct fault_list faults;
 	struct topo *topo;
-	bool *withdrawn;            /* [topo->nlinks] cables that are known to be cut; NULL: none */
+	bool *withdrawn;            /* [topo->nlinks] cables that are known to be down; NULL: none */
 	uint8_t strict;             /* bit p: switches serve class p before the classes that share */
 	struct route_table *routes; /* without those */
 	struct route_pins *pins;
-	struct routing routing; /* the three above, the seed, and what ecmp hashes */
+	struct routing routing; /* the three above, the seed, and the fields that ecmp hashes */
 	struct plan *plan;
 	char name[64];                /* root.name, or the file's */
 	uint32_t mtu_frame_bytes;     /* a full data frame on the wire */
@@ -206,7 +206,7 @@ struct scenario_options {
 
 /*
  * Loads, binds and checks everything.
- * @return NULL with err set: file:line, the value, what would be right
+ * @return NULL with err set: file:line, the value, the remedy
  */
 struct scenario *scenario_load(const struct scenario_options *options, struct err *err);
 void scenario_destroy(struct scenario *scenario);
@@ -231,7 +231,7 @@ uint64_t scenario_window_bytes(const struct scenario *scenario);
 /* @return how long the fabric's windows are */
 uint64_t scenario_window_ps(const struct scenario *scenario);
 
-/* Treats all hosts as embedded: for what needs a fabric, but no host. The clock stays as it is. */
+/* Treats all hosts as embedded: for callers that need a fabric, but no host. The clock stays unchanged. */
 void scenario_embed_hosts(struct scenario *scenario);
 
 /* Between two answers of a switch to traceroutes; 0: it gives none. */
@@ -242,7 +242,7 @@ int scenario_path(const struct scenario *scenario, uint32_t flow, bool reverse, 
 
 /*
  * Checks the flows that start or end at a host: ports that a RoCEv2 device can use, one NIC, an IBTA path MTU.
- * @return 0 or -EINVAL with err set: file:line, the value, what would be right
+ * @return 0 or -EINVAL with err set: file:line, the value, the remedy
  */
 int kernel_host_check(const struct scenario *scenario, uint32_t node, struct err *err);
 

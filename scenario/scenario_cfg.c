@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of what belongs to no module, and the list of everybody's. */
+/* The tables of keys that belong to no module, and the list of all tables. */
 #include <stddef.h>
 
 #include "common/array.h"

@@ -37,7 +37,7 @@ scenario_resolve_ip(struct scenario *sc, struct err *err)
 
 /* The faults, and the routes as they are with those that are known. */
 
-/* Routes have no cable that is known to be cut. */
+/* Routes use no cable that is known to be down. */
 static int
 make_routes(struct scenario *sc, struct err *err)
 {
@@ -422,7 +422,7 @@ scenario_prepare_inband(struct scenario *sc, struct err *err)
 	return ret;
 }
 
-/* Whether hosts and switches can do what measured collectives want. */
+/* Whether hosts and switches support measured collectives. */
 
 /* A class of its own is to be as lossless as that of other data. */
 static int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who runs the hosts, and what that asks of a scenario. */
+/* The kinds of hosts, and their requirements of a scenario. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +90,10 @@ scenario_window_ps(const struct scenario *sc)
 	return shortest(sc, &port);
 }
 
-/* Are windows long enough, once the clock is decided? Times that are looked at once a window become as long as one. @return 0 or -EINVAL */
+/*
+ * Are windows long enough, once the clock is decided? Times that are checked once a window become as long as one.
+ * @return 0 or -EINVAL
+ */
 static int
 scenario_fit_window(struct scenario *sc, struct err *err)
 {
@@ -113,7 +116,7 @@ scenario_fit_window(struct scenario *sc, struct err *err)
 				units_format_time(PACER_WINDOW_MIN_PS, least, sizeof(least)),
 				topo_port_name(sc->topo, port, port_name),
 				units_format_time(window_ps, delay, sizeof(delay)));
-	/* A monitor looks at its clock once a window. */
+	/* A monitor checks its clock once a window. */
 	sc->volumes.grace_ps = max_u64(sc->volumes.grace_ps, window_ps);
 	sc->volumes.idle_ps = max_u64(sc->volumes.idle_ps, window_ps);
 	return 0;
@@ -164,7 +167,7 @@ scenario_load_partitions(struct scenario *sc, struct err *err)
 	return ret;
 }
 
-/* What a host with its own kernel asks of flows. */
+/* Requirements of a host with its own kernel on flows. */
 
 static const struct cfg_where *
 where_of(const struct scenario *sc, uint32_t flow)
@@ -413,7 +416,7 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 	return ret == 0 ? scenario_fit_window(sc, err) : ret;
 }
 
-/* Between a kernel's memory and an embedded host's goes what both know the place of. */
+/* Between a kernel's memory and an embedded host's, only payload passes whose place both ends know. */
 static int
 check_mixed(const struct scenario *sc, uint32_t flow, bool real, const struct cfg_where *where, struct err *err)
 {

@@ -14,7 +14,7 @@
 
 /* Pools of the frames of hosts with their own kernel. */
 
-#define ROOM_LEAST_BYTES 2048 /* what NICs' drivers write to */
+#define ROOM_LEAST_BYTES 2048 /* smallest buffer that NICs' drivers write to */
 #define LINE_BYTES 64
 #define FRAME_EXTRA_BYTES 448 /* of an mbuf, its headroom and the pool's own, at most */
 #define BUILT 1023            /* of the edge's pool */

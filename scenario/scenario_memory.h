@@ -8,7 +8,7 @@
 #define FRAME_POOL_LEAST 1024
 #define FRAME_POOL_MOST 16384
 
-/* @return room of each for one frame, bytes: for the largest of the run, and what drivers ask for at least */
+/* @return room of each for one frame, bytes: for the largest of the run, and at least the drivers' minimum */
 uint32_t frame_pool_room(const struct scenario *scenario);
 
 /*

@@ -88,7 +88,7 @@ shorten(const struct scenario *sc, struct cfg *cfg, uint32_t iterations, struct 
 	return ret;
 }
 
-/* What is known of a fault is that it is there; of a cut also when it is mended, for routes follow it. */
+/* The operator knows that a fault is present; of a link-down also its times, since routes follow it. */
 static void
 begin_faults(struct fault_list *faults)
 {

@@ -25,7 +25,7 @@ struct system_sets {
 struct system_row {
 	const char *name;      /* as scenarios list it */
 	const char *title;     /* for people */
-	const char *diagnoser; /* whose findings are its: a row of diag/registry.c */
+	const char *diagnoser; /* source of its findings: a row of diag/registry.c */
 	/*
 	 * It shares a run with all other passive systems: it sends next to nothing into the fabric. Other systems
 	 * change the traffic that they observe, and have a run of their own, of the same seed.

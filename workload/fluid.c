@@ -50,7 +50,7 @@ struct share {
 	uint32_t round;
 };
 
-/* What a flow asks for. */
+/* The demand of a flow. */
 struct share_demand {
 	uint64_t bytes;                    /* of its message: rates are in bytes */
 	uint64_t alone_ps;                 /* how long it takes alone */
@@ -408,7 +408,7 @@ share_nics(struct run *run)
 
 /* Shares of ports among the flows in flight. */
 
-/* Levels that differ by less are one: what rounding makes of equal shares. */
+/* Smaller differences of levels are rounding errors of equal shares. */
 #define SAME_LEVEL (1 + 1e-9)
 
 static void gather(struct share *share, uint32_t port);
@@ -609,7 +609,7 @@ fill(struct share *share)
 			if (level_of(&share->ports[share->touched[i]]) <= least * SAME_LEVEL)
 				fix_port(share, share->touched[i], least);
 	}
-	/* Only what costs nothing anywhere can be left. */
+	/* Only steps of no cost anywhere can be left. */
 	for (uint32_t i = 0; i < share->nmembers; i++)
 		if (!share->flows[share->members[i]].fixed)
 			fix(share, &share->flows[share->members[i]], INFINITY);

@@ -74,7 +74,7 @@ struct plan_collective {
 	struct cfg_where where;
 };
 
-/* A flow that may be judged, as a step of what stands for a collective. */
+/* A flow that may be judged, as a step of the entry that stands for a collective. */
 struct plan_judged {
 	uint32_t collective; /* generators in their order, then the list of background flows */
 	uint32_t step;       /* from 1, among those of it and of one host; 0: it is not judged */
@@ -129,7 +129,7 @@ struct plan {
 	uint32_t *rank_of;             /* [nnodes] of a host: ranks of generators are the topology's hosts */
 	uint32_t nmessages;
 	bool judged; /* messages, and background flows of mode once, are steps of a job, "flows", that hosts watch and report */
-	uint32_t background_id;             /* of what stands for a collective then: the list of background flows */
+	uint32_t background_id;             /* of the list of background flows, as a collective */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of judged flows */
 	uint32_t ncollectives, nbackgrounds;
 	bool real; /* messages carry data */
@@ -147,7 +147,7 @@ struct plan_options {
 	uint8_t data_prio, control_prio, measured_prio;
 	bool notify;                     /* make flows for notification packets */
 	bool judge;                      /* flows, where no collective is */
-	const struct traffic *traffic;   /* what generators send; NULL: there are none */
+	const struct traffic *traffic;   /* flows of generators; NULL: there are none */
 	const struct plan_probe *probes; /* [nprobes] one may be there several times */
 	uint32_t nprobes;
 };
@@ -155,8 +155,8 @@ struct plan_options {
 /*
  * Builds schedules, flows and messages.
  * @param workload  lives as long as the plan
- * @return NULL with err set (file:line, the value, what would be right): too few or too many ranks, sizes, two flows with
- *         one 5-tuple, memory
+ * @return NULL with err set (file:line, the value, the remedy): too few or too many ranks, sizes, two flows with one
+ *         5-tuple, memory
  */
 struct plan *plan_create(const struct topo *topo, const struct plan_options *options, const struct workload *workload,
 			 const struct background_config *backgrounds, size_t nbackgrounds, struct err *err);

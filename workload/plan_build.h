@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* While a plan is being built: what its files share. */
+/* A plan under construction: state that its files share. */
 #pragma once
 
 #include "collectives/params.h"
@@ -20,7 +20,7 @@ struct plan_builder {
 
 /*
  * The schedule of a collective, over all ranks of its job.
- * @return 0; -ENOMEM; -EINVAL with err set: what its algorithm cannot serve, too many steps
+ * @return 0; -ENOMEM; -EINVAL with err set: a collective that its algorithm does not support, too many steps
  */
 int plan_make_schedule(struct plan_builder *b, uint32_t index);
 

@@ -547,7 +547,7 @@ add_messages(struct work *w)
 		plan->first_message[w->flows[w->order[i]].src_node + 1]++;
 	for (uint32_t node = 0; node < w->b->topo->nnodes; node++)
 		plan->first_message[node + 1] += plan->first_message[node];
-	for (uint32_t i = w->nflows; i-- > 0;) { /* from the last, so that each knows who is behind it */
+	for (uint32_t i = w->nflows; i-- > 0;) { /* from the last, so that each has its successor */
 		const struct traffic_flow *flow = &w->flows[w->order[i]];
 		struct plan_flow *of = &plan->of[w->flow_of[w->order[i]]];
 

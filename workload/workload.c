@@ -216,7 +216,7 @@ read_jobs(struct reading *r)
 		workload->njobs++;
 		rc = name_job(workload, configs[i].name, &configs[i].where, r->err);
 	}
-	/* Placements see what others leave. */
+	/* Placements see the hosts that others leave. */
 	for (int placed = 0; placed <= 1; placed++)
 		for (size_t i = 0; i < count && rc == 0; i++)
 			if (cfg_has(&configs[i].where, "placement") == placed)
@@ -404,7 +404,7 @@ workload_add_after(struct reading *r, uint32_t after)
 	return 0;
 }
 
-/* Those of the phase that have been added and whose name it is. @param first  of the phase */
+/* Those of the phase that have been added and have the name. @param first  of the phase */
 static int
 add_named(struct reading *r, const struct collective_config *config, const char *name, uint32_t first)
 {

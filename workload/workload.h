@@ -54,8 +54,8 @@ struct workload {
 /*
  * Reads "collectives" and "jobs" of a scenario.
  * @param seed  the run's
- * @return NULL with err set (file:line, the value, what would be right): unknown, repeated or too few hosts, sizes that
- *         do not fit, names that are unknown, repeated or of others' shape
+ * @return NULL with err set (file:line, the value, the remedy): unknown, repeated or too few hosts, sizes that do not
+ *         fit, names that are unknown, repeated or of others' shape
  */
 struct workload *workload_create(const struct cfg *cfg, const struct topo *topo, uint64_t seed, struct err *err);
 void workload_destroy(struct workload *workload);

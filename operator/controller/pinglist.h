@@ -24,7 +24,7 @@
 #include "topo/route.h"
 #include "topo/topo.h"
 
-/* The RNICs of a network by ToR, and over how many parallel paths ToRs reach each other: what pinglists are made of. */
+/* The RNICs of a network by ToR, and the number of parallel paths between ToRs: the input of pinglists. */
 
 /* One NIC of one host. */
 struct rnic {

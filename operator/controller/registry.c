@@ -14,7 +14,7 @@ struct registry {
 };
 
 #define WAIT_LIMIT_MS 2000       /* for a controller that ends while the next one starts */
-#define APPLICATION "1380994640" /* "RPMP" as a number: whose file it is (sqlite.org/pragma.html#pragma_application_id) */
+#define APPLICATION "1380994640" /* "RPMP" as a number: file owner (sqlite.org/pragma.html#pragma_application_id) */
 
 /* Held alone, as long as it is open; its journal is a file's, its writes wait for the disk. */
 static const char lock[] = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;";

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 
 #define MAX_MESSAGE (sizeof(struct pingmesh_hdr) + PINGMESH_MAX_REQUEST)
-#define WAIT_MS 200 /* between looks for peers that take too long */
+#define WAIT_MS 200 /* between checks for peers that take too long */
 
 struct peer {
 	int fd;            /* -1: none */
@@ -27,7 +27,7 @@ struct server {
 	const struct serve_config *config;
 	struct serve_counts *counts;
 	struct peer *peers; /* [SERVE_MAX_PEERS] */
-	bool is_short;      /* of descriptors: who waits to be accepted waits until the next look */
+	bool is_short;      /* out of descriptors: pending connections wait until the next check */
 };
 
 static void

@@ -20,7 +20,7 @@ struct serve_config {
 	uint64_t (*now_ps)(void); /* since the protocol began */
 	uint32_t idle_limit_ms;   /* SERVE_TIMEOUT_MS */
 	const sigset_t *waiting;  /* signals that are let through while it waits, of those that are held; NULL: none */
-	int (*is_over)(void);     /* asked after each wait: not 0 ends it */
+	int (*is_over)(void);     /* polled after each wait: not 0 ends it */
 };
 
 /* What it did. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All switches and hosts of an emulation as devices that operators ask (dpswitch/control/switch_answer.h): during a run, between
- * windows; or of a fabric that stands still.
+ * All switches and hosts of an emulation as devices that operators query (dpswitch/control/switch_answer.h): during a
+ * run, between windows; or of a fabric that does not run.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ void standing_close(struct standing *standing);
 
 /* Starts the process that serves, until standing_close() or until this process dies. @return 0 or negative errno with err */
 int standing_start(struct standing *standing, struct err *err);
-/* Serves in this process, until it is asked to end (common/interrupt.h). @param for_ns  at most */
+/* Serves in this process, until an interrupt ends it (common/interrupt.h). @param for_ns  at most */
 void standing_serve(struct standing *standing, uint64_t for_ns);
 /* What the sockets did so far. */
 struct switch_sockets_counts standing_counts(const struct standing *standing);

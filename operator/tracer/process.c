@@ -36,7 +36,7 @@ struct thread {
 
 static void thread_ask_leaves(struct thread *t, uint32_t i);
 
-/* ---- Devices are connected to, and hosts asked: Algorithm 1, lines 5 to 7 ---- */
+/* ---- Devices are connected to, and hosts queried: Algorithm 1, lines 5 to 7 ---- */
 
 static void
 thread_give_up(struct thread *t, uint32_t node, const struct err *err)

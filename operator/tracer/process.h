@@ -9,7 +9,7 @@ struct tracer_process {
 	uint32_t first, count; /* of config->sources, its own */
 	struct traced **lists; /* [count] of each source */
 	uint32_t *nflows;      /* [count] */
-	char **silent;         /* [nnodes] why a device is not asked any more; NULL: it is */
+	char **silent;         /* [nnodes] why a device is not queried any more; NULL: it is */
 	struct tracer_work work;
 };
 

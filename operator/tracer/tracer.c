@@ -15,7 +15,7 @@
 #include "common/minmax.h"
 #include "operator/tracer/process.h"
 
-/* What a process leaves in its file: this, its flows, who was silent; flows of a source stand together. */
+/* A process's file: this header, its flows, its silent devices; flows of a source are adjacent. */
 struct left_behind {
 	struct tracer_work work;
 	uint32_t nflows, nsilent;

@@ -37,7 +37,7 @@ struct tracer_config {
 	uint32_t threads; /* of each, where connections are parallel */
 	enum tracer_connections connections;
 	uint32_t batch;      /* flows that a thread traces at a time: questions of one message; 1: as in Algorithm 1 */
-	uint64_t timeout_ns; /* for an answer; who does not answer once is not asked again */
+	uint64_t timeout_ns; /* for a reply; a device that does not reply once is not queried again */
 };
 
 /* A flow and its path. */
@@ -47,7 +47,7 @@ struct traced {
 	struct topo_walk walk;
 };
 
-/* Somebody who did not answer, or not as he should. */
+/* A device that did not reply, or replied wrongly. */
 struct tracer_silent {
 	uint32_t node;
 	char why[160];

@@ -373,9 +373,9 @@ check_lag(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 }
 
 /*
- * Flows that share a NIC slow each other down without any RTT showing it: a packet's RTT begins when it leaves. So once
- * in every spacing, and at its end, a step that is behind its expected progress has its own NIC looked at. That costs
- * no polling packet and no detection, and no bytes unless flows did wait for each other there.
+ * Flows that share a NIC slow each other down, but their RTTs do not show it: a packet's RTT begins when it leaves. So
+ * once in every spacing, and at its end, a step that is behind its expected progress checks its own NIC. This costs no
+ * polling packet and no detection. It costs no bytes unless flows did wait for each other there.
  */
 static void
 check_nic(struct agent *agent, struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps)

@@ -57,8 +57,8 @@ struct agent_step {
 	uint64_t bytes;
 	uint64_t base_rtt_ps;               /* of the path of this step */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
-	uint64_t noise_ps;                  /* no RTT within so much of the base is an event */
-	uint64_t jitter_ps;                 /* what its host's own scheduling may cost it; 0: nothing */
+	uint64_t noise_ps;                  /* no RTT within this distance of the base is an event */
+	uint64_t jitter_ps;                 /* delay that its host's own scheduling may cause; 0: none */
 	uint64_t expect_ps;
 	uint64_t start_ps;
 	uint32_t notify_flow; /* to the host that waits for this step; AGENT_NONE */
@@ -83,7 +83,7 @@ struct agent_slot {
 	uint64_t acked_bytes;
 	uint32_t retransmits;   /* of a completed step */
 	uint32_t resent;        /* of the step, those that a detection was spent on */
-	uint64_t nic_next_ps;   /* when the host's own NIC is looked at next */
+	uint64_t nic_next_ps;   /* when the host's own NIC is checked next */
 	struct agent_step step; /* in flight, or the last one */
 };
 
@@ -100,7 +100,7 @@ struct agent {
 	uint32_t events;                           /* polling events reported so far */
 	uint64_t flooded;                          /* and those that are not */
 	uint64_t named_ps;                         /* earliest next reported detection; policies that flood */
-	uint64_t refused;                          /* detections not spent for want of event ids */
+	uint64_t refused;                          /* detections not spent because event ids ran out */
 	struct agent_asked asked[AGENT_MAX_ASKED]; /* [nasked] */
 	uint32_t nasked;
 };
@@ -124,17 +124,18 @@ void agent_step_failed(struct agent *agent, uint32_t slot);
  * @param serial  the first of its steps that waits for the finished one, counted over all iterations
  */
 void agent_notified(struct agent *agent, uint32_t slot, uint32_t serial, uint32_t detections, uint64_t now_ps);
-/* Once a window while bytes are open: looks at the ages. */
+/* Once a window while bytes are open: checks the ages. */
 void agent_tick(struct agent *agent, uint64_t now_ps);
 /* The rest of agent_rtt(). */
 void agent_sample(struct agent *agent, uint32_t slot, uint64_t rtt_ps, uint64_t now_ps);
 
 /*
- * Somebody else wants a flow that begins here polled, whatever the policy: at the next agent_send_asked().
+ * Requests the polling of a flow that begins here, for another module and under any policy: at the next
+ * agent_send_asked().
  * @return 0; -EAGAIN: too many wait already; -ENOSPC: the host has no event id left
  */
 int agent_ask(struct agent *agent, uint32_t flow);
-/* Sends the polling packets that were asked for. */
+/* Sends the requested polling packets. */
 void agent_send_asked(struct agent *agent);
 
 /* Does its policy do anything with samples? */

@@ -10,7 +10,7 @@
  * slot->step, threshold_ps, spacing_ps and next_ps (the start) are set before started(); arm_ps is UINT64_MAX.
  */
 struct detection_policy {
-	bool ages;        /* looks at the age of the oldest unacknowledged packet, not at samples only */
+	bool ages;        /* checks the age of the oldest unacknowledged packet, not only samples */
 	bool watches_nic; /* a step that falls behind has its own NIC's rows reported, see check_nic() */
 	bool every_epoch; /* switches report all ports once an epoch, unasked */
 	/*
@@ -57,8 +57,8 @@ bool agent_detect(struct agent *agent, struct agent_slot *slot, enum rec_trigger
 bool agent_lags(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 
 /*
- * Has the step in flight lost so much more that it is slow, whatever its host's scheduling costs? Of hosts with exact
- * times, whose RTTs show what delays a step, never.
+ * Has the step in flight lost so much more that it is slow, even with the largest delay by its host's scheduling? Never
+ * on hosts with exact times, whose RTTs show the delay of a step.
  */
 bool agent_is_slow(const struct agent *agent, const struct agent_slot *slot, uint64_t acked_bytes, uint64_t now_ps);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Step-aware adaptive detection (paper III-C2, Fig. 5, 7, 8): N detections a step, spaced so that they cover its
- * expected time. What a finished step has not used goes to the host that waits for it, whose step in flight is the
+ * expected time. Unused detections of a finished step go to the host that waits for it, whose step in flight is the
  * slower one.
  */
 #include "rxe-hosts/agent/policy.h"
@@ -52,7 +52,7 @@ missed_cause(const struct agent_slot *slot, uint32_t retransmits)
 	return slot->missed_ps != 0 ? REC_TRIGGER_THROTTLE : REC_TRIGGER_LAG;
 }
 
-/* The first look waits for the spacing too: what ports keep then reaches from the step's start, and on to its end. */
+/* The first detection waits for the spacing too: the ports' telemetry then covers the time from the step's start on. */
 static bool
 is_first_due(const struct agent_slot *slot, uint64_t now_ps)
 {
@@ -63,7 +63,7 @@ is_first_due(const struct agent_slot *slot, uint64_t now_ps)
 static bool
 is_too_soon(const struct agent_slot *slot, uint64_t rtt_ps, uint64_t now_ps)
 {
-	bool stopped = slot->wait_ps > slot->spacing_ps; /* when last looked at */
+	bool stopped = slot->wait_ps > slot->spacing_ps; /* at the last detection */
 
 	return (now_ps < slot->next_ps && !stopped) ||
 	       (rtt_ps < PAUSE_THRESHOLDS * slot->threshold_ps && !is_first_due(slot, now_ps));

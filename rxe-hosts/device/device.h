@@ -66,7 +66,9 @@ struct datagram {
 	uint32_t qpn;
 	uint32_t id, arg; /* control packet: see enum pkt_type; PKT_UD: arg is the immediate */
 	uint16_t bytes;   /* PKT_UD: of its contents */
-	/* enum pkt_type: PKT_UD, or a control packet's. PKT_EXPIRED: what this host had sent ended at a switch, which arg names */
+	/*
+	 * enum pkt_type: PKT_UD, or a control packet's. PKT_EXPIRED: a packet of this host ended at the switch in arg
+	 */
 	uint8_t type;
 	uint8_t ttl;   /* PKT_UD with contents: number of switches after which it ends; 0: it does not */
 	bool signaled; /* PKT_UD: departed() reports it */

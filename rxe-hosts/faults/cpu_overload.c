@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A host whose CPU has no time for the agent of R-Pingmesh: completions of its RNICs are handled later, and probes of others time
- * out at all of its RNICs though nothing is wrong with them (R-Pingmesh 6, Fig. 6 right; problem 12 of Table 2).
+ * A host whose CPU has no time for the agent of R-Pingmesh: it handles completions of its RNICs later. Probes of others
+ * time out at all of its RNICs though the RNICs are healthy (R-Pingmesh 6, Fig. 6 right; problem 12 of Table 2).
  */
 #include "common/array.h"
 #include "rxe-hosts/faults/host_faults.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An RNIC whose DMA takes a detour, by a wrong configuration: ACS sends traffic between devices up to the root complex, an ATS that is
- * off has the IOMMU translate every address (R-Pingmesh, Table 2, #14).
+ * An RNIC whose DMA takes a detour because of a wrong configuration: ACS sends traffic between devices up to the root
+ * complex; without ATS the IOMMU translates every address (R-Pingmesh, Table 2, #14).
  */
 #include "common/array.h"
 #include "rxe-hosts/faults/host_faults.h"

@@ -29,6 +29,6 @@ void fault_at_nic_fail(const struct fault_at_port *fault, const struct fault_env
 void fault_at_nic_slow(const struct fault_at_port *fault, const struct fault_env *env, enum nic_dma_cause cause,
 		       const struct nic_dma *dma);
 
-/* Refuses a host with a kernel of its own, whose NIC is not ours to break. @return 0 or -EINVAL */
+/* Refuses a host with a kernel of its own, whose NIC the emulation cannot break. @return 0 or -EINVAL */
 int fault_of_embedded(const struct fault_common *common, const struct fault_work *work, uint32_t node, const char *key,
 		      const char *name, struct err *err);

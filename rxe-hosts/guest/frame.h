@@ -7,7 +7,7 @@
 
 #include "common/wire/guest.h"
 
-/* What was read and not looked at yet. Starts as all zeros. */
+/* Bytes read but not processed yet. Starts as all zeros. */
 struct frame_in {
 	size_t begin, end;
 	uint8_t bytes[2 * (sizeof(struct guest_frame) + GUEST_MAX_PAYLOAD)];

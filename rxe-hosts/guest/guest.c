@@ -22,7 +22,7 @@
 #include "rxe-hosts/guest/kind.h"
 #include "rxe-hosts/guest/supervisor.h"
 
-/* What a keeper needs to end a guest that does not obey, and to clean up. */
+/* Handles with which a supervisor ends a guest that does not obey, and cleans up. */
 #define SUPERVISOR_STOP_MS (GUEST_STOP_MS + 4000)
 #define PROBE_NAME "probe"
 #define KEPT_FDS 3

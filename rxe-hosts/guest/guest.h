@@ -2,9 +2,9 @@
 /*
  * Hosts that have a kernel of their own: booted from it, watched, stopped, and nothing left behind.
  *
- * Each guest has a keeper, a process forked from the caller that owns everything of the guest. It ends the guest when the
- * caller ends, however that happens, and shares the guest's command channel: a program that connects to DIR/NAME.sock
- * speaks common/wire/guest.h with the guest (`rocelab shell` does). What the guest and its program print is in
+ * Each guest has a supervisor, a process forked from the caller that owns everything of the guest. It ends the guest
+ * when the caller ends for any reason, and shares the guest's command channel: a program that connects to DIR/NAME.sock
+ * speaks common/wire/guest.h with the guest (`rocelab shell` does). The output of the guest and its program is in
  * DIR/NAME.log, which stays; the socket and the folder DIR/NAME go with the guest.
  */
 #pragma once

@@ -14,7 +14,7 @@ struct guest_words {
 	char text[16384];
 };
 
-/* What a keeper has prepared. */
+/* Files and descriptors that a supervisor has prepared. */
 struct guest_boot {
 	const struct guest_config *config;
 	const char *private_dir; /* of files that end with the guest, as the caller spells it */
@@ -25,7 +25,10 @@ struct guest_boot {
 
 struct guest_kind {
 	const char *name;
-	/* Builds the command line and the environment (which starts as the keeper's). @return 0, or negative with err set */
+	/*
+	 * Builds the command line and the environment (which starts as the supervisor's). @return 0, or negative with
+	 * err set
+	 */
 	int (*command)(const struct guest_boot *boot, struct guest_words *args, struct guest_words *env, struct err *err);
 	/* In the new process before it becomes that command; may be NULL. */
 	int (*enter)(const struct guest_boot *boot, struct err *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network namespace of the server with the server's own rdma_rxe. Needs root, and a kernel whose rxe lives in
- * namespaces: older ones refuse the device there, or have no rdma_rxe at all. rxe-guest-init holds the namespace, which ends with it.
+ * A network namespace of the server with the server's own rdma_rxe. It requires root, and a kernel whose rxe supports
+ * namespaces: older ones refuse the device there, or have no rdma_rxe at all. rxe-guest-init holds the namespace, which
+ * ends with it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -33,7 +33,7 @@ struct initramfs_file {
 #define LEAST_MEMORY_MIB 256 /* Debian's kernel does not start in much less */
 #define MAX_MODULES 32
 
-/* What the first stage loads to reach the server's file system, and what init loads from there. */
+/* Modules that the boot stage loads to reach the server's file system, and those that init loads from there. */
 static const char *const stage_modules[] = { "virtio_pci.ko", "9pnet_virtio.ko", "9p.ko" };
 #define INIT_MODULES "virtio_console,virtio_net,crc32_generic,rdma_rxe,ib_uverbs,rdma_ucm"
 

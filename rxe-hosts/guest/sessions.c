@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A guest that is slow to read holds those who send to it, not the keeper's memory. */
+/* A guest that is slow to read blocks its senders; it does not fill the supervisor's memory. */
 #define GUEST_BACKLOG_BYTES (4 * GUEST_WINDOW_BYTES)
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A guest's command channel, shared: the keeper's own session runs the guest's program, and every program that connects
- * to the guest's socket has one.
+ * A guest's command channel, shared: the supervisor's own session runs the guest's program, and every program that
+ * connects to the guest's socket has one.
  */
 #pragma once
 
@@ -11,18 +11,18 @@
 #include "rxe-hosts/guest/frame.h"
 
 #define SESSIONS_MAX_FDS (2 + GUEST_MAX_SESSIONS)
-#define SESSIONS_PROGRAM 1 /* number of the keeper's own */
+#define SESSIONS_PROGRAM 1 /* number of the supervisor's own */
 
 struct session_peer {
 	bool used;    /* a session of the guest, until its GUEST_EXIT */
 	bool started; /* GUEST_RUN went by */
-	int fd;       /* of the program that connected; -1: gone, or the keeper's own */
+	int fd;       /* of the program that connected; -1: gone, or the supervisor's own */
 	struct frame_in in;
 	struct frame_out out;
 };
 
 struct sessions {
-	int guest;             /* the keeper's end of the command channel */
+	int guest;             /* the supervisor's end of the command channel */
 	int listener;          /* the guest's socket */
 	int log;               /* where output of the guest's program goes */
 	size_t log_lost_bytes; /* of it, since the log last took any */

@@ -47,10 +47,10 @@ struct supervisor {
 	struct supervisor_files files;
 	struct guest_boot boot;
 	int report, signals;
-	pid_t pid; /* what runs the guest; leads its process group */
-	int alive; /* closed by this process's end, whatever that is: the warden waits for it */
+	pid_t pid; /* the process that runs the guest; leads its process group */
+	int alive; /* closed by any end of this process: the reaper waits for it */
 	bool ended, stopping;
-	bool asked;     /* it ends because the caller wants it so */
+	bool asked;     /* it ends at the caller's request */
 	int raw_status; /* of waitpid(), once ended */
 	uint64_t deadline_ns;
 	struct sessions sessions;
@@ -79,7 +79,7 @@ become(struct supervisor *supervisor, struct guest_words *args, struct guest_wor
 	sigset_t none;
 	int rc;
 
-	/* For a keeper that is killed together with the warden. A kernel that boots does not hear SIGTERM. */
+	/* For a supervisor that is killed together with the reaper. A kernel that boots ignores SIGTERM. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setsid();
 	close(supervisor->alive);
@@ -202,7 +202,7 @@ lose_channel(struct supervisor *supervisor)
 	supervisor->stopping = true;
 }
 
-/* Waits once and does what there is to do. */
+/* Waits once and handles the events. */
 static void
 turn(struct supervisor *supervisor)
 {
@@ -227,7 +227,7 @@ turn(struct supervisor *supervisor)
 	follow(supervisor);
 }
 
-/* Ends whatever is left of the guest. */
+/* Ends the remaining processes of the guest. */
 static void
 kill_rest(struct supervisor *supervisor)
 {
@@ -504,7 +504,7 @@ watch(int alive)
 }
 
 /*
- * In the process that is to become the guest, once it leads its group: forks the warden. When the other end of a pipe is
+ * In the process that becomes the guest, once it leads its group: forks the reaper. When the other end of a pipe is
  * closed everywhere, the whole group is killed at once.
  * @param alive  the end that is read
  * @return 0, or -errno

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keeper of one guest: the process between the caller of guest_start() and what runs the guest. */
+/* The supervisor of one guest: the process between the caller of guest_start() and the process that runs the guest. */
 #pragma once
 
 #include <limits.h>

@@ -31,7 +31,7 @@ struct monitor_chain {
 struct monitor_entry {
 	uint32_t missing;           /* dependencies on other chains */
 	uint64_t dependencies_ps;   /* completion of the latest dependency so far */
-	struct coll_dep dependency; /* and what that was */
+	struct coll_dep dependency; /* and that dependency */
 };
 
 struct monitor {
@@ -39,7 +39,7 @@ struct monitor {
 	uint32_t rank;
 	struct monitor_chain *queues;         /* [chains of the rank] */
 	struct monitor_entry *entries, *next; /* [steps of the rank] of this iteration and of the next */
-	bool *here, *next_here;               /* [what its steps wait for] which of it is here */
+	bool *here, *next_here;               /* [dependencies of its steps] which of them are complete */
 };
 
 /* @return 0 or -ENOMEM */

@@ -304,8 +304,9 @@ probe_agent_counts(const struct probe_agent *agent)
 }
 
 /*
- * An agent that dies and starts again: whatever it had not uploaded is lost, its RNICs get QPs with other numbers, and probes that
- * still have the old ones are dropped until pinglists have been pulled (R-Pingmesh 4.1, 4.3.1). The host's connections go on.
+ * An agent that dies and starts again: data that it had not uploaded is lost, its RNICs get QPs with other numbers, and
+ * probes with the old numbers are dropped until pinglists have been pulled (R-Pingmesh 4.1, 4.3.1). The host's
+ * connections continue.
  */
 
 static void

@@ -39,7 +39,7 @@ void probe_agent_destroy(struct probe_agent *agent);
 
 /* Opens its QPs and registers them. Once, before the first window. @return 0 or -ENOMEM */
 int probe_agent_start(struct probe_agent *agent);
-/* When it wants to be woken; TIME_NEVER. */
+/* Its next wake-up time; TIME_NEVER. */
 uint64_t probe_agent_next_ps(const struct probe_agent *agent);
 /* What is due at now_ps. */
 void probe_agent_wake(struct probe_agent *agent, uint64_t now_ps);
@@ -58,15 +58,22 @@ struct probe_request {
 
 /* Between windows. @return whether there is one, which is taken; valid until its reply is given */
 bool probe_agent_asks(struct probe_agent *agent, struct probe_request *request);
-/* Its reply, which the agent has a management delay after arrives_ps, or at once (then it wants to be woken). @return 0 or -ENOMEM */
+/*
+ * Passes its reply, which the agent has a management delay after arrives_ps, or at once (then it is to be woken).
+ * @return 0 or -ENOMEM
+ */
 int probe_agent_reply(struct probe_agent *agent, const void *bytes, size_t size);
 
-/* Between windows: from now on completions take so much longer (median). 0: the CPU is well again. */
+/* Between windows: from now on completions take this much longer (median). 0: the CPU has recovered. */
 void probe_agent_load(struct probe_agent *agent, uint64_t load_ps);
 
 /* Between windows: the agent dies. All data that it had not uploaded is lost; it neither receives nor sends. */
 void probe_agent_stop(struct probe_agent *agent);
-/* Between windows, of one that died: it starts again, with other QPs. Whoever wakes it looks at probe_agent_next_ps() now. @return 0 or -ENOMEM */
+/*
+ * Between windows, of one that died: it starts again, with other QPs. Its scheduler must read probe_agent_next_ps()
+ * again.
+ * @return 0 or -ENOMEM
+ */
 int probe_agent_restart(struct probe_agent *agent, uint64_t now_ps);
 
 /*

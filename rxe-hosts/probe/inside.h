@@ -13,8 +13,8 @@
 #include "rxe-hosts/probe/agent.h"
 
 /*
- * How late a host's application handles what its RNIC completed: a seeded chance, later where the CPU is overloaded. Half of the
- * median it always takes, the rest is exponential: P99 is 3.8 times the median, P999 5.5 times.
+ * The delay of a host's application in handling completions of its RNIC: seeded random, longer where the CPU is
+ * overloaded. Half of the median is constant, the rest is exponential: P99 is 3.8 times the median, P999 5.5 times.
  */
 
 #define PROBE_CPU_MAX_PS 10000000000000ULL /* of a median: 10 s */
@@ -22,7 +22,7 @@
 struct probe_cpu {
 	struct prng prng;
 	uint64_t median_ps;
-	uint64_t load_ps;    /* median of what overload adds, by the same law; 0: there is none */
+	uint64_t load_ps;    /* median of the delay that overload adds, by the same law; 0: there is none */
 	uint64_t overloaded; /* draws with it */
 };
 
@@ -41,7 +41,7 @@ uint64_t probe_cpu_draw(struct probe_cpu *cpu);
 #define PROBE_HOP_RESULTS 8192 /* of a host, between two uploads */
 #define PROBE_TTL_BITS 8
 #define PROBE_NO_FLOW UINT32_MAX
-#define PROBE_REPLY_PS (5 * PS_PER_S) /* until a controller that does not answer is asked again, in real time */
+#define PROBE_REPLY_PS (5 * PS_PER_S) /* until a request to a silent controller is repeated, in real time */
 
 enum probe_event {
 	PROBE_LEFT,     /* of the prober: (2) */
@@ -114,16 +114,16 @@ struct probe_back {
 
 /* A traceroute in progress, one hop at a time. */
 struct probe_trace {
-	uint64_t next_ps; /* of its next packet; TIME_NEVER: whom to probe is not known yet */
+	uint64_t next_ps; /* of its next packet; TIME_NEVER: the target is not known yet */
 	bool is_on, is_waiting;
 	bool back;
 	uint32_t number, flow, qpn;
-	uint16_t hop;        /* whose answer is awaited, or that is the next */
+	uint16_t hop;        /* whose answer is awaited, or the next one */
 	uint64_t waiting_ps; /* since then */
 	uint64_t began_ps;
 	uint32_t nhops;
 	struct rec_probe_hop hops[PROBE_HOPS];
-	uint32_t turn; /* of all that are traced, whose turn it is */
+	uint32_t turn; /* index of the tuple to trace next */
 };
 
 /* A path on which packets of a tuple arrived, as switches wrote it into them. */
@@ -177,7 +177,7 @@ struct probe_path_key {
 	uint32_t nic, ip, sport, flow;
 };
 
-/* What it wants to know of the controller. */
+/* Data that it requires from the controller. */
 enum probe_want { PROBE_WANTS_REGISTRATION = 1, PROBE_WANTS_LISTS = 2, PROBE_WANTS_TARGETS = 4 };
 
 struct probe_agent {
@@ -194,10 +194,10 @@ struct probe_agent {
 	/* the controller */
 	uint8_t wants, asked; /* enum probe_want: not requested yet; in progress */
 	bool is_down;         /* between its death and its start */
-	bool is_taken;        /* the request, by who carries it */
+	bool is_taken;        /* the request, by its carrier */
 	uint8_t *request;     /* [request_cap] */
 	size_t request_size, request_cap;
-	uint64_t asked_ps, reply_ps; /* reply_ps: when it has the reply; TIME_NEVER: nothing is asked */
+	uint64_t asked_ps, reply_ps; /* reply_ps: when it has the reply; TIME_NEVER: no request is in progress */
 	uint8_t *reply;
 	size_t reply_size, reply_cap;
 	struct probe_extra extra[PROBE_MAX_EXTRA]; /* [nextra] */

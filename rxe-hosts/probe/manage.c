@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an agent asks its controller, one thing at a time (common/wire/pingmesh_manage.h). */
+/* Requests of an agent to its controller, one at a time (common/wire/pingmesh_manage.h). */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ reserve(uint8_t **bytes, size_t *cap, size_t size)
 	return true;
 }
 
-/* @return where its body begins; NULL: out of memory, it will be asked again */
+/* @return where its body begins; NULL: out of memory, the request is repeated */
 static void *
 begin(struct probe_agent *agent, uint16_t type, size_t body)
 {
@@ -242,7 +242,7 @@ listed(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now
 	agent->next_pull_ps = now_ps + agent->pinglist_ps;
 }
 
-/* In the order in which they were asked for; a list may have lost or got targets meanwhile: they are found by address. */
+/* In the order of requests; a list may have lost or got targets meanwhile: targets are found by address. */
 static void
 resolved(struct probe_agent *agent, const uint8_t *body, size_t size, uint64_t now_ps)
 {

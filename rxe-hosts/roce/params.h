@@ -111,7 +111,7 @@ struct roce_params {
 	uint32_t data_overhead_bytes; /* 0: that of real RoCEv2, by opcode */
 	uint16_t ack_bytes, cnp_bytes, control_bytes;
 	uint16_t middle_bytes; /* a full segment that is neither first nor last */
-	uint16_t ip_bytes;     /* of what hosts send, more than IPv4 takes; 0: it is IPv4 */
+	uint16_t ip_bytes;     /* of frames that hosts send, bytes above IPv4's; 0: it is IPv4 */
 	uint16_t int_bytes;    /* telemetry of the path in data, ACKs and NAKs; 0: none */
 	uint16_t inband_bytes; /* room that a UD SEND with contents has for the switches of its path; 0: none */
 	uint32_t ack_every;
@@ -120,7 +120,7 @@ struct roce_params {
 	bool window_scales_with_rate;
 	bool nak;
 	bool any_order;    /* of the transport */
-	bool real_payload; /* packets carry the contents of the hosts' buffers; set by who knows the run */
+	bool real_payload; /* packets carry the contents of the hosts' buffers; set by the emulation */
 	uint8_t data_prio, measured_prio;
 	uint8_t timeout_doublings, retry_count, rnr_retry;
 	uint64_t timeout_ps;        /* 0: never */

@@ -18,7 +18,7 @@ rc_recv_init(struct rc_recv *r, uint32_t first_psn)
 	*r = (struct rc_recv){ .expected = first_psn & PSN_MASK, .seen = first_psn & PSN_MASK };
 }
 
-/* Congestion and order. @return whether p is the expected packet; what to answer is added to *reply */
+/* Congestion and order. @return whether p is the expected packet; adds the due responses to *reply */
 static bool
 in_order(struct rc_recv *r, const struct roce_params *params, const struct pkt *p, uint64_t now_ps, uint32_t *reply)
 {

@@ -131,7 +131,7 @@ rc_send_edge(struct rc_send *s, const struct roce_params *params, uint64_t now_p
 	if (seq == s->max) {
 		s->max = seq + 1;
 	} else {
-		/* The first of a repetition asks for an answer: it may be all that the receiver lacks. */
+		/* The first packet of a repetition requests an ACK: it may be the only one that the receiver lacks. */
 		p->flags |= PKT_RETRANSMIT | (seq == s->una ? PKT_ACKREQ : 0);
 		post->retransmits++;
 		s->retransmits++;

@@ -129,7 +129,7 @@ int rc_send_post(struct rc_send *s, const struct roce_params *params, const stru
 /* Forgets congestion state and pacing. PSNs run on. Idle QPs only. */
 void rc_send_reset(struct rc_send *s, const struct roce_params *params);
 
-/* Has data that the window lets go. Pacing is the caller's to look at: next_ps. */
+/* Has data that the window admits. The caller checks pacing: next_ps. */
 static inline bool
 rc_send_ready(const struct rc_send *s)
 {
@@ -229,10 +229,10 @@ bool rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t p
  */
 bool rc_send_rnr(struct rc_send *s, const struct roce_params *params, uint32_t psn, uint64_t now_ps);
 
-/* The congestion state hears of a marked packet; of an ACK, where params->cc.ops->acked is not NULL. */
+/* Passes a marked packet to the congestion state; of an ACK, where params->cc.ops->acked is not NULL. */
 void rc_send_congested(struct rc_send *s, const struct roce_params *params, uint64_t now_ps);
 void rc_send_received(struct rc_send *s, const struct roce_params *params, const struct cc_ack *ack);
-/* The congestion state hears of a loss. */
+/* Passes a loss to the congestion state. */
 void rc_send_lost(struct rc_send *s, const struct roce_params *params, enum cc_loss loss, uint64_t now_ps);
 
 /* @return when rc_send_timeout() is due, TIME_NEVER if nothing is outstanding */
@@ -266,7 +266,7 @@ rc_send_times(const struct rc_send *s)
 {
 	return (struct send_times){ s->rtt, paced_ps(&s->paced, s->nxt, s->gap_ps), s->stalled_ps, s->waited_ps };
 }
-/* After so long a packet was taken for lost, by time alone. */
+/* After this time a packet was marked as lost, by time alone. */
 static inline void
 rc_send_waited(struct rc_send *s, uint64_t waited_ps)
 {

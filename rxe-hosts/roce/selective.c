@@ -187,7 +187,7 @@ sel_lose(struct rc_send *s, const struct roce_params *params, uint32_t seq)
 	s->una_byte += bytes;
 }
 
-/* How long the last of the packets waited that were taken for lost since this was asked. */
+/* How long the last of the packets waited that were marked as lost since the last call. */
 static void
 sel_note_waited(struct rc_send *s, uint64_t now_ps)
 {
@@ -278,7 +278,7 @@ recover(struct rc_send *s)
 		s->sel->wider_ps = 0;
 }
 
-/* adaptive: packets sent so much later than others are acknowledged. */
+/* adaptive: packets sent this much later than others are acknowledged. */
 static void
 judge(struct rc_send *s, const struct roce_params *params, uint64_t now_ps)
 {

@@ -17,7 +17,7 @@
  */
 
 #define SEL_WORD_PACKETS 64
-#define SEL_AGAIN 16   /* packets taken for lost whose ACKs are counted */
+#define SEL_AGAIN 16   /* lost packets whose ACKs are counted */
 #define SEL_PERSIST 16 /* recoveries that a window that has grown outlasts (RFC 8985, 6.2 step 4) */
 
 /* Bits by sequence number, of packets from una to max. */

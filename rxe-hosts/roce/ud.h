@@ -19,7 +19,7 @@ struct ud_send {
 
 struct ud_recv {
 	uint64_t received;
-	uint64_t unposted; /* discarded for want of a posted receive, or of room in it (IBTA 9.8.3.2.2) */
+	uint64_t unposted; /* discarded without a posted receive, or without room in it (IBTA 9.8.3.2.2) */
 };
 
 /* @return 0, or -EINVAL for a datagram that is empty or longer than the path MTU */

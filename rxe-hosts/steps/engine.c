@@ -321,7 +321,7 @@ step_engine_connection(const struct step_engine *engine, const struct step_rank 
 			probe_agent_connection(engine->config.probes, c->first_flow + i, rank->collective, open, now_ps);
 }
 
-/* The device has one timer: the earliest of all who want to be woken. A host has few ranks and flows. */
+/* The device has one timer: the earliest of all wake-ups. A host has few ranks and flows. */
 static void
 set_timer(struct step_engine *engine)
 {

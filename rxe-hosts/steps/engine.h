@@ -39,10 +39,10 @@ void step_engine_destroy(struct step_engine *engine);
  */
 void step_engine_start(struct step_engine *engine);
 
-/* Its agent of R-Pingmesh has got a reply, and wants to be woken for it. */
+/* Its agent of R-Pingmesh has got a reply, and is to be woken for it. */
 void step_engine_rearm(struct step_engine *engine);
 
-/* Somebody wants a flow that begins here polled: as agent_ask(), at the next window's start. */
+/* Requests the polling of a flow that begins here: as agent_ask(), at the next window's start. */
 int step_engine_poll(struct step_engine *engine, uint32_t flow);
 
 enum step_engine_state {

@@ -29,7 +29,7 @@ payload_init(struct step_engine *engine)
 		if (end > engine->region_bytes)
 			engine->region_bytes = end;
 	}
-	/* Background messages read whatever is there; the receiver throws it away. */
+	/* Background messages read arbitrary bytes; the receiver discards them. */
 	for (uint32_t i = 0; i < engine->nbackgrounds && !engine->device->own_background; i++)
 		if (engine->backgrounds[i].plan->bytes > engine->region_bytes)
 			engine->region_bytes = engine->backgrounds[i].plan->bytes;

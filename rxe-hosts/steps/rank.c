@@ -146,7 +146,7 @@ complete(struct step_engine *engine, struct step_rank *rank, uint32_t chain, uin
 	try_finish(engine, rank, (struct step_ref){ rank->collective, rank->rank, step }, now_ps);
 }
 
-/* @return the chain of a rank whose step in flight a completion is of */
+/* @return the chain of a rank to whose step in flight a completion belongs */
 static uint32_t
 chain_of(const struct step_rank *rank, const struct wc *wc)
 {
@@ -534,7 +534,7 @@ turns_completed(struct step_engine *engine, struct step_rank *rank, struct step_
 		next_iteration(engine, turn, now_ps);
 }
 
-/* Who wants to be woken when. */
+/* Wake-ups of chains. */
 
 int
 wakes_init(struct wakes *wakes, uint32_t cap)

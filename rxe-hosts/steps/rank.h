@@ -16,7 +16,7 @@
 #include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/messages.h"
 
-/* Who wants to be woken when: a heap by time, then by rank and chain. Never grows after its start. */
+/* Wake-ups: a heap by time, then by rank and chain. Never grows after its start. */
 
 struct wake {
 	uint64_t time_ps;
@@ -63,7 +63,7 @@ struct iteration_result {
 
 struct step_chain {
 	enum chain_state state;
-	bool queued;                /* is to be looked at */
+	bool queued;                /* is to be checked */
 	struct step_ref waited_for; /* latest dependency of the step in flight or delayed */
 	uint64_t own_ps;            /* when the step in front was complete, or the iteration began */
 	uint64_t start_ps;          /* of the step in flight */
@@ -118,7 +118,7 @@ struct step_engine {
 	uint32_t nslots;          /* chains of all ranks */
 	uint32_t sending;         /* steps in flight on the network */
 	uint32_t failed, undone;  /* chains; ranks */
-	struct step_ready *ready; /* [ready_cap] a ring: what step_engine_settle() looks at */
+	struct step_ready *ready; /* [ready_cap] a ring: the chains that step_engine_settle() checks */
 	uint32_t ready_head, ready_len, ready_cap;
 	struct wakes wakes;
 	struct messages messages;
@@ -154,7 +154,7 @@ rank_current(const struct step_rank *rank, uint32_t chain)
 int step_engine_place(struct step_engine *engine);
 /* A rank has its connections to its peers, or is done with them: notifies the tracer of connections. */
 void step_engine_connection(const struct step_engine *engine, const struct step_rank *rank, bool open, uint64_t now_ps);
-/* Something may be ready: step_engine_settle() looks at it. @param chain  RANK_BEGINS: the rank may begin */
+/* Something may be ready: step_engine_settle() checks it. @param chain  RANK_BEGINS: the rank may begin */
 void step_engine_ready(struct step_engine *engine, struct step_rank *rank, uint32_t chain);
 
 /* @return 0 or -ENOMEM */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The step engine of a host that runs elsewhere: holds what its program reported, so that results read the same
+ * The step engine of a host that runs elsewhere: holds the reports of its program, so that results read the same
  * (step_engine_rows(), step_engines_result()). It has no device and is never started.
  */
 #pragma once

@@ -33,7 +33,7 @@ size_t tracing_ask_devices(uint8_t request[TRACING_REQUEST_BYTES]);
 size_t tracing_ask_qps(uint8_t request[TRACING_REQUEST_BYTES], uint32_t device);
 
 struct tracing_reply {
-	const char *device; /* whose index is wanted; NULL: QPs are */
+	const char *device; /* the device whose index is requested; NULL: QPs are */
 	uint32_t index;     /* found: of that device */
 	bool found;
 	struct traced_qp *qps; /* [cap] */
@@ -57,7 +57,7 @@ struct traced_frame {
 	uint32_t dst_qpn;
 	uint16_t sport;
 	bool out;
-	bool request; /* sent by who has the data to send, or to ask for: no ACK, no response */
+	bool request; /* sent by the requester: no ACK, no response */
 };
 
 struct traced_tuple {

@@ -19,7 +19,7 @@
 #include "common/flow.h"
 #include "common/wire/eth.h"
 
-#define LOOK_NS 200000000ULL /* between two looks at the queue pairs */
+#define LOOK_NS 200000000ULL /* between two dumps of the queue pairs */
 #define PART_BYTES 32768     /* of a dump: more than the kernel makes it */
 #define FRAMES_AT_ONCE 64
 #define SAMPLED_MASK 7 /* one frame of eight */

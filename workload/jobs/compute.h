@@ -63,7 +63,10 @@ uint64_t compute_actual_ps(const struct compute *compute, uint32_t rank, uint32_
 /* Whether a rank computes before the collective in any iteration, planned or not: whether it needs a step for it. */
 bool compute_any(const struct compute *compute, uint32_t rank, uint64_t planned_ps);
 
-/* Who sends how much to whom in an AllToAllv, as tokens go to experts of which some are in greater demand. Pure. */
+/*
+ * The counts of an AllToAllv by sender and receiver: as tokens go to experts, some of which are in greater demand.
+ * Pure.
+ */
 
 /* What a skewed exchange is made of. */
 struct skew {

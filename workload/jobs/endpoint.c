@@ -164,7 +164,7 @@ expand_range(struct expansion *e, const char *done, const char *text, const char
 	return rc;
 }
 
-/* @param done  what stands in front, written out; rest  what follows, as it was written */
+/* @param done  the expanded words in front; rest  the words behind, as they were written */
 static int
 expand(struct expansion *e, const char *done, const char *rest)
 {

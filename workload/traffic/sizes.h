@@ -29,10 +29,10 @@ struct size_cdf {
 };
 
 /*
- * Reads "BYTES PERCENT" lines, the format of the HPCC repository's traffic generator; blank lines and what follows a # are
- * passed over.
+ * Reads "BYTES PERCENT" lines, the format of the HPCC repository's traffic generator; blank lines and what follows a #
+ * are passed over.
  * @param path  to open  @param name  for messages
- * @return 0, -EINVAL or -ENOMEM with err naming file, line, value and what would be right
+ * @return 0, -EINVAL or -ENOMEM with err naming file, line, value and the remedy
  */
 int size_cdf_read(struct size_cdf *cdf, const char *path, const char *name, struct err *err);
 /* All flows alike. points: of 2, the caller's. */

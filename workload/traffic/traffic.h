@@ -34,13 +34,13 @@ struct traffic {
 	struct traffic_flow *flows; /* generator by generator, and sender by sender in order of time */
 	size_t nflows, cap;
 	uint64_t seed; /* the run's */
-	void **blocks; /* what cfg_bind_list() returned, by kind */
+	void **blocks; /* results of cfg_bind_list(), by kind */
 };
 
 /*
  * Reads the list "generators", and makes its flows.
  * @param seed  the run's
- * @return traffic, perhaps without any; NULL with err (file:line, value, what would be right) and errno
+ * @return traffic, perhaps without any; NULL with err (file:line, value, the remedy) and errno
  */
 struct traffic *traffic_load(const struct cfg *cfg, const struct topo *topo, uint64_t seed, struct err *err);
 void traffic_destroy(struct traffic *traffic);

@@ -662,7 +662,7 @@ keep(struct host *host, struct recv_qp *qp, const struct pkt *p, const struct bo
 		gather(host, qp, p, body, what);
 		return;
 	}
-	qp->payload = NULL; /* whose it is is asked anew of the next without bytes */
+	qp->payload = NULL; /* the owner of the next segment without bytes is looked up anew */
 	host->client.accept(host->client.ctx, p->flow, p->arg, qp->rc.place + qp->rc.done_bytes - p->payload_bytes,
 			    body->payload, p->payload_bytes);
 }

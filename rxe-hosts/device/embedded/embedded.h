@@ -15,7 +15,10 @@
 #include "rxe-hosts/roce/params.h"
 #include "telemetry/collector.h"
 
-/* What all hosts of a run share: which QPs a flow has, and who has its payload. Immutable once all hosts are made. */
+/*
+ * State that all hosts of a run share: the QPs of a flow, and the owner of its payload. Immutable once all hosts are
+ * made.
+ */
 struct embedded_shared;
 
 /* @return NULL with err set: -EINVAL (a flow from a host to itself, or of a NIC that is not there), -ENOMEM */

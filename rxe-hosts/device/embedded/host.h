@@ -18,7 +18,7 @@
 #define NIC_CONTROL_SLOTS 1024
 /* Datagrams that wait for a port. */
 #define NIC_DATAGRAM_SLOTS 64
-/* Datagrams of a NIC whose contents are kept: these less those that it may make in one window. */
+/* Datagrams of a NIC whose contents are kept: these less the maximum of one window. */
 #define UD_SENT_SLOTS 1024
 #define UD_WINDOW_SLOTS 256
 /* For ud_contents_of() while no window runs. */
@@ -44,7 +44,7 @@ struct ud_qp {
 	uint32_t qpn;
 	uint32_t room; /* number of further datagrams */
 	uint64_t received;
-	uint64_t unposted; /* dropped for want of room (IBTA 9.8.3.2.2) */
+	uint64_t unposted; /* dropped without a posted receive (IBTA 9.8.3.2.2) */
 	/* The PSN that is next, and that which was when the window began in which the last was taken: other lcores read them. */
 	_Atomic uint32_t next, begun;
 	_Atomic uint64_t window; /* its index */
@@ -66,7 +66,7 @@ struct send_qp {
 	uint32_t ahead;           /* packets of others that left since this QP's next packet could have */
 	uint16_t nic;
 	uint16_t bit;      /* index on its NIC */
-	uint64_t held_ps;  /* so long, since it sent last, pauses that are over held it up; for the run's truth alone */
+	uint64_t held_ps;  /* how long pauses, now over, delayed it since it last sent; for the run's truth alone */
 	bool saw_pause;    /* the next packet could have left while the port was paused */
 	uint64_t ready_ps; /* when its bit in nic->ready was set */
 	struct ud_send ud;
@@ -106,7 +106,7 @@ struct nic {
 	const uint32_t *ser_ps;      /* [wire bytes] */
 	struct link *tx;
 	struct pkt_queue control;
-	uint64_t *ready;      /* bit per QP: rc_send_ready() when last looked at */
+	uint64_t *ready;      /* bit per QP: rc_send_ready() at the last check */
 	uint64_t *sent;       /* bit per QP: sent in this window */
 	struct send_qp **qps; /* [nqps] */
 	uint32_t nqps, nready;
@@ -264,7 +264,7 @@ qp_look(const struct host *host, struct send_qp *qp, bool always)
 void host_arrive(struct host *host, struct nic *nic, const struct pkt *p);
 /* A packet other than data is taken. */
 void host_take_in(struct host *host, struct nic *nic, const struct pkt *p);
-/* What follows once a data packet has been judged: answers, completions. @param what  enum rc_reply bits */
+/* Completes the handling of a data packet: responses, completions. @param what  enum rc_reply bits */
 void host_received(struct host *host, struct nic *nic, struct rc_recv *rc, const struct pkt *p, uint32_t what);
 void host_drop(struct host *host, struct nic *nic, const struct pkt *p, enum rec_drop reason);
 
@@ -291,7 +291,7 @@ void host_datagram_arrived(struct host *host, struct nic *nic, const struct pkt 
 /* UD QPs that send and receive contents. */
 int64_t host_ud_open(struct device *dev, uint16_t nic, uint32_t receives);
 void host_ud_receive(struct device *dev, uint16_t nic);
-/* Dropped at a NIC for want of room (IBTA 9.8.3.2.2). */
+/* Dropped at a NIC without a posted receive (IBTA 9.8.3.2.2). */
 uint64_t host_ud_unposted(const struct host *host, uint16_t nic);
 /* Makes the packet of a datagram with contents. @return 0; -EINVAL; -ENOSPC: UD_WINDOW_SLOTS were made in this window */
 int ud_qp_make(struct host *host, const struct nic *nic, const struct datagram *datagram, struct pkt *p);
@@ -304,7 +304,7 @@ ud_qp_sent(const struct pkt *p)
 /* What was sent with a packet, until the window with that index is over, or the next begins. @return NULL: it has no contents, or they are kept no longer */
 const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window);
 
-/* The same of a PKT_EXPIRED: of what expired. */
+/* The same of a PKT_EXPIRED: contents of the expired packet. */
 const struct ud_contents *ud_expired_contents_of(const struct embedded_shared *shared, const struct pkt *p,
 						 uint64_t window);
 /* A datagram of this host ended at a switch. */

@@ -38,7 +38,9 @@ queue_pop(struct pkt_queue *q)
 	return p;
 }
 
-/* A packet with PKT_INT: an ACK brings back what its queue keeps beside it, data and probes have seen nothing yet. */
+/*
+ * A packet with PKT_INT: an ACK returns the telemetry that its queue keeps beside it; data and probes start with none.
+ */
 static __attribute__((noinline)) void
 put_on_wire_int(const struct host *host, const struct nic *nic, const struct pkt *p, uint64_t done_ps)
 {
@@ -368,7 +370,7 @@ send_datagram(struct host *host, struct nic *nic)
  */
 
 #define DEAF (NIC_HANGS | NIC_NO_GID | NIC_FROZEN)
-#define REFRESH_PS (100 * PS_PER_US) /* of PAUSE, well below what 65,535 quanta of 512 bits last at 100 Gbps */
+#define REFRESH_PS (100 * PS_PER_US) /* of PAUSE, well below 65,535 quanta of 512 bits at 100 Gbps */
 
 /* Nobody counts it but the run's truth. */
 static void
@@ -407,7 +409,7 @@ dma_ps(const struct nic_dma *dma, const struct pkt *p)
 	return (uint64_t)((unsigned __int128)p->wire_bytes * 8 * PS_PER_S / dma->rate_bps);
 }
 
-/* Tells the peer to stop or to go on, by what waits for DMA. */
+/* Pauses or resumes the peer, by the number of bytes that wait for DMA. */
 static void
 pause_peer(struct host *host, struct nic *nic, const struct nic_dma *dma, const struct pkt *waiting, uint32_t count)
 {
@@ -506,7 +508,7 @@ embedded_fail_nic(struct node *node, uint16_t index, uint8_t failure, bool on)
 	struct nic *nic = &host_of(node)->nics[index];
 
 	nic->nic_faults.failures = on ? nic->nic_faults.failures | failure : nic->nic_faults.failures & (uint8_t)~failure;
-	nic->ailing = true; /* until it has been looked at with nothing left */
+	nic->ailing = true; /* until a check finds nothing left */
 }
 
 void
@@ -544,7 +546,7 @@ embedded_nic_faulty(const struct node *node, uint16_t nic)
 	return ((const struct host *)node)->nics[nic].nic_faults.faulty_packets;
 }
 
-/* A bonded host whose members' links change: which port each QP sends by (topo/route.h). */
+/* A bonded host whose members' links change: selects the port of each QP (topo/route.h). */
 
 static void
 set_bit(uint64_t *words, uint32_t bit, bool on)

@@ -92,7 +92,7 @@ take_in(struct host *host, const struct window *window)
 	}
 }
 
-/* NICs hear PAUSE whatever their host does. */
+/* NICs obey PAUSE even if their host is frozen. */
 static void
 stand_still(struct host *host)
 {
@@ -155,7 +155,7 @@ next_ps(const struct node *node)
 	if (__builtin_expect(host->frozen, 0))
 		return TIME_NEVER;
 	if (host->open != 0 && host->client.tick != NULL)
-		return host->now_ps; /* the client looks at its flows once a window */
+		return host->now_ps; /* the client checks its flows once a window */
 	for (uint16_t i = 0; i < node->nports; i++)
 		first_ps = host->nics[i].tx_ps < first_ps ? host->nics[i].tx_ps : first_ps;
 	return first_ps;

@@ -187,7 +187,7 @@ accept_request(struct verbs_host *host, struct verbs_conn *conn)
 	return rdma_accept(conn->id, &param) == 0 ? 0 : -errno;
 }
 
-/* A peer that gave up on a request and asks again is taken at its last word. */
+/* A peer that gave up on a request and repeats it: the last request holds. */
 static void
 request(struct verbs_host *host, struct rdma_cm_id *id, const struct connect_data *data)
 {
@@ -591,7 +591,7 @@ verbs_qp_connect(struct verbs_conn *conn)
 	return rc != 0 ? rc : ready_to_send(conn);
 }
 
-/* A queue without work drains as soon as the device looks at it. */
+/* A queue without work drains as soon as the device processes it. */
 static int
 wait_until_drained(struct ibv_qp *qp)
 {

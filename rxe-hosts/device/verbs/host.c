@@ -459,7 +459,7 @@ const struct device_ops verbs_device_ops = {
 	.records = records,
 };
 
-/* What the device may read and write: the client's region, landings for what peers send, scratch. */
+/* Memory that the device may read and write: the client's region, landings for the peers' messages, scratch. */
 
 #define ALIGN 4096ull
 #define SLOTS_BYTES (DEVICE_MAX_POSTED * sizeof(struct verbs_header))

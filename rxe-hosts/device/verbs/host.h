@@ -56,11 +56,11 @@ struct verbs_pool {
 	uint32_t receives, nread;
 	struct verbs_expiring expiring[VERBS_POOL_EXPIRING]; /* the last of them */
 	uint32_t nexpiring;                                  /* counted */
-	int icmp, raw;                                       /* sockets, to hear of them and to send them; -1: none */
+	int icmp, raw;                                       /* sockets of their reports and their packets; -1: none */
 	struct loop_watch icmp_watch;
 	struct tap tap;     /* of soft-RoCE: times of the kernel */
 	uint64_t strange;   /* datagrams that are of no flow of this host */
-	uint64_t unstamped; /* datagrams whose times are those at which this program saw them */
+	uint64_t unstamped; /* datagrams timed by this program, not by the kernel */
 };
 
 #define VERBS_TICK_NS 1000000ull
@@ -91,7 +91,7 @@ struct verbs_conn {
 	enum conn_state state;
 	bool active; /* this end connects: it is the flow's source */
 	uint32_t attempts;
-	/* active end: where the peer wants messages */
+	/* active end: the peer's place for messages */
 	uint64_t header_addr, landing_addr, landing_end; /* landing_addr: where the region's first byte would be */
 	uint32_t rkey;
 	bool mirrored; /* the landing mirrors the peer's region */
@@ -112,7 +112,7 @@ struct verbs_out {
 	struct verbs_resent resent;   /* of the device when the oldest message was posted */
 	uint64_t acked_ns, silent_ns; /* when a piece was acknowledged last; the longest time without, of this message */
 	bool watched;                 /* its RTT is probed while a message is open */
-	uint8_t tag;                  /* of what its QP sends now */
+	uint8_t tag;                  /* of the packets that its QP sends now */
 	bool failed;
 };
 
@@ -209,7 +209,7 @@ char *verbs_flow_text(const struct verbs_host *host, uint32_t flow, char *buf);
 /* host.c */
 extern const struct device_ops verbs_device_ops;
 
-/* Finds what QPs need of the port: GID by type and address, path MTU. */
+/* Finds the port's attributes that QPs need: GID by type and address, path MTU. */
 int verbs_port_init(struct verbs_host *host, struct err *err);
 /* How packets of a flow are addressed: the peer's GID, the flow's label and class. */
 void verbs_address(const struct verbs_host *host, const struct flow *flow, struct ibv_ah_attr *attr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a flow's ports and class are asked of a RoCEv2 device. The UDP source port of a reliable connection follows from
- * the flow label of its address vector (IBTA annex A17.9.2; Linux rdma_flow_label_to_udp_sport()): its low 14 bits and
- * its next 6 bits, folded. Label 0 means that the device may choose.
+ * How a flow's ports and class are requested of a RoCEv2 device. The UDP source port of a reliable connection follows
+ * from the flow label of its address vector (IBTA annex A17.9.2; Linux rdma_flow_label_to_udp_sport()): its low 14 bits
+ * and its next 6 bits, folded. Label 0 means that the device may choose.
  */
 #pragma once
 
@@ -64,7 +64,7 @@ verbs_traffic_class_of_tag(uint8_t tag)
 	return (uint8_t)(tag_dscp(tag) << 2 | 2);
 }
 
-/* @return the smallest exponent whose 4.096 us * 2^n is no less than the timeout (IBTA 9.7.6.1.3); 0: never */
+/* @return the smallest exponent for which 4.096 us * 2^n is no less than the timeout (IBTA 9.7.6.1.3); 0: never */
 static inline uint8_t
 verbs_timeout(uint64_t timeout_ps)
 {

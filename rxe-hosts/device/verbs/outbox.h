@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How a message crosses a reliable connection: pure bookkeeping, no verbs.
- * A message is cut into pieces, each one RDMA WRITE, so that its progress can be seen and no more than a window of it
- * is ever in flight. Behind its pieces follows its header, one WRITE WITH IMMEDIATE into a slot of the receiver's: the
- * receiver learns where the message lies and how long it is, and, as a connection keeps order, that it is in place.
+ * A message is divided into pieces, each one RDMA WRITE, so that its progress is visible and at most a window of it is
+ * in flight. Behind its pieces follows its header, one WRITE WITH IMMEDIATE into a slot of the receiver's: the receiver
+ * learns where the message lies and how long it is, and, as a connection keeps order, that it is in place.
  *
  *   receiver's memory of one flow:   header slots [DEVICE_MAX_POSTED]   landing [as long as what it sends]
  *
@@ -49,7 +49,7 @@ struct verbs_outbox {
 	uint64_t cut_bytes;                     /* of message "cut" that are handed out */
 	uint64_t acked_bytes;                   /* of message "head" */
 	uint32_t piece_bytes, max_pieces, in_flight;
-	bool whole; /* messages are neither cut nor have headers */
+	bool whole; /* messages are neither divided nor have headers */
 };
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A UD SEND ONLY WITH IMMEDIATE as bytes, from the IPv4 header to the ICRC, for a raw socket. The kernel gives address handles the hop
- * limit of its route, whatever is asked for (ib_resolve_unicast_gid_dmac()): no QP sends packets of a traceroute. Pure.
+ * A UD SEND ONLY WITH IMMEDIATE as bytes, from the IPv4 header to the ICRC, for a raw socket. The kernel gives address
+ * handles the hop limit of its route and ignores the requested one (ib_resolve_unicast_gid_dmac()): no QP can send
+ * packets of a traceroute. Pure.
  */
 #pragma once
 

@@ -134,7 +134,7 @@ static int
 prepare(int fd, const char *netdev)
 {
 	struct sockaddr_ll address = { .sll_family = AF_PACKET,
-				       .sll_protocol = htons(ETH_P_ALL), /* what leaves, too */
+				       .sll_protocol = htons(ETH_P_ALL), /* sent frames, too */
 				       .sll_ifindex = (int)if_nametoindex(netdev) };
 	const int on = 1, bytes = RECEIVE_BYTES;
 	int rc = filter(fd);

@@ -12,7 +12,7 @@
 
 #include "rxe-hosts/device/device.h"
 
-#define STAMPS_KEPT 1024u /* of frames whose completion has not been seen; older ones go */
+#define STAMPS_KEPT 1024u /* of frames whose completion has not been seen; older ones are dropped */
 #define STAMPS_FRAME_BYTES 128u
 
 /* A datagram as a frame or a completion shows it. */
@@ -30,7 +30,7 @@ struct stamps {
 		bool used;
 	} kept[STAMPS_KEPT];
 	uint32_t head, tail; /* counted */
-	uint64_t unused;     /* went without being asked for */
+	uint64_t unused;     /* dropped without a lookup */
 };
 
 /*
@@ -51,8 +51,7 @@ uint64_t stamps_take(struct stamps *stamps, const struct stamp_key *key);
 struct tap {
 	int fd; /* -1: none */
 	struct stamps *stamps;
-	uint64_t to_now_ns,
-		gap_ns; /* what CLOCK_REALTIME lacks of clock_now_ns(), and how long reading both took at best */
+	uint64_t to_now_ns, gap_ns; /* CLOCK_REALTIME minus clock_now_ns(), and the shortest time to read both */
 };
 
 /*

@@ -74,7 +74,7 @@ struct device *verbs_host_device(struct verbs_host *host);
 /* Name of the RDMA device. */
 const char *verbs_host_name(const struct verbs_host *host);
 
-/* Gets memory for what peers will send, and lets them connect. @return 0 or negative errno with err set */
+/* Allocates memory for the peers' messages, and accepts connections. @return 0 or negative errno with err set */
 int verbs_host_listen(struct verbs_host *host, struct err *err);
 /* Starts connecting to all peers. @return 0 or negative errno with err set */
 int verbs_host_connect(struct verbs_host *host, struct err *err);

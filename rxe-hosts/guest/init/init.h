@@ -14,5 +14,5 @@
 #define INIT_NETDEV "eth0"
 #define INIT_RDMA_DEVICE "rxe0"
 
-/* Serves commands until the server wants the guest to stop or is gone. hello_text: what went wrong, or "". */
+/* Serves commands until the server requests the guest's stop or is gone. hello_text: the error, or "". */
 void serve(int channel, int manage, int hello_error, uint32_t gid_index, const char *hello_text);

@@ -147,7 +147,7 @@ receive(struct server *server)
 	return more;
 }
 
-/* Waits once and does what there is to do. */
+/* Waits once and handles the events. */
 static int
 turn(struct server *server)
 {
@@ -394,7 +394,7 @@ wants_input(const struct session *session)
 	return session->input >= 0 && session->input_end > session->input_begin;
 }
 
-/* Fills what to wait for; descriptors that do not matter now are -1. */
+/* Fills the descriptors to poll; unused ones are -1. */
 static void
 session_poll(const struct session *session, struct pollfd fds[SESSION_POLL_FDS])
 {

@@ -77,8 +77,8 @@ reset(struct cc *cc, const struct cc_params *params)
 }
 
 /*
- * Lines 4 to 7: one link's share. @param tau_ps  set to the time between the two looks at it
- * @return u', or a negative value: they are of one instant
+ * Lines 4 to 7: one link's share. @param tau_ps  set to the time between the two samples
+ * @return u', or a negative value: both samples are of one instant
  */
 static double
 inflight(const struct cc_params *params, uint64_t now, uint64_t before, double *tau_ps)
@@ -112,7 +112,10 @@ measure(struct hpcc *s, const struct cc_params *params, const struct int_header 
 	s->u = (1 - tau_ps / rtt_ps) * s->u + tau_ps / rtt_ps * most;
 }
 
-/* ComputeWind, lines 11 to 20. The line's bandwidth-delay product is the most, what min_rate sends in T the least. */
+/*
+ * ComputeWind, lines 11 to 20. The maximum is the line's bandwidth-delay product, the minimum the bytes that min_rate
+ * sends in T.
+ */
 static double
 compute_window(struct cc *cc, const struct cc_params *params, bool update)
 {
@@ -132,8 +135,8 @@ compute_window(struct cc *cc, const struct cc_params *params, bool update)
 }
 
 /*
- * Can the two looks be compared? Not where there was none, nor on another path, nor after so long that the counter of the
- * fastest link may have wrapped.
+ * Can the two samples be compared? Not without an earlier one, nor on another path, nor after a time in which the
+ * counter of the fastest link may have wrapped.
  */
 static bool
 comparable(const struct hpcc *s, const struct cc_params *params, const struct cc_ack *ack)
