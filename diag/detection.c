@@ -11,9 +11,12 @@
 #include "common/wire/record.h"
 #include "diag/collect/stream.h"
 
-/* A half of what crossed, a quarter, and so on, before any bisection: what comes and goes is then seen where it came first. */
+/*
+ * Cuts at a half of what crossed, a quarter, and so on, precede any bisection. They find the first appearance of a
+ * finding that does not last.
+ */
 #define DETECTION_HALVES 7
-/* A bracket of so much of the time since anything crossed is narrow enough. */
+/* A bracket is narrow enough at this share of the time since anything crossed. */
 #define NARROW 0.02
 
 /* The stream up to a moment. */
@@ -39,7 +42,7 @@ struct search {
 	uint64_t left_bytes;      /* that may still be diagnosed */
 };
 
-/* What crossed at one moment is one cut. What is configured comes before all of them, the end record after. */
+/* All that crossed at one moment is one cut. The configuration precedes all cuts, the end record follows them. */
 static void
 find_cuts(struct search *search, size_t size_bytes)
 {
@@ -69,7 +72,7 @@ has_like(const struct verdict *verdict, const struct finding *finding)
 	return false;
 }
 
-/* @param verdict  on the stream up to a cut; NULL: there is none on so little */
+/* @param verdict  on the stream up to a cut; NULL: there is none on so short a stream */
 static void
 note(struct search *search, int64_t cut, const struct verdict *verdict)
 {
@@ -125,7 +128,10 @@ at_ps(const struct search *search, int64_t cut)
 	return search->whole->run.end_ps > last_ps ? search->whole->run.end_ps : last_ps;
 }
 
-/* What is not known of a finding's time, as a part of the time until it since anything crossed. @return 0: nothing is between */
+/*
+ * The unknown part of a finding's time, as a share of the time until it since anything crossed. @return 0: no cut is
+ * between
+ */
 static double
 width(const struct search *search, const struct bracket *bracket)
 {
@@ -137,7 +143,7 @@ width(const struct search *search, const struct bracket *bracket)
 		       : 0;
 }
 
-/* Between what is known of the finding of which least is. @return a cut; -1: all are known well enough */
+/* Bisects the bracket of the finding whose time is known least. @return a cut; -1: all are known well enough */
 static int64_t
 choose(const struct search *search)
 {
@@ -196,7 +202,7 @@ detection_times(const void *stream, size_t size_bytes, const struct diagnosis *a
 		rc = bisect(&search, err);
 	for (uint32_t i = 0; i < verdict->nfindings; i++) {
 		if (verdict->findings[i].detected_ps != 0)
-			continue; /* it was said when it was */
+			continue; /* its detection time is known */
 		verdict->findings[i].detected_ps = at_ps(&search, search.brackets[i].with);
 		verdict->findings[i].undetected_ps = at_ps(&search, search.brackets[i].without);
 	}

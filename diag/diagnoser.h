@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a diagnoser is: a row of diag/registry.c. It sees the evidence, which is what real switches and hosts could report,
- * and what is known of the run, and says what it makes of them in a section of the verdict; never truth, scenario or
+ * A diagnoser is a row of diag/registry.c. It reads the evidence, which real switches and hosts could report, and the
+ * known facts of the run, and writes its conclusions to a section of the verdict. It never reads truth, scenario or
  * another diagnoser. To add one: its file, its row, its test.
  */
 #pragma once
@@ -24,7 +24,7 @@ struct diagnoser_option {
 	const char *name; /* "port-share": --port-share=VALUE */
 	int key;          /* 's': -s VALUE; a number beyond all letters: none */
 	const char *value, *meaning;
-	/* Sets what value says in the diagnoser's options. @return 0, or -EINVAL with err saying what would be right */
+	/* Sets the value in the diagnoser's options. @return 0, or -EINVAL with err naming what would be right */
 	int (*set)(void *options, const char *value, struct err *err);
 };
 
@@ -50,8 +50,8 @@ struct diagnoser {
 	uint32_t noptions;
 	size_t options_bytes; /* of what set() writes to and diagnose() reads: zeroed, these are the defaults */
 	/*
-	 * DIAGNOSER_READS() of the kinds of records that it rests on: what polls, probes, tags and monitors of switches and
-	 * hosts tell. Where nothing of them came it is not asked.
+	 * DIAGNOSER_READS() of the kinds of records that it rests on: reports of polls, probes, tags and monitors of
+	 * switches and hosts. If none of them was received it does not run.
 	 */
 	uint64_t reads;
 	/*

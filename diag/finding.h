@@ -5,24 +5,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a type of finding means to those who merge, order and tell findings; bits of finding_type.traits. */
+/* The properties of a type of finding for merging, ordering and reports; bits of finding_type.traits. */
 enum finding_trait {
-	FINDING_OF_HOST = 1 << 0,    /* about a host: says nothing against the network */
+	FINDING_OF_HOST = 1 << 0,    /* about a host: no evidence against the network */
 	FINDING_OF_QUEUES = 1 << 1,  /* rests on queues or their pauses: dropped where it explains too little */
-	FINDING_OF_PAUSES = 1 << 2,  /* ports were halted: it is told which, and whom that delays */
+	FINDING_OF_PAUSES = 1 << 2,  /* ports were paused: the report names them, and the flows that they delay */
 	FINDING_BY_FLOW = 1 << 3,    /* in a table's cell its first culprit is named */
-	FINDING_FILLED = 1 << 4,     /* pauses of a queue, told with the flows in it; part of a finding about that queue */
-	FINDING_HAS_PAUSES = 1 << 5, /* about a queue that may halt others: takes the findings about its pauses, */
+	FINDING_FILLED = 1 << 4,     /* pauses of a queue, reported with its flows; joins the finding about that queue */
+	FINDING_HAS_PAUSES = 1 << 5, /* about a queue that may pause others: takes the findings about its pauses, */
 	FINDING_HAS_OWN_PAUSES = 1 << 6, /* or takes them where flows of the collective alone fill it */
 	FINDING_OF_CIRCLE = 1 << 7,      /* ports that wait for each other in a circle: has an origin */
-	FINDING_OF_LOOP = 1 << 8,        /* packets that go round: comes before the circle of ports that they make */
+	FINDING_OF_LOOP = 1 << 8,        /* packets that loop: precedes the circle of ports that they make */
 	FINDING_OF_LOSS = 1 << 9,        /* without a port for its root, known of retransmissions alone */
-	FINDING_OF_HOLE = 1 << 10,       /* where packets vanish: explains a loss that nobody counted */
+	FINDING_OF_HOLE = 1 << 10,       /* where packets vanish: explains a loss that no switch counted */
 	FINDING_OF_NODE = 1 << 11,       /* means the whole node of its root */
-	FINDING_BY_DEFAULT = 1 << 12,    /* inferred where nothing else is known: not beside loops or holes on its way */
+	FINDING_BY_DEFAULT = 1 << 12,    /* inferred for lack of another cause: not beside loops or holes on its path */
 	FINDING_OF_LINK =
-		1 << 13, /* its culprit took a link's time: that is what it claims; without one, nobody is guilty */
-	FINDING_UNTIMED = 1 << 14, /* what it cost is not known: told behind all others, and joined with none */
+		1 << 13, /* claims that its culprit took a link's time; without a culprit there is no claim */
+	FINDING_UNTIMED = 1 << 14, /* its cost is not known: reported behind all others, and joined with none */
 	FINDING_OF_FAULT =
 		1 << 15, /* something is broken, which no load alone does; operators' own knowledge of it is added */
 };
@@ -36,8 +36,8 @@ struct finding_type {
 	const char *badge;       /* class of its color on the page: "pfc", "queue", "host" or "lost" */
 	uint32_t traits;         /* enum finding_trait */
 	/*
-	 * The clauses of its evidence sentences. {NAME} in them stands for a fact of struct finding_evidence, as the report
-	 * tells it (diag/report/evidence.c).
+	 * The clauses of its evidence sentences. {NAME} in them stands for a fact of struct finding_evidence, as the
+	 * report prints it (diag/report/evidence.c).
 	 */
 	const char *const *clauses;
 	uint32_t nclauses;
@@ -48,13 +48,13 @@ struct finding_type {
 
 #define FINDING_CLAUSES 3
 
-/* What was seen in the step that shows a finding best. Each type says which facts it has. */
+/* The observations in the step that shows a finding best. Each type lists its facts. */
 struct finding_evidence {
 	uint32_t clauses[FINDING_CLAUSES], nclauses; /* of its type: its sentence; 0: nothing seen yet */
 	uint32_t step;                               /* index into run.steps */
 	uint32_t port, other_port;                   /* indices into run.ports */
 	uint32_t node;
-	uint32_t flow, flows; /* the worst of so many culprits */
+	uint32_t flow, flows; /* the worst culprit, and their number */
 	uint64_t count;
 	uint32_t depth_packets;
 	uint64_t held_bytes, threshold_bytes;
@@ -78,7 +78,7 @@ struct finding_claim {
 
 struct finding {
 	const struct finding_type *type;
-	uint32_t key;       /* of one type and root: what else tells causes apart */
+	uint32_t key;       /* of one type and root: separates causes */
 	char root[160];     /* port "6:2", or a host's name for slow_host */
 	uint32_t root_port; /* index into run.ports, RUN_NONE: root is not a port */
 	uint32_t
@@ -97,14 +97,17 @@ struct finding {
 	struct finding_part *parts;
 	uint32_t nparts;
 	uint64_t start_ps, end_ps;
-	/* Who says when he says it sets them, as R-Pingmesh at the end of a period; else diag/detection.h, where that is asked. */
+	/*
+	 * A diagnoser with its own detection time sets them, as R-Pingmesh at the end of a period; else
+	 * diag/detection.h does, where asked.
+	 */
 	uint64_t detected_ps, undetected_ps;
 	double score; /* packet-waits caused to the victims */
 	struct finding_claim *claims;
 	uint32_t nclaims;
 	double explained_ps; /* of the time that these steps lost, an estimate: the sum of its claims */
 	double critical_ps;  /* of its job's time: sorts the list, largest first, then the score does */
-	double regained_ps;  /* so much less the job would take without it alone, or without its culprits, one by one */
+	double regained_ps;  /* time that the job would save without it alone, or without its culprits, one by one */
 	/*
 	 * 0 to 1: of the time that it claims, how much was measured, not inferred, of all that was to be reported, and not
 	 * claimed by another cause as well.
@@ -113,7 +116,7 @@ struct finding {
 	/* Of that time, the share that a late machine may account for, in real time: the confidence is 1 minus this at most. */
 	double machine;
 	double borne_out; /* the same, whichever of the findings has the time that several claim */
-	bool costless;    /* that is too little to tell: no root cause, though it was there */
+	bool costless;    /* too little to count: no root cause, though it was there */
 	struct finding_evidence evidence;
 	uint32_t known; /* index into run.known, plus 1: operators know of a fault at its place; 0: of none */
 };

@@ -28,7 +28,7 @@
 
 struct options {
 	const char *listen, *read, *out, *plugin, *cpu;
-	const char *plugin_asked; /* the one program from outside that --diagnoser names; NULL: none */
+	const char *plugin_asked; /* the one plugin that --diagnoser names; NULL: none */
 	bool print, times, quiet;
 	bool allow_left_out;
 	bool alone;              /* --diagnoser named some of ours */
@@ -263,7 +263,7 @@ add_times(struct options *options, struct verdict *verdict, struct err *err)
 	return rc;
 }
 
-/* What outside programs said of the run, which its stream does not tell. */
+/* Plugins' reports on the run, which its stream does not have. */
 struct others {
 	struct plugin_report report;
 	struct diagnoser rows[PLUGIN_PROGRAMS];
@@ -310,7 +310,7 @@ diagnose(struct options *options, const struct evidence *ev, struct err *err)
 	if (rc == 0 && options->print && text_write(verdict, options->out, stdout) != 0)
 		rc = err_set(err, -EIO, "cannot print the verdict");
 	if (rc == 0 && !options->quiet)
-		plugin_print(verdict, options->read != NULL); /* a live run has said it */
+		plugin_print(verdict, options->read != NULL); /* a live run has printed it */
 	if (rc == 0 && !options->quiet && !verdict_complete(verdict))
 		log_warning("the evidence is incomplete: %s", facts_incomplete(verdict, missing));
 	if (rc == 0 && !options->allow_left_out && plugin_left_out(verdict) != 0)
@@ -321,8 +321,8 @@ diagnose(struct options *options, const struct evidence *ev, struct err *err)
 }
 
 /*
- * A live stream ends when its run does, and whoever wants the run to end wants the verdict on it: the first signal is for
- * those who send.
+ * A live stream ends with its run, and the end of the run is the time for the verdict: the first signal is for the
+ * senders.
  */
 static int
 accept_stream(const char *address, struct err *err)

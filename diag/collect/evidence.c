@@ -29,7 +29,7 @@
 
 #define KEY_WORDS 4
 
-/* The first word counts first. Two nearly always tell; those not used are 0. */
+/* The most significant word first. Two words nearly always decide; unused words are 0. */
 struct rec_key {
 	uint64_t word[KEY_WORDS];
 };
@@ -47,7 +47,7 @@ struct part {
 	uint16_t at, bits;
 };
 
-/* Behind what the key has already: so many lower bits of the value. */
+/* Appends the lower bits of the value behind what the key has already. */
 static inline void
 append(struct rec_key *key, uint32_t *used, uint64_t value, uint32_t bits)
 {
@@ -320,7 +320,7 @@ evidence_sort(struct ev_vec *vec, uint16_t type, size_t size_bytes, struct err *
 				    : sort(vec, (struct order){ vec->data, size_bytes, key_time, false }, err);
 }
 
-/* Sorts struct rec_port_row by (node, port, time), and leaves out what was received twice. */
+/* Sorts struct rec_port_row by (node, port, time), and leaves out duplicates. */
 static int
 evidence_sort_states(struct ev_vec *vec, struct err *err)
 {
@@ -578,7 +578,7 @@ evidence_add(struct evidence *ev, const struct rec_hdr *rec, struct err *err)
 	return push((struct ev_vec *)((char *)ev + vec_of[rec->type]), rec, true, err);
 }
 
-/* Does the record tell of a port at a moment, more than that it was idle? */
+/* Does the record show the state of a port at a moment, beyond being idle? */
 static bool
 is_state(const struct rec_hdr *rec)
 {
@@ -588,7 +588,7 @@ is_state(const struct rec_hdr *rec)
 	       (row->state_only || row->paused || row->pausing || row->queue_packets != 0 || row->ingress_xoff_bytes != 0);
 }
 
-/* Does the record tell of an epoch that was still open, so that a later one may replace it? */
+/* Is the record of an epoch that was still open, so that a later one may replace it? */
 static bool
 is_flow_state(const struct evidence *ev, const struct rec_hdr *rec)
 {

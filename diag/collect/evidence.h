@@ -46,10 +46,10 @@ struct ev_port {
 	uint32_t ip;
 	uint64_t rate_bps, delay_ps;
 	uint32_t first_epoch, nepochs;       /* in epochs[] */
-	uint32_t first_feed, nfeeds;         /* in feeds[]: the egresses of what came in here */
+	uint32_t first_feed, nfeeds;         /* in feeds[]: the egresses of what entered here */
 	uint32_t first_state, nstates;       /* in states: reports of the moment */
 	uint32_t first_poll, npolls;         /* in poll_by_port[]: polling packets that left here */
-	uint32_t last_passed;                /* in passed[]: the last of those that came in here, EV_NONE: none */
+	uint32_t last_passed;                /* in passed[]: the last that entered here, EV_NONE: none */
 	uint32_t first_overtake, novertakes; /* in overtakes: who took the link from data */
 };
 
@@ -67,7 +67,7 @@ struct ev_flow {
 	uint32_t first_poll, npolls; /* in poll_by_flow[]: polling packets that asked about it */
 };
 
-/* All rows of one port over one span of epochs: they came with the same keys. */
+/* All rows of one port over one span of epochs: they were received with the same keys. */
 struct ev_epoch {
 	uint32_t port; /* global id */
 	uint32_t epoch_first, epoch_last;
@@ -88,19 +88,19 @@ struct ev_feed_row {
 	uint64_t begin_ps, reach_ps; /* as those of an epoch, the time of the report included, among the feed's rows */
 };
 
-/* What came in at one port and left by another: rows by epoch. */
+/* What entered by one port and left by another: rows by epoch. */
 struct ev_feed {
 	uint32_t egress;           /* global port id */
 	uint32_t first_row, nrows; /* in feed_rows[] */
 	uint32_t first_moved[8];   /* by class, as rows name it: the first row that moved bytes, EV_NONE: none */
 };
 
-/* One step of one rank: what was scheduled, what its host reported, and what it depended on. */
+/* One step of one rank: its schedule, its host's report, and its dependencies. */
 struct ev_step {
 	uint32_t collective; /* index into collectives */
 	uint32_t flow, host; /* flow EV_NONE: a local step */
 	const struct rec_schedule *sched;
-	const struct rec_step *report; /* NULL: none came */
+	const struct rec_step *report; /* NULL: none was received */
 	uint32_t first_dep, ndeps;     /* in deps[]: all that it waits for, the step before it on its channel too */
 	uint32_t waited_for;           /* what it did wait for: index into steps, EV_NONE: nothing, or unknown */
 };
@@ -116,7 +116,7 @@ struct ev_passed {
 	uint32_t in_port, out_port; /* global ids */
 	uint32_t earlier;           /* the one before of the same in_port, of any flow */
 	uint32_t hop;               /* of the same polling packet, at the other end of in_port's link */
-	bool back;                  /* on the way of the ACKs */
+	bool back;                  /* on the path of the ACKs */
 };
 
 struct evidence {
@@ -127,9 +127,9 @@ struct evidence {
 	uint64_t left_out;       /* records that were not as they have to be: those of no header, and not fit to be read */
 	struct err left_out_why; /* the first of them, and the node that it was of, REC_NONE: of none */
 	uint32_t left_out_node;
-	uint64_t kinds[RECORD_KINDS];      /* how many came */
-	uint64_t kind_bytes[RECORD_KINDS]; /* as they came, the header of a frame with its first record */
-	uint64_t bytes, telemetry_bytes;   /* as they came: of all, of switches and NICs */
+	uint64_t kinds[RECORD_KINDS];      /* received */
+	uint64_t kind_bytes[RECORD_KINDS]; /* as received, the header of a frame with its first record */
+	uint64_t bytes, telemetry_bytes;   /* as received: of all, of switches and NICs */
 	uint64_t last_ps;                  /* time of the latest record */
 	struct ev_vec sent;                /* struct ev_sent, sorted by time at the end */
 
@@ -147,8 +147,8 @@ struct evidence {
 	struct ev_vec lateness; /* of the machine, in real time */
 	struct ev_vec port_rows, flow_rows, meter_rows, matrix_rows, overtakes;
 	/*
-	 * struct rec_port_row by (node, port, time): every report of what a port was doing at that moment. The counters
-	 * of an epoch are replaced by later ones, and the last of them, of the closed epoch, says nothing of moments.
+	 * struct rec_port_row by (node, port, time): every report of the state of a port at that moment. Later reports
+	 * replace the counters of an epoch, and the last one, of the closed epoch, has no state of a moment.
 	 */
 	struct ev_vec states;
 	/* struct rec_flow_row by (node, port, epoch, time): what flows had sent of an open epoch when it was reported. */
@@ -170,7 +170,7 @@ struct evidence {
 	uint32_t *flow_of_state;    /* [flow_states.count] */
 	uint32_t *seen;             /* ports, grouped by flow, with room between the groups */
 	uint32_t *hops;             /* ports, grouped by flow */
-	uint32_t *flow_of_overtake; /* [overtakes.count] EV_NONE: nobody knows whose */
+	uint32_t *flow_of_overtake; /* [overtakes.count] EV_NONE: the flow is unknown */
 	struct ev_feed *feeds;      /* grouped by ingress port */
 	struct ev_feed_row *feed_rows;
 	uint32_t *poll_by_port, *poll_by_flow; /* indices into polls, grouped, in order of time */
@@ -228,23 +228,23 @@ const struct rec_port_row *evidence_port_row(const struct evidence *ev, const st
 struct ev_range {
 	uint32_t first, end;
 };
-/* @return those of a port's epochs outside of which none overlaps [from, to], in ev->epochs */
+/* @return the range of a port's epochs that has all that overlap [from, to], in ev->epochs */
 struct ev_range evidence_epochs(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
-/*
- * @return those of a port's states outside of which none is of a moment in [from, to], or tells of a pause in it; in
- *         ev->states
- */
+/* @return the range of a port's states that has all of a moment in [from, to], or with a pause in it; in ev->states */
 struct ev_range evidence_states(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
 /* @return the polling packets of a moment in [from, to] that asked about a flow, in ev->poll_by_flow */
 struct ev_range evidence_polls(const struct evidence *ev, uint32_t flow, uint64_t from_ps, uint64_t to_ps);
-/* @return those of a feed's rows outside of which none is of a time or report in [from, to], in ev->feed_rows */
+/* @return the range of a feed's rows that has all of a time or report in [from, to], in ev->feed_rows */
 struct ev_range evidence_feed_rows(const struct evidence *ev, const struct ev_feed *feed, uint64_t from_ps, uint64_t to_ps);
 /*
- * @return those of a port's rows of who took its link from data outside of which none is of a time in [from, to], in
+ * @return the range of a port's rows of frames that took its link from data that has all of a time in [from, to], in
  *         ev->overtakes
  */
 struct ev_range evidence_overtakes(const struct evidence *ev, uint32_t port, uint64_t from_ps, uint64_t to_ps);
-/* The end of the time that such a row tells of: of an open epoch, when it was reported. Its start is that of its epochs. */
+/*
+ * The end of the time that such a row covers: of an open epoch, the time of its report. Its start is that of its
+ * epochs.
+ */
 uint64_t evidence_overtake_end_ps(const struct evidence *ev, const struct rec_overtake_row *row);
 /* Is this class of data strict, and served before a flow's? */
 bool evidence_class_is_ahead(const struct evidence *ev, uint8_t of, uint32_t flow);

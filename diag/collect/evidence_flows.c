@@ -107,8 +107,8 @@ evidence_is_nobody(const struct rec_tuple *tuple)
 }
 
 /*
- * Of no flow: a link that was cut while nothing waited for it has no last packet, a local step sends nothing, who overtook
- * is not told apart.
+ * Of no flow: a link that went down while nothing waited for it has no last packet, a local step sends nothing, and the
+ * flow that overtook is not identified.
  */
 static bool
 is_of_none(const void *rec)
@@ -261,7 +261,7 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 	return rc;
 }
 
-/* What had passed where polling packets came by: each record with what it is compared with. */
+/* What had passed at the places that polling packets crossed: each record with those that it is compared with. */
 
 #define HOPS_LOOKED_AT                                                                                                     \
 	64 /* latest records of what left by a port: its polling packet is among them, or its record was lost */
@@ -282,7 +282,7 @@ find_hop(const struct evidence *ev, const struct leaving *leaving, uint32_t port
 	return EV_NONE;
 }
 
-/* The ACKs' way begins at the flow's destination, which records that the packet came, and not that it goes back. */
+/* The ACKs' path begins at the flow's destination. That records the packet's arrival, and not its return. */
 static bool
 is_back(const struct evidence *ev, const struct ev_passed *passed)
 {

@@ -14,5 +14,5 @@ int evidence_join_steps(struct evidence *ev, struct err *err);
 /* Is this the tuple of no flow, all of it 0? */
 bool evidence_is_nobody(const struct rec_tuple *tuple);
 
-/* calloc() of at least one element, with the error told. */
+/* calloc() of at least one element; sets err. */
 void *evidence_alloc(size_t count, size_t size_bytes, struct err *err);

@@ -176,7 +176,7 @@ take_port_rows(const struct evidence *ev, uint32_t p, uint64_t at, struct ev_epo
 	return p;
 }
 
-/* Without rows of the port nobody says how far an epoch had come that was still open, but the flows' rows. */
+/* Without rows of the port, only the flows' rows show how far an epoch had got that was still open. */
 static void
 guess_time(const struct evidence *ev, uint64_t reported_ps, struct ev_epoch *epoch)
 {
@@ -298,7 +298,7 @@ index_states(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* Which ports each flow was seen at: a counting sort. Rows come in order of ports, so equal ones are neighbours. */
+/* The ports at which each flow was seen: a counting sort. Rows are in order of ports, so equal ones are neighbours. */
 static int
 index_seen(struct evidence *ev, struct err *err)
 {
@@ -435,7 +435,7 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 	return rc;
 }
 
-/* What a port or a flow has of a time, found by bisection: what was reported before and after costs nothing. */
+/* The earliest, or latest, time that an element and those after, or before, it cover. */
 
 /* The earliest, or latest, time that an element and those after, or before, it tell of. */
 typedef uint64_t time_fn(const struct evidence *ev, uint32_t i);
@@ -490,7 +490,7 @@ state_end(const struct evidence *ev, uint32_t i)
 	return EV_AT(ev->states, struct rec_port_row, i)->hdr.time_ps;
 }
 
-/* A state tells of the pause that lasted then, from its start. */
+/* A state covers the pause that lasted then, from its start. */
 static uint64_t
 state_begin(const struct evidence *ev, uint32_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives in order of jobs and iterations, and their steps: what was scheduled with what hosts reported. */
+/* Collectives in order of jobs and iterations, and their steps: the schedule with the hosts' reports. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +237,7 @@ find_before(const struct evidence *ev, uint32_t *before, struct err *err)
 	return 0;
 }
 
-/* To the step whose dependencies are being listed. @param among  so many of the first may be the same one */
+/* To the step whose dependencies are being listed. @param among  the number of first ones that may be the same one */
 static void
 add_dep(struct evidence *ev, struct ev_step *step, uint32_t on, uint32_t among)
 {

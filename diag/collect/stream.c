@@ -95,7 +95,7 @@ listen_tcp(const char *address, const char *colon, struct err *err)
 	return rc;
 }
 
-/* Somebody connects, or a signal ends the program. */
+/* A client connects, or a signal ends the program. */
 static void
 wait_for_peer(int listener, const sigset_t *before)
 {
@@ -288,7 +288,7 @@ take_header(struct stream *stream, struct err *err)
 	return 0;
 }
 
-/* What is wrong with a record, and where; kept of the first that is left out, err of one that refuses the stream. */
+/* The error of a record and its place; kept of the first that is left out, err of one that refuses the stream. */
 static int
 refuse(struct stream *stream, const struct rec_hdr *rec, struct err *err)
 {

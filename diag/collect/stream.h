@@ -29,18 +29,18 @@ void stream_init(struct stream *stream, struct evidence *ev);
 void stream_fini(struct stream *stream);
 
 /*
- * Decodes what is complete and keeps the rest for the next call. Here records enter the program: every field of each is
- * checked (common/record/check.h). Without a header record nothing can be understood, so a bad one refuses the stream,
- * as do wrong magics, sizes, types, frames that cannot be unpacked and anything behind the end record. A bad report is left out, counted, and the first
- * one's error kept, in the evidence.
+ * Decodes complete records and keeps the rest for the next call. Here records enter the program: every field of each is
+ * checked (common/record/check.h). Without a header record nothing can be decoded, so a bad one refuses the stream. So
+ * do wrong magics, sizes and types, frames that cannot be unpacked, and anything behind the end record. A bad report is
+ * left out and counted; the evidence keeps the first one's error.
  * @return 0; -EPROTO or -EINVAL with err naming the byte offset, the value and what would be right; or evidence_add()'s
  *         error
  */
 int stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct err *err);
 
 /*
- * To be called where the stream ends: a record that it ends in is left out and told of, and the evidence finished.
- * Without its end record it broke off, and leaves ev->ended false.
+ * Call it at the end of the stream: a record that the stream ends in is left out and reported, and the evidence is
+ * finished. A stream without its end record broke off, and leaves ev->ended false.
  * @return 0; -EINVAL with err: it broke off before the run began, or steps are missing; or evidence_finish()'s error
  */
 int stream_finish(struct stream *stream, struct err *err);
@@ -51,7 +51,7 @@ int stream_finish(struct stream *stream, struct err *err);
  */
 int stream_read_fd(int fd, struct evidence *ev, struct err *err);
 
-/* Where a record stream comes from: a recorded file, or one connection. */
+/* The source of a record stream: a recorded file, or one connection. */
 
 /* @return file descriptor, or negative errno with err */
 int source_open_file(const char *path, struct err *err);

@@ -147,9 +147,9 @@ leaning(const struct flowpulse *own, const struct flowpulse_fault *fault)
 }
 
 /*
- * Are its alarms few, of counts that vary by more than if packets chose by themselves? Then they lean on each other, and no normal
- * distribution tells how rarely so much is missing; and two in a row may have one cause, as such choices last. What a fault does comes
- * again: in most iterations from its first to its last.
+ * Are its alarms few, of counts that vary by more than if packets chose independently? Then counts are correlated, and
+ * no normal distribution gives the probability of such a shortfall. Two alarms in a row may have one cause, as such
+ * choices last. The effect of a fault repeats: in most iterations from its first to its last.
  */
 static bool
 is_scattered(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which alarms can be judged. An alarm says that a port received less than predicted; that a link lost it is a conclusion, which
- * takes for granted what the rows of this module state. Where one of them does not hold, the alarm is part of no fault, and the
- * section reports the row's reason with the number of such alarms.
+ * Which alarms can be judged. An alarm reports that a port received less than predicted. That a link lost it is a
+ * conclusion, which rests on the rows of this module. Where one of them does not hold, the alarm is part of no fault,
+ * and the section reports the row's reason with the number of such alarms.
  */
 #pragma once
 
 #include "diag/flowpulse/resent.h"
 #include "diag/flowpulse/section.h"
 
-/* What is known of an alarm besides itself. */
+/* The known facts of an alarm besides itself. */
 struct flowpulse_facts {
 	uint64_t resent; /* resent_of() */
 	uint64_t

@@ -79,7 +79,7 @@ find_pods(struct paths *paths, uint32_t *room)
 			mark_pod(paths, i, room);
 }
 
-/* ---- what each switch said ---- */
+/* ---- what each switch reported ---- */
 
 /* The latest first. */
 static void
@@ -216,7 +216,10 @@ find_neighbour(const struct paths *paths, uint32_t node, uint8_t tier, uint32_t 
 	return found;
 }
 
-/* By which aggregation an edge sends what comes by another one, of another pod: by the one that shares cores with it. */
+/*
+ * The aggregation by which an edge sends what another one, of another pod, sends to it: the one that shares cores with
+ * it.
+ */
 static uint32_t
 uplink(const struct paths *paths, uint32_t edge, uint32_t aggregation)
 {
@@ -249,7 +252,7 @@ paths_above(const struct paths *paths, const struct rec_volume_alarm *alarm)
 
 	if (!paths->has_cores || paths->tier[alarm->hdr.node] != TIER_EDGE || above == RUN_NONE)
 		return RUN_NONE;
-	/* What comes from the edge's own pod passes no core. */
+	/* Packets of the edge's own pod cross no core. */
 	if (alarm->sender != REC_NONE && paths->pod[alarm->sender] == paths->pod[above])
 		return RUN_NONE;
 	for (uint32_t i = paths->alarms[above]; i != RUN_NONE; i = paths->further[i]) {
@@ -270,7 +273,7 @@ paths_above(const struct paths *paths, const struct rec_volume_alarm *alarm)
 	return RUN_NONE;
 }
 
-/* Did a switch compare what came from a sender's pod, and miss nothing? */
+/* Did a switch compare what it received from a sender's pod, and miss nothing? */
 static bool
 misses_nothing(const struct paths *paths, uint32_t node, uint32_t iteration, uint32_t sender)
 {

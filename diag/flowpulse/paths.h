@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which way packets came that a monitor misses. Where switches are of two tiers it is two links, and the alarm's place says which.
- * Of three, an edge's alarm is of a way: from the sender's edge to an aggregation and a core, down to the aggregation that the
- * alarm's port leads to, and to the edge. The monitor of that last aggregation sees each of its links to cores by itself, and
- * with it the link from the sender's pod to the core: what is lost there it misses first, and more of it. So its alarm of the
- * same iteration accounts for the edge's; and if it compared the iteration and misses nothing, nothing was lost up there.
+ * The path of the packets that a monitor misses. With two tiers of switches it is two links, and the alarm's place
+ * names them. With three tiers, an edge's alarm covers a path: from the sender's edge to an aggregation and a core,
+ * down to the aggregation that the alarm's port leads to, and to the edge. The monitor of that last aggregation sees
+ * each of its links to cores by itself, and with it the link from the sender's pod to the core: it misses first what is
+ * lost there, and more of it. So its alarm of the same iteration accounts for the edge's; and if it compared the
+ * iteration and misses nothing, nothing was lost above it.
  */
 #pragma once
 
@@ -33,8 +34,8 @@ void paths_fini(struct paths *paths);
 bool paths_is_of_pods(const struct paths *paths, uint32_t node);
 
 /*
- * The links from an alarm's sender to the peer of its port, as few as the aggregation there leaves: one, or with port RUN_NONE
- * the way between two switches.
+ * The links from an alarm's sender to the peer of its port, as few as the aggregation there leaves: one, or with port
+ * RUN_NONE the path between two switches.
  */
 struct flowpulse_link paths_remote(const struct paths *paths, const struct rec_volume_alarm *alarm);
 /* @return the alarm of the switch above that accounts for one of an edge: index; RUN_NONE: none */

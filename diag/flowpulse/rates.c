@@ -8,7 +8,7 @@
 #include "diag/flowpulse/resent.h"
 #include "diag/run/fill.h"
 
-#define Z95 1.959964 /* 95 % of a normal distribution is within so many standard deviations */
+#define Z95 1.959964 /* 95 % of a normal distribution is within this number of standard deviations */
 
 static struct flowpulse_lost
 lost_of(const struct flowpulse *own, uint32_t index, const struct run *run)
@@ -21,7 +21,9 @@ lost_of(const struct flowpulse *own, uint32_t index, const struct run *run)
 
 	if (resent != RESENT_UNKNOWN)
 		got = fmax(got, expected - (double)resent);
-	/* Where packets choose by themselves, what is expected is as uncertain as the ports are that it is derived from. */
+	/*
+	 * Where packets choose independently, the expected volume is as uncertain as the ports that it is derived from.
+	 */
 	if (alarm->noise == REC_NOISE_RANDOM && reference > 0)
 		dispersion *= 1 + expected / reference;
 	return (struct flowpulse_lost){ expected, got, expected * dispersion, resent == RESENT_UNKNOWN };
@@ -82,7 +84,9 @@ is_edge(const struct flowpulse *own, uint32_t alarm, const uint32_t *fault_of)
 	return iteration == fault->first_iteration || iteration == fault->last_iteration;
 }
 
-/* @param inner, all  [own->nfaults] zero; what is lost between the edges, and with those of them that lack as much */
+/*
+ * @param inner, all  [own->nfaults] zero; loss between the edges, and with that of the edges that lack the same share
+ */
 static void
 sum_up(const struct flowpulse *own, const struct run *run, const uint32_t *fault_of, struct flowpulse_lost *inner,
        struct flowpulse_lost *all)

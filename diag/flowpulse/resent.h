@@ -33,7 +33,7 @@ struct resent {
 	uint32_t nrows;
 };
 
-/* @param ways  must outlive it @return 0 or -ENOMEM with err */
+/* @param paths  must outlive it @return 0 or -ENOMEM with err */
 int resent_init(struct resent *resent, const struct paths *paths, const struct evidence *evidence, struct err *err);
 /* Also of one that is zero. */
 void resent_fini(struct resent *resent);

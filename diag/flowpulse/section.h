@@ -20,13 +20,13 @@ enum flowpulse_hold {
 /* What an alarm takes for granted: rows in judged.c. */
 struct flowpulse_precondition {
 	const char *key;
-	const char *because; /* it does not hold: of "cannot tell", or of what shows that nothing was lost */
-	bool is_clear;       /* nothing was lost; else nobody can tell */
+	const char *because; /* why it does not hold: of "cannot tell", or of the proof that nothing was lost */
+	bool is_clear;       /* nothing was lost; else it cannot be judged */
 };
 
 extern const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS];
 
-/* A link, in one direction; or, where switches are not neighbours, the way between them. */
+/* A link, in one direction; or, where switches are not neighbours, the path between them. */
 struct flowpulse_link {
 	uint32_t from, to; /* nodes; RUN_NONE: not known */
 	uint32_t port;     /* index into run.ports, of from; RUN_NONE: several links lead there, or none */
@@ -38,8 +38,8 @@ struct flowpulse_fault {
 	struct flowpulse_link links[2]; /* [nlinks] 2: one of them */
 	uint32_t nlinks;
 	double drop, low, high;                               /* share of packets lost, and its interval at 95 % */
-	uint32_t first_iteration, last_iteration, iterations; /* so many with an alarm, of any switch */
-	uint32_t alarms, switches;                            /* so many alarms, of so many switches */
+	uint32_t first_iteration, last_iteration, iterations; /* iterations: those with an alarm, of any switch */
+	uint32_t alarms, switches;                            /* number of alarms, and of their switches */
 	bool is_scattered; /* doubtful because its alarms are few, of counts that vary more than independent packets make them */
 	uint32_t first; /* of those of its first iteration, where most is missing: index into alarms */
 };

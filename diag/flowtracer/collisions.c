@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the way of flows cost jobs: links on which they met while others of equal cost had room. */
+/* The cost of flow paths to jobs: links that flows shared while others of equal cost had room. */
 #include "diag/flowtracer/flowtracer.h"
 
 #include <errno.h>
@@ -177,7 +177,7 @@ crosses(const struct flowtracer *own, uint32_t flow, uint64_t time_ps, uint32_t 
 	return false;
 }
 
-/* When a flow was under way. */
+/* When a flow was active. */
 struct spell {
 	uint32_t flow;
 	uint64_t start_ps, end_ps;

@@ -120,7 +120,7 @@ put_hops(struct flowtracer *own, const struct run *run, struct flowtracer_path *
 	path->nhops = own->nhops - path->first;
 }
 
-/* Records of flows come in the order of time: sorted by flow and round first, each takes the hops that are told of it. */
+/* Records of flows arrive in the order of time: sorted by flow and round first, each takes the hops reported for it. */
 static int
 join(struct flowtracer *own, const struct evidence *ev, const struct run *run, struct path_report *reports, struct err *err)
 {
@@ -370,7 +370,7 @@ list(const struct flowtracer *own, const struct run *run, struct pair_message *m
 	return count;
 }
 
-/* Sets own->pairs, of flows whose ways were traced. @return 0 or -ENOMEM with err */
+/* Sets own->pairs, of flows whose paths were traced. @return 0 or -ENOMEM with err */
 static int
 flowtracer_pairs(struct flowtracer *own, const struct run *run, struct err *err)
 {
@@ -430,7 +430,7 @@ copy(const uint32_t *list, uint32_t count, struct err *err)
 	return all;
 }
 
-/* Of the bytes of all steps, those of flows whose way is known. */
+/* Of the bytes of all steps, those of flows whose path is known. */
 static double
 known_share(const struct flowtracer *own, const struct run *run)
 {
@@ -448,8 +448,8 @@ known_share(const struct flowtracer *own, const struct run *run)
 }
 
 /*
- * How much of what there was to trace was traced: of what is not known no finding can be sure. Hosts name all flows that they
- * have, samples those that they tell of: then what is missing shows in hosts' reports of steps alone.
+ * The traced share of what there was to trace: an untraced flow allows no sure finding. Hosts name all flows that they
+ * have; sampling hosts name those of the sample. Then only hosts' reports of steps show what is missing.
  */
 static double
 traced_share(const struct flowtracer *own, const struct run *run)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowTracer (papers: "FlowTracer: A Tool for Uncovering Network Path Usage Imbalance in AI Training Clusters"): the ways of
- * all flows, hop by hop as hosts and switches told them, how evenly links carry them (Eq. 1), and, from hosts' reports of
- * steps, what it cost that they do not.
+ * FlowTracer (papers: "FlowTracer: A Tool for Uncovering Network Path Usage Imbalance in AI Training Clusters"): the
+ * paths of all flows, hop by hop as hosts and switches reported them, how evenly links carry them (Eq. 1), and, from
+ * hosts' reports of steps, the cost of uneven links.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct flowtracer_judged {
 	uint32_t port, other; /* set: the link, RUN_NONE: none; the least loaded of its set then */
 	uint32_t most, least; /* set: flows at once on both, when the link had most */
 	double cost_ps;       /* set: no more than it took longer than its bytes take at its NIC's rate, and a base RTT */
-	double all_ps;        /* set: on all links of its way together */
+	double all_ps;        /* set: on all links of its path together */
 };
 
 /*
@@ -33,5 +33,5 @@ int flowtracer_load(const struct flowtracer *own, const struct run *run, struct 
 /* Sets own->collisions, by their links, and cost_ps. @return 0 or -ENOMEM with err */
 int flowtracer_collisions(struct flowtracer *own, const struct run *run, struct err *err);
 
-/* @return the way of a flow as it was known last before a time, else as it was first; NULL: it was never traced */
+/* @return a flow's last known path before a time, else its first; NULL: it was never traced */
 const struct flowtracer_path *flowtracer_path_of(const struct flowtracer *own, uint32_t flow, uint64_t time_ps);

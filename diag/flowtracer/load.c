@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What links had to carry at each time, by the ways of flows and the times of their steps, and what a step lost on a link
- * that had more of it than others of equal cost.
+ * The load of links at each time, from the paths of flows and the times of their steps, and the time that a step lost
+ * on a link with more load than others of equal cost.
  *
- * A flow under way brings its NIC's rate, divided by the flows that leave by the same NIC at the time. A link's load is what its
- * flows bring over its rate, L; that of the links of equal cost together, M, is what it would be if they shared evenly. Where L is above
- * both 1 and M, a step on it is slower than it need be: of its time, 1 - max(1, M) / L is lost. Of the links on its way the
- * one counts where it lost most. A host with several NICs of equal cost is the first of them: L is what flows would bring if they
- * shared its NICs evenly. This knows nothing of queues, pauses or congestion control: it is what sharing alone explains.
+ * An active flow brings its NIC's rate, divided by the active flows of the same NIC. A link's load L is the sum of its
+ * flows over its rate. M is the load of the links of equal cost together: the load that an even share would give. Where
+ * L is above both 1 and M, a step on it is slower than it need be: of its time, 1 - max(1, M) / L is lost. Of the links
+ * on its path the one with the largest loss counts. A host with several NICs of equal cost is the first of them: L is
+ * the load if flows shared its NICs evenly. Queues, pauses and congestion control are not in it: it is what sharing
+ * alone explains.
  */
 #include "diag/flowtracer/flowtracer.h"
 
@@ -21,9 +22,9 @@
 #include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
 
-/* When flows begin and end to be under way. */
+/* When flows start and end to be active. */
 
-/* A flow is under way from here on, or no more. */
+/* A flow is active from here on, or no more. */
 struct spell_event {
 	uint64_t time_ps;
 	uint32_t flow;
@@ -57,7 +58,7 @@ put(struct spell_event *events, uint32_t flow, uint64_t from_ps, uint64_t to_ps,
 }
 
 /*
- * Of flows with a path, by time. Flows that are of no step are under way all the time, if they sent anything.
+ * Of flows with a path, by time. Flows that are of no step are active all the time, if they sent anything.
  * @param judged   [count] in the order of steps
  * @param nevents  set
  * @return NULL: no memory, with err
@@ -100,14 +101,14 @@ flowtracer_events(const struct flowtracer *own, const struct run *run, const str
 	return events;
 }
 
-#define MOST_HOPS 16     /* of a path, from its source on, so many are judged */
+#define MOST_HOPS 16     /* of a path, from its source on, that are judged */
 #define AT_NIC MOST_HOPS /* in place of a hop: what a flow lost as others of its NIC were held */
 #define PLACES (AT_NIC + 1u)
 
-/* A flow under way, among those of its NIC. */
+/* An active flow, among those of its NIC. */
 struct active_flow {
 	const struct flowtracer_path *path; /* NULL: it is not */
-	uint32_t steps;                     /* so many of its steps */
+	uint32_t steps;                     /* number of its steps */
 	uint32_t next, before;              /* of the same NIC; RUN_NONE: none */
 };
 
@@ -137,11 +138,11 @@ struct sweep {
 	struct worst (*worst)[PLACES]; /* [judged] the same */
 	struct held *held;             /* [run->nports] of NICs; zero between intervals */
 	double *own_share;             /* [judged] that a step loses on its own links now */
-	uint32_t *now;                 /* judged that are under way */
+	uint32_t *now;                 /* judged that are active */
 	uint32_t nnow;
 };
 
-/* Of all flows that leave by a NIC: what they bring to the links behind it. @param sign  1: comes, -1: goes */
+/* Of all flows that leave by a NIC: their load on the links behind it. @param sign  1: starts, -1: ends */
 static void
 add_load(struct sweep *s, uint32_t nic, double sign)
 {
@@ -218,7 +219,7 @@ struct loads {
 	uint32_t other;
 };
 
-/* At a host's NICs: if its flows shared them evenly, each would bring so much. */
+/* At a host's NICs: the load of each flow if they shared the NICs evenly. */
 static double
 carried_bps(const struct sweep *s, bool first, double each_bps, uint32_t port)
 {
@@ -320,7 +321,7 @@ judge_nic(struct sweep *s, uint32_t judged, double ps)
 		s->worst[judged][AT_NIC] = held->worst;
 }
 
-/* All steps under way, for so long. */
+/* All active steps, for this time. */
 static void
 judge_interval(struct sweep *s, double ps)
 {
@@ -378,7 +379,7 @@ most_ps(const struct run *run, const struct flowtracer_path *path, const struct 
 	return fmax(0, (double)(step->end_ps - step->start_ps) - least_ps - (double)step->base_rtt_ps);
 }
 
-/* A step took so much longer than with even shares on all links. */
+/* The time that a step lost against even shares on all links. */
 static double
 longer_ps(const struct sweep *s, uint32_t judged)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What FlowTracer makes of a run: the ways of its flows, how evenly links carry them, and where they collide. */
+/* FlowTracer's results of a run: the paths of its flows, how evenly links carry them, and where they collide. */
 #pragma once
 
 #include "common/fim.h"
@@ -20,7 +20,7 @@ struct flowtracer_hop {
 	struct flowtracer_set set; /* that had equal cost */
 };
 
-/* A flow's way as it was told in one round. Sorted by (flow, round). */
+/* A flow's path as reported in one round. Sorted by (flow, round). */
 struct flowtracer_path {
 	uint32_t flow; /* index into run.flows */
 	uint32_t round;
@@ -34,7 +34,7 @@ struct flowtracer_path {
 struct flowtracer_round {
 	uint32_t hosts, flows, traced, questions, connections;
 	uint64_t start_ps, end_ps;
-	uint64_t bytes; /* over the management network, both ways */
+	uint64_t bytes; /* over the management network, both directions */
 	bool complete;
 };
 
@@ -55,7 +55,7 @@ struct flowtracer_link {
 	double ideal;
 };
 
-/* A link on which flows met while others of equal cost had room. The same index as its finding. */
+/* A link that flows shared while others of equal cost had room. The same index as its finding. */
 struct flowtracer_collision {
 	uint32_t port, other; /* other: the least loaded of the set; indices into run.ports */
 	uint32_t step;        /* the one that lost most */
@@ -63,11 +63,11 @@ struct flowtracer_collision {
 	uint32_t *flows;      /* [nflows] by the time that they shared the link with steps that lost, most first */
 	uint32_t nflows;
 	uint32_t *steps; /* [nsteps] that lost */
-	double *lost_ps; /* [nsteps] so much */
-	double *all_ps;  /* [nsteps] on all links of their ways together */
+	double *lost_ps; /* [nsteps] time lost */
+	double *all_ps;  /* [nsteps] on all links of their paths together */
 	uint32_t nsteps;
 	uint64_t start_ps, end_ps;
-	double cost_ps;  /* so much less jobs would have taken if these steps alone had not lost it */
+	double cost_ps;  /* time that jobs would save if these steps alone had not lost it */
 	double steps_ps; /* that they lost, all of them */
 };
 
@@ -92,7 +92,7 @@ struct flowtracer {
 	uint32_t npairs;
 	struct flowtracer_collision *collisions; /* what costs jobs something by itself first, then by what steps lost */
 	uint32_t ncollisions;
-	double cost_ps;    /* so much less jobs would have taken without all collisions */
+	double cost_ps;    /* time that jobs would save without all collisions */
 	uint32_t unjudged; /* steps that took less than FLOWTRACER_MOST_JUDGED others */
 };
 
