@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Algorithm 1 of R-Pingmesh (4.3.3) as it is printed: each bad probe votes for all links of its way and of its ACKs' way, and the most
- * suspicious are the links with most votes. A baseline beside em_links.c: good probes say nothing, a link's directions are one, and
- * of several faults in a period it finds one.
+ * Algorithm 1 of R-Pingmesh (4.3.3) as printed: each bad probe votes for all links of its path and of its ACKs' path,
+ * and the links with most votes are the most suspicious. A baseline beside em_links.c: good probes do not count, a
+ * link's directions are one, and of several faults in a period it finds one.
  */
 #include <string.h>
 

@@ -118,9 +118,9 @@ ballot_paths(const struct ballot *b, const struct net_probe *probe, uint32_t tra
 		if ((b->high && !b->paper) || (bad && (!b->plain || may[0] == RUN_NONE)))
 			nmay = net_paths_at(&b->j->net, probe->tuple, back != 0, probe->sent_ps, may);
 		if (b->high && nmay > 1)
-			return 0; /* nobody knows by which it went */
+			return 0; /* its path is unknown */
 		if (bad && (nmay == 0 || !b->j->net.traces[may[0]].whole))
-			return 0; /* it may have been lost where nobody traced it */
+			return 0; /* it may have been lost on an untraced link */
 		for (uint32_t i = 0; i < nmay && may[i] != RUN_NONE; i++)
 			traces[count++] = may[i];
 	}

@@ -24,35 +24,40 @@ struct votes {
 
 #define BALLOT_PATHS (2 * NET_PATHS) /* of a probe */
 
-/* What is voted on. */
+/* The probes of a vote and its rules. */
 struct ballot {
 	struct judging *j;
 	enum pingmesh_network network;
-	bool high;  /* RTTs, not timeouts */
-	bool plain; /* what was lost went by the way that was traced last before, whatever may have changed since */
-	bool paper; /* Algorithm 1 (4.3.3): each bad probe votes for all links of its way there and of its ACKs' way back */
+	bool high;      /* RTTs, not timeouts */
+	bool plain;     /* a lost probe took the path that was traced last before it, whatever may have changed since */
+	bool paper;     /* Algorithm 1 (4.3.3): each bad probe votes for all links of its path and of its ACKs' path */
 	uint32_t first; /* of the probes: those of periods before, too, of which something is left open */
 	uint8_t *voted; /* [end - first] probes that are explained, or wait for more of their like */
 };
 
-/* Does a probe say anything of links, and nothing of it is explained yet? */
+/* Is a probe evidence about links, and not explained yet? */
 bool ballot_takes_part(const struct ballot *b, uint32_t probe);
 bool ballot_is_bad(const struct ballot *b, const struct net_probe *probe);
 
 /*
- * The ways of a probe that it says anything of, there and back. What was lost of a tuple whose way goes to and fro was lost on one of them. An ACK that came, whichever of the two, came back from where the probe had
- * arrived: what is missing was lost on the way back. So was what its responder heard; what that did not hear never took this way.
- * @param traces  set to indices into net.traces @return how many
+ * The paths that a probe is evidence about, forward and back. A lost probe of a tuple with traced paths in both
+ * directions was lost on one of them. Any ACK that arrived left from the probe's destination: a missing ACK was lost on
+ * the path back. So was one of a probe that its responder received. A probe that its responder did not receive is no
+ * evidence about the path back.
+ * @param traces  set to indices into net.traces @return their number
  */
 uint32_t ballot_paths(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_PATHS]);
 
-/* Does a probe say anything of its way there, or back? */
+/* Is a probe evidence about its forward path, or its path back? */
 bool ballot_is_of_path(const struct ballot *b, const struct net_probe *probe, bool back);
 
-/* em_sprayed.c: gives every probe that takes part one of its ways, where packets are sprayed and those that come tell theirs. @return 0 or -ENOMEM */
+/*
+ * em_sprayed.c: assigns one of its paths to every probe that takes part, where packets are sprayed and received ones
+ * report their paths. @return 0 or -ENOMEM
+ */
 int em_sprayed(const struct ballot *b);
 
-/* Counts all that take part. @return bad probes whose way is known */
+/* Counts all that take part. @return bad probes whose path is known */
 uint32_t ballot_count(const struct ballot *b);
 
 /* @return what stands for both directions of a link: the lower of its ports */
@@ -87,21 +92,22 @@ int em_links_without(const struct ballot *b, const uint8_t *without, double *cha
  */
 uint32_t switch_blame(const struct ballot *b, uint32_t link, double log_likely);
 
-/* Does nobody know by which of several links, of which this is one, a lost probe went? By em_sprayed() */
+/* Is this one of several links of which any may have lost a probe? By em_sprayed() */
 bool ballot_is_unsure(const struct ballot *b, uint32_t link);
 
 /* May a timeout wait for another period? */
 bool ballot_can_wait(const struct judging *j, const struct net_probe *probe);
 
 /*
- * selective.c: a switch that loses by addresses. All probes of some tuples are lost, and on every link of their ways others are not.
- * @return 1: one was named, or what could be of several waits; 0: there is none; -ENOMEM
+ * selective.c: a switch that loses by addresses. All probes of some tuples are lost, and others cross every link of
+ * their paths without loss.
+ * @return 1: one was named, or candidates for several wait; 0: there is none; -ENOMEM
  */
 int selective_once(const struct ballot *b);
 
 /* Do the same probes cross both ports? */
 bool ballot_is_alike(const struct votes *v, uint32_t port, uint32_t other);
-/* A host's link is its RNIC's problem, whoever finds it (footnote 4). */
+/* A host's link is its RNIC's problem, in every kind of analysis (footnote 4). */
 bool ballot_is_host_link(const struct run *run, uint32_t port);
 /* @return the switch at the other end of a host's link, RUN_NONE: it is none */
 uint32_t ballot_tor(const struct run *run, uint32_t port);
@@ -117,7 +123,7 @@ bool ballot_is_over(const struct ballot *b, const struct net_probe *probe, const
 
 enum significance { SIGNIFICANCE_SURE, SIGNIFICANCE_WAITS };
 
-/* @return 1: what was seen is surely likelier with the place than without it; 0; -ENOMEM */
+/* @return 1: the observations are significantly likelier with the place than without it; 0; -ENOMEM */
 int significance_is_sure(const struct ballot *b, const struct em_place *place, const struct pingmesh_problem *seen);
 /*
  * Could it as well be elsewhere? Then it is a known place that serves as well; or it waits for more; or, when it has waited long enough, all
@@ -125,5 +131,5 @@ int significance_is_sure(const struct ballot *b, const struct em_place *place, c
  * @param seen  the place; may be changed @return enum significance, or -ENOMEM
  */
 int significance_place(const struct ballot *b, const struct em_place *place, struct pingmesh_problem *seen);
-/* What is not sure waits: it says nothing in this period any more. */
+/* Probes without a significant place wait: they do not count in this period any more. */
 void significance_hold(const struct ballot *b, const struct pingmesh_problem *seen);

@@ -19,7 +19,7 @@ struct delay {
 	uint64_t ps;
 };
 
-/* What is known of a host's processing in some time. */
+/* A host's processing delays in some time. */
 struct host_delays {
 	uint32_t count;
 	uint64_t p99_ps, most_ps;
@@ -131,7 +131,7 @@ struct suspicion {
 	bool several, slow, refuted;
 	uint64_t
 		late_ps; /* that its agent was for a timer of its own, by its own word, if that is long enough for any answer to be too late */
-	uint64_t reported_ps; /* when it said so */
+	uint64_t reported_ps; /* when it reported so */
 	bool causes_timeouts;
 	bool lingers;      /* slow by what the period before has left, */
 	uint64_t until_ps; /* for probes sent until then; else UINT64_MAX */
@@ -182,9 +182,10 @@ ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 }
 
 /*
- * An agent waits for the processor as its completions do: its own timers tell that wait, in whole microseconds, and nothing else that takes
- * time. What takes longer is its RNIC's queue, which the host's own messages fill.
- * @return whether the agent reported after the period began, and had waited for so long that its processor makes delays that are high
+ * An agent waits for the processor as its completions do: its own timers show that wait, in whole microseconds, and
+ * nothing else. The rest of a long delay is its RNIC's queue, which the host's own messages fill.
+ * @return whether the agent reported after the period began, and had waited long enough that its processor explains
+ *         high delays
  */
 static bool
 is_agent_late(const struct judging *j, uint32_t host, uint64_t p99_ps)
@@ -208,7 +209,10 @@ suspect(const struct judging *j, uint32_t host, const struct host_delays *delays
 {
 	uint32_t anomalous = 0;
 	bool known = delays->count >= JUDGE_LEAST_DELAYS && j->usual_delay_ps > 0;
-	/* On shared CPUs single completions are late as it is: where delays make a share of probes time out, many more come near that. */
+	/*
+	 * On shared CPUs single completions are late at all times: where delays make a share of probes time out, many
+	 * more are close to the timeout.
+	 */
 	bool long_enough = j->net.config.software_times ? delays->p99_ps >= j->net.config.timeout_ps / 2
 							: delays->most_ps >= j->net.config.timeout_ps / JUDGE_TIMEOUT_PART;
 
@@ -272,7 +276,7 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 			seen->start_ps = probe->sent_ps;
 		seen->end_ps = probe->sent_ps;
 	}
-	if (seen->start_ps == UINT64_MAX) { /* no probe dates it: what its agent said does, or else the period */
+	if (seen->start_ps == UINT64_MAX) { /* no probe dates it: its agent's report does, or else the period */
 		seen->start_ps = max_u64(period->start_ps, s->reported_ps - min_u64(s->late_ps, s->reported_ps));
 		seen->end_ps = min_u64(period->end_ps, s->late_ps != 0 ? s->reported_ps : j->run->end_ps);
 	}
@@ -283,7 +287,7 @@ attribute(struct judging *j, uint32_t host, struct suspicion *s, struct pingmesh
 }
 
 /*
- * Of the delays and timeouts that speak against a host with its own kernel, the share that the machine may explain: its processes
+ * Of the delays and timeouts that count against a kernel host, the share that the machine may explain: its processes
  * waited for a processor while the probe was under way.
  */
 static double

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which direction of which link loses, by maximum likelihood: each loses what crosses it with a probability of its own, and
- * those are sought that make what was seen likeliest (binary tomography by expectation and maximization: a bad probe is put down
- * to the links of its ways in the ratio of their probabilities, which then are what each was charged with over what crossed
- * it). A link that others' losses explain ends with nothing: neither one that two faulty ones share, nor one that by
- * chance had more of the bad probes and few others.
+ * Which direction of which link loses, by maximum likelihood. Each direction loses what crosses it with a probability
+ * of its own, and the search is for the probabilities under which the observations are likeliest (binary tomography by
+ * expectation and maximization). A bad probe is charged to the links of its paths in the ratio of their probabilities.
+ * A link's next probability is its charge over the probes that crossed it. A link whose losses others explain ends with
+ * nothing: neither one that two faulty links share, nor one that by chance had more of the bad probes and few others.
  */
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #define STILL 1e-4 /* no probability changed by a larger part of itself */
 #define NEVER 1e-300
 
-/* Bad probes of the same ways. */
+/* Bad probes of the same paths. */
 struct bad_paths {
 	uint32_t traces[BALLOT_PATHS], paths, count;
 };
@@ -117,7 +117,7 @@ list_suspects(struct em_links *l)
 
 /* ---- expectation and maximization ---- */
 
-/* @return how likely no link of these ways loses a probe */
+/* @return the probability that no link of these paths loses a probe */
 static double
 stays_well(const struct em_links *l, const struct bad_paths *bad)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where each packet has a way of its own, and those that came tell theirs (INT): by which way did a packet go that did not come? Each of
- * its tuple's ways was as likely when it was sent. How likely each link loses is what makes all that came and did not come
- * likeliest, by expectation maximisation (Dempster et al. 1977): a lost packet is shared out to its ways by how likely these lose,
- * and links lose what is shared out to them of all that they were to carry. Then a lost packet went by its likeliest way, and those that
- * came went by as many ways as they told.
+ * Where each packet has a path of its own, and received packets report theirs (INT): which path did a lost packet take?
+ * Each of its tuple's paths was as likely when it was sent. Expectation maximisation finds the loss probability of each
+ * link under which all received and lost packets are likeliest (Dempster et al. 1977). A lost packet is shared out to
+ * its paths by their loss probabilities, and a link's probability is its share of losses over all packets that it was
+ * to carry. Then a lost packet is assigned to its likeliest path, and received packets to the paths that they reported.
  *
- * Chance spreads packets unevenly, too: few losses leave several links that explain them about as well. So a link has to be surely
- * likelier than whatever is likeliest without it; else those of its ways are as good as each other, and what they have in common is
- * the switch.
+ * Chance spreads packets unevenly, too: after few losses several links explain them about as well. So a link has to be
+ * significantly likelier than the likeliest explanation without it. Otherwise the links of its paths are equally good
+ * candidates, and their common switch is named.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,12 +26,12 @@
 struct drawing {
 	const struct ballot *b;
 	struct net *net;
-	double *arrived;     /* [ntraces] of ways, at the first that is alike: packets of this ballot's time */
+	double *arrived;     /* [ntraces] of paths, at the first that is alike: packets of this ballot's time */
 	double *lose;        /* [nports] how likely */
-	double *carried;     /* [nports] packets that came over it */
+	double *carried;     /* [nports] received packets that crossed it */
 	double *shared;      /* [nports] lost packets that are shared out to it, of a round */
-	double *most_shared; /* [nports] as shared, of what is likeliest */
-	uint32_t *given;     /* [ntraces] probes that came and were given a way, as came */
+	double *most_shared; /* [nports] as shared, of the likeliest explanation */
+	uint32_t *given;     /* [ntraces] received probes that were assigned a path, as arrived */
 	uint32_t turn;
 	uint8_t *unsure; /* [nports] others are about as likely */
 };
@@ -67,7 +67,10 @@ count_arrived(struct drawing *d)
 	}
 }
 
-/* A lost packet is shared out to the ways of its tuple, there, back or both. @return how likely any of them loses, sum and all */
+/*
+ * A lost packet is shared out to the paths of its tuple, forward, back or both. @return the probability that any of
+ * them loses, sum and all
+ */
 static double
 share_out(struct drawing *d, const struct net_probe *probe)
 {
@@ -131,7 +134,7 @@ next_link(const struct drawing *d, double *shared)
 	return most;
 }
 
-/* Which links surely lose what is shared out to them? Host links are no choice of a switch. */
+/* Which links lose their share significantly? A switch does not choose host links. */
 static void
 find_unsure(struct drawing *d)
 {
@@ -147,7 +150,7 @@ find_unsure(struct drawing *d)
 	find_likelihood(d, RUN_NONE);
 }
 
-/* By the link that most likely lost it, if it went that way. */
+/* To the link that most likely lost it, if it took that path. */
 static bool
 is_unsure(const struct drawing *d, uint32_t path)
 {
@@ -161,8 +164,8 @@ is_unsure(const struct drawing *d, uint32_t path)
 }
 
 /*
- * What came: the way that most packets came by which no probe stands for yet. What was lost: the likeliest, or where that is not sure
- * any, one after the other.
+ * A received probe: the path of most packets that no probe is assigned to yet. A lost probe: the likeliest path, or
+ * without significance each in turn.
  * @return RUN_NONE: none is known
  */
 static uint32_t

@@ -36,7 +36,7 @@ is_same(const struct run *run, const struct pingmesh_problem *a, const struct pi
 	return true;
 }
 
-/* How confident what was seen twice makes: each period counts by its probes. */
+/* The confidence of a problem that was seen twice: each period counts by its probes. */
 static void
 merge(struct pingmesh_problem *into, const struct pingmesh_problem *seen, uint32_t period)
 {
@@ -128,7 +128,7 @@ problem_add(struct judging *j, const struct pingmesh_problem *what)
 	new->first_period = new->last_period = j->period;
 	new->periods = 1;
 	new->found_ps = (j->period + 1) * config->period_ps + config->timeout_ps + config->upload_ps;
-	/* That somebody was silent for a period is known no sooner. */
+	/* A host's silence for a period is known only at the period's end. */
 	if (seen->kind == PINGMESH_PROBLEM_HOST && new->found_ps < seen->start_ps + config->period_ps)
 		new->found_ps += config->period_ps;
 	new->found_ps = min_u64(new->found_ps, j->run->end_ps);
@@ -158,7 +158,7 @@ judge_ends(struct judging *j)
 	}
 }
 
-/* What is known of a host's life at the period's begin or end: that it is down, if it is at either. */
+/* A host's state at the period's begin and end: down, if it is at either. */
 static enum net_life
 life_in_period(const struct judging *j, uint32_t host, uint64_t *from_ps, uint64_t *to_ps)
 {
@@ -171,7 +171,7 @@ life_in_period(const struct judging *j, uint32_t host, uint64_t *from_ps, uint64
 	return last != NET_DOWN && first == NET_UNREPORTED ? first : last;
 }
 
-/* A host that is silent for longer than a period is down, whether anybody probes it or not. */
+/* A host that is silent for longer than a period is down, even without probes to it. */
 static int
 find_silent(struct judging *j)
 {
@@ -238,7 +238,7 @@ name_rnic(struct judging *j, uint32_t rnic)
 					 .start_ps = UINT64_MAX };
 
 	if (alike != RUN_NONE && alike < rnic)
-		return 0; /* told with that one */
+		return 0; /* reported with that one */
 	if (alike != RUN_NONE) {
 		seen.ports[seen.nports++] = j->net.rnics[alike].port;
 		seen.alike = 2;
@@ -297,7 +297,7 @@ late_probes(const struct judging *j)
 	return j->own->limits[PINGMESH_LIMIT_LATE] + j->own->limits[PINGMESH_LIMIT_ANSWERED];
 }
 
-/* What overloaded CPUs leave: who was anomalous by what is taken out of it is so no longer. */
+/* After overloaded CPUs are removed: RNICs whose anomaly rested on the removed timeouts are no longer anomalous. */
 static int
 take_more(struct judging *j)
 {

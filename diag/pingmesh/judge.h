@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The analyzer at work (R-Pingmesh 4.3, 5): one period after the other, each of its timeouts is put down to a cause, and what
- * remains is voted on. A probe is of the period in which it was sent, however late or in what order its result came.
+ * The analyzer at work (R-Pingmesh 4.3, 5): period by period, it puts each timeout down to a cause, and votes on the
+ * rest. A probe is of the period in which it was sent, however late or in what order its result arrived.
  */
 #pragma once
 
 #include "diag/pingmesh/net.h"
 
 #define JUDGE_MESH_PERCENT 10  /* of ToR-mesh probes to an RNIC time out: it is anomalous (5) */
-#define JUDGE_LEAST_MESH 5     /* ToR-mesh probes to it that say anything */
+#define JUDGE_LEAST_MESH 5     /* ToR-mesh probes to it that count as evidence */
 #define JUDGE_RNIC_PERIODS 3   /* after which all timeouts to and from an anomalous RNIC are its own: a minute (5) */
 #define JUDGE_LEAST_TIMEOUTS 3 /* put down to switches that are voted on: the paper's threshold, which it does not state */
-#define JUDGE_LEAST_DELAYS 20  /* of a host in a period, that say anything */
+#define JUDGE_LEAST_DELAYS 20  /* of a host in a period, that count as evidence */
 #define JUDGE_DELAY_RATIO 3    /* over what P99s of all hosts are usually: abnormally high */
 #define JUDGE_LATE_PART 4      /* of its P99: an agent that was late by less had its processor in time */
 #define JUDGE_TIMEOUT_PART 10  /* a delay from this part of the timeout on may make timeouts */
@@ -37,7 +37,7 @@ struct judging {
 	bool slow; /* even the quickest probe takes long beside the timeout */
 	uint64_t *
 		late_until_ps; /* [2 * nrnics] so long timeouts after late answers may be late, too: of the cluster's, of services */
-	bool late;             /* in the last period probes came back so late that timeouts may be late answers */
+	bool late;             /* in the last period probes returned so late that timeouts may be late answers */
 	uint32_t problem_cap;
 	struct err *err;
 };
@@ -53,10 +53,11 @@ struct mesh_rnic {
 };
 
 /*
- * Sets j->mesh: who is anomalous by ToR-mesh. The paper's rule alone would blame all that an anomalous RNIC probes (where there
- * are fewer than eleven at a ToR, it makes more than 10 % of their probes): so the worst comes first, and what it took part in
- * says nothing of the others. And who is well to all peers but one is not anomalous. If all of a ToR's are, with three hosts at least, it is the ToR, and none of them.
- * @return how many the paper's rule alone would blame
+ * Sets j->mesh: the RNICs that are anomalous by ToR-mesh. The paper's rule alone would blame all that an anomalous RNIC
+ * probes (where there are fewer than eleven at a ToR, it makes more than 10 % of their probes). So the worst is judged
+ * first, and its probes do not count for the others. An RNIC that is well to all peers but one is not anomalous. If all
+ * of a ToR's are, with three hosts at least, the ToR is, and none of them.
+ * @return the number of RNICs that the paper's rule alone would blame
  */
 uint32_t mesh_judge(struct judging *j);
 /* After mesh_judge(): are all RNICs of a ToR bad, of two hosts at least? Then it may be the ToR. */
@@ -64,9 +65,9 @@ bool mesh_is_all_bad(const struct judging *j, uint32_t tor);
 /* @return RNICs that are probed within a ToR, if more than 10 % of those probes got no ACK at each; 0: some are well */
 uint32_t mesh_bad_rnics(const struct judging *j, uint32_t tor);
 /*
- * A ToR that loses is one cause, that each of its RNICs does so many. A cause is as probable as an RNIC of another ToR is bad, by Laplace's rule
- * of succession: (bad + 1) / (others + 2).
- * @return how probable the one cause is beside the many
+ * A ToR that loses is one cause, lossy RNICs are one cause each. A cause is as probable as an RNIC of another ToR is
+ * bad, by Laplace's rule of succession: (bad + 1) / (others + 2).
+ * @return the probability of the one cause against that of the many
  */
 double mesh_believe_tor(const struct judging *j, uint32_t tor, uint32_t rnics);
 /* After cpu_judge(): clears those whom none but overloaded hosts speak against. */
@@ -84,8 +85,8 @@ int cpu_judge(struct judging *j);
 struct votes *votes_create(const struct run *run);
 void votes_destroy(struct votes *votes);
 /*
- * Places what is left of the period's timeouts: Algorithm 1 with its votes weighed by how much else went well over the same
- * link. @return 0 or -ENOMEM
+ * Places the rest of the period's timeouts: Algorithm 1 with its votes weighed by the number of good probes over the
+ * same link. @return 0 or -ENOMEM
  */
 int votes_judge(struct judging *j, enum pingmesh_network network);
 /* The same of probes with high RTT. @return 0 or -ENOMEM */

@@ -28,7 +28,7 @@ limits_prepare(struct judging *j)
 		least_rtt_ps = min_u64(least_rtt_ps, probe->rtt_ps);
 		least_ps = min_u64(least_ps, probe->rtt_ps + probe->prober_ps + probe->responder_ps);
 	}
-	/* Of a network on which nothing came back nothing is known of its RTT: losses are losses. */
+	/* Without any answer the network's RTT is unknown: losses are losses. */
 	j->slow = !answered && ((least_rtt_ps > part_ps && least_rtt_ps != UINT64_MAX) ||
 				(least_ps > part_ps && j->net.config.timeout_ps < LIMITS_HOST_PS));
 }
@@ -62,7 +62,10 @@ count_lateness(struct lateness *of, const struct judging *j, const struct net_pr
 static bool
 is_late(const struct lateness *of)
 {
-	/* Late answers are known one by one. The others may be late, too, where a quarter of all came so. */
+	/*
+	 * Late answers are known one by one. The other timeouts may be late, too, where a quarter of all were late
+	 * answers.
+	 */
 	uint32_t late = of->late + (4 * of->late_answered >= of->bad ? of->late_answered : 0);
 
 	return late != 0 && (late * LIMITS_PART >= of->bad || late * LIMITS_PART >= of->answered);
@@ -74,7 +77,7 @@ lateness_at(const struct net_probe *probe, uint32_t rnic)
 	return 2 * rnic + (probe->kind == REC_PROBE_SERVICE);
 }
 
-/* What an RNIC was late with is not over until it answers again; but nobody waits longer than for what is known of an RNIC. */
+/* An RNIC's lateness ends when it answers again, or JUDGE_RNIC_PERIODS after its last late period. */
 static bool
 may_be_late(const struct judging *j, const struct lateness *of, uint32_t at)
 {
@@ -123,7 +126,7 @@ limits_take_late(struct judging *j, bool hosts)
 		note_late(j, rnics);
 	if (hosts)
 		j->late |= is_late(&all);
-	else /* what came after it, too, until answers come again */
+	else /* probes after it, too, until answers arrive again */
 		j->late = is_late(&all) || (j->late && all.bad > all.answered);
 	for (uint32_t i = j->first; rnics != NULL && i < j->end; i++) {
 		struct net_probe *probe = &j->net.probes[i];
@@ -147,7 +150,7 @@ limits_take_late(struct judging *j, bool hosts)
 /* What a host's agent had no room for in a period, by its own word. */
 struct room {
 	uint64_t dropped;
-	bool unknown; /* it has dropped something, and says no more of the period */
+	bool unknown; /* it has dropped something, and reports no more of the period */
 };
 
 static struct room
@@ -193,7 +196,7 @@ limits_take_dropped(struct judging *j)
 	}
 	for (uint32_t i = j->first; rooms != NULL && i < j->end; i++)
 		bad += may_be_dropped(j, &j->net.probes[i], rooms);
-	/* What was dropped makes one timeout each at most: do too few remain for anybody? */
+	/* Each drop makes one timeout at most: do too few remain for any problem? */
 	for (uint32_t i = j->first; rooms != NULL && (unknown || bad < dropped + JUDGE_LEAST_TIMEOUTS) && i < j->end; i++)
 		if (may_be_dropped(j, &j->net.probes[i], rooms))
 			leave_out(j, &j->net.probes[i], PINGMESH_LIMIT_DROPPED);
@@ -205,10 +208,10 @@ limits_take_dropped(struct judging *j)
 
 /* ---- what nothing could judge ---- */
 
-/* What is known of an RNIC, of the whole run and of a period. */
+/* The evidence about an RNIC, of the whole run and of a period. */
 struct coverage {
 	uint32_t probes, delays,
-		witnesses; /* to or from it; answered by it; of the ToR-mesh, by other hosts, that say anything */
+		witnesses; /* to or from it; answered by it; of the ToR-mesh, by other hosts, that count as evidence */
 	uint32_t before;   /* witnesses before the period */
 };
 

@@ -11,7 +11,7 @@ note_peer(uint32_t *peer, bool *several, uint32_t host)
 	*peer = host;
 }
 
-/* Counts what says anything of an RNIC: nothing that a known anomalous one took part in, nor what is explained. */
+/* Counts the evidence about an RNIC: probes without a known anomalous RNIC, that are not explained yet. */
 static void
 count(struct judging *j)
 {
@@ -60,7 +60,7 @@ is_worse(const struct mesh_rnic *a, const struct mesh_rnic *b)
 	return share_a != share_b ? share_a > share_b : (uint64_t)a->to_bad * b->to > (uint64_t)b->to_bad * a->to;
 }
 
-/* All that the worst is charged with has to do with one other, and the other way round: nobody else can say which it is. */
+/* All bad probes of the worst are with one other, and the reverse: no third RNIC separates the two. */
 static uint32_t
 find_alike(const struct judging *j, uint32_t worst)
 {
@@ -114,7 +114,7 @@ take_worst(struct judging *j)
 	return true;
 }
 
-/* Even with nobody left to vouch against it, by all of its probes. */
+/* By all of its probes, even without an RNIC that vouches against it. */
 static bool
 is_bad(const struct mesh_rnic *rnic)
 {
@@ -129,7 +129,7 @@ bad_hosts(const struct judging *j, uint32_t tor)
 	uint32_t hosts = 0;
 
 	for (uint32_t i = 0; i < net->nrnics; i++) {
-		bool counted = j->mesh[i].all == 0; /* nobody probes it */
+		bool counted = j->mesh[i].all == 0; /* no RNIC probes it */
 
 		if (net->rnics[i].tor != tor)
 			continue;

@@ -172,7 +172,7 @@ put_probe(struct net *net, const struct rec_probe *rec)
 		net->probes[net->nprobes++] = probe;
 }
 
-/* Its first record comes before; where that was dropped, this one alone tells of the probe. */
+/* Its first record precedes it; where that was dropped, this record alone has the probe. */
 static void
 put_late(struct net *net, const struct rec_probe *rec)
 {
@@ -284,7 +284,7 @@ net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *fr
 	*from_ps = has_last ? net->uploads[next - 1].hdr.time_ps : net->begin_ps;
 	*to_ps = has_next ? net->uploads[next].hdr.time_ps : max_u64(net->horizon_ps, *from_ps);
 	if (net->nuploads == 0 || (!has_last && !has_next && !is_registered(net, host)))
-		return NET_ALIVE; /* it has no agent, or nobody uploads: nothing is known of life */
+		return NET_ALIVE; /* it has no agent, or no agent uploads: its state is unknown */
 	if (*to_ps - *from_ps > net->config.period_ps)
 		end_at_registration(net, host, time_ps, from_ps, to_ps);
 	if (*to_ps - *from_ps > (has_last ? net->config.period_ps : max_u64(net->config.period_ps, 2 * net->startup_ps)))
@@ -329,7 +329,7 @@ cmp_u64(const void *pa, const void *pb)
 	return CMP(*a, *b);
 }
 
-/* Sets begin_ps and startup_ps: that an agent is silent says something only beside how long all of them take to begin. */
+/* Sets begin_ps and startup_ps: an agent's silence is evidence only beside the time that all of them take to begin. */
 static int
 measure_startup(struct net *net, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The evidence of R-Pingmesh's agents, joined: probes by time, RNICs, ways of tuples, registrations, signs of life. */
+/* The evidence of R-Pingmesh's agents, joined: probes by time, RNICs, paths of tuples, registrations, signs of life. */
 #pragma once
 
 #include "common/err.h"
@@ -9,15 +9,17 @@
 
 #define NET_MAX_PERIODS 16384u /* probes that were sent later are left out */
 
-/* Which way lost a probe that got no ACK, by what its responder told of those that came (struct rec_heard). */
+/*
+ * The direction in which a probe without ACK was lost, by its responder's counts of received probes (struct rec_heard).
+ */
 enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
 
-/* Did its ACKs come after the timeout, and where did they spend most of their time? */
+/* Did its ACKs arrive after the timeout, and where did they spend most of their time? */
 enum net_late { NET_NOT_LATE, NET_LATE_BY_NETWORK, NET_LATE_BY_HOSTS };
 
 /* A probe as it is judged. */
 struct net_probe {
-	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a probe of one way what that took */
+	uint64_t sent_ps, rtt_ps, prober_ps, responder_ps; /* rtt_ps: of a one-way probe its one-way time */
 	int64_t one_way_ps;                                /* of such a one, by the clocks of both its ends */
 	uint32_t src, dst;                                 /* indices into rnics */
 	uint32_t tuple;                                    /* index into tuples */
@@ -36,13 +38,13 @@ struct net_rnic {
 	uint32_t host, tor; /* nodes */
 };
 
-/* What a traceroute, or packets that switches wrote into (INT), found of a tuple's way, or of its ACKs'. */
+/* The path of a tuple, or of its ACKs, by a traceroute or by packets that switches wrote into (INT). */
 struct net_trace {
 	uint32_t tuple;
 	bool back, whole;
 	uint64_t sent_ps;
 	uint64_t reported_ps;  /* with which upload */
-	uint32_t packets;      /* of INT: that came this way since the upload before; else 0 */
+	uint32_t packets;      /* of INT: received by this path since the upload before; else 0 */
 	uint32_t alike;        /* of INT: the tuple's first whole trace with the same links, an index into traces */
 	uint32_t first, count; /* in links: egress ports in order */
 };
@@ -51,7 +53,7 @@ struct net_tuple {
 	struct rec_tuple tuple;
 	uint32_t service;                      /* index into pingmesh.services, RUN_NONE: of none */
 	uint32_t first[2], count[2];           /* in traces: there and back, by time */
-	uint32_t first_path[2], count_path[2]; /* in ways */
+	uint32_t first_path[2], count_path[2]; /* in paths */
 };
 
 struct net {
@@ -66,10 +68,10 @@ struct net {
 	struct net_tuple *tuples;
 	uint32_t ntuples;
 	struct net_trace *traces;
-	uint32_t ntraces, walked, torn; /* walked: whole ones by several switches; torn: whose packets went several ways */
-	bool inband;                    /* ways are those of the packets themselves (INT), and not of traceroutes */
+	uint32_t ntraces, walked, torn; /* walked: whole, by several switches; torn: of several paths */
+	bool inband;                    /* paths are those of the packets themselves (INT), and not of traceroutes */
 	uint32_t *links;
-	uint32_t *paths; /* of INT: of each tuple one whole trace of each way, there and back: indices into traces */
+	uint32_t *paths; /* of INT: of each tuple one whole trace of each path, forward and back: indices into traces */
 	uint32_t npaths;
 	struct rec_rnic *registered; /* by (ip, time) */
 	uint32_t nregistered;
@@ -85,7 +87,7 @@ struct net {
 int net_init(struct net *net, const struct evidence *ev, const struct run *run, struct err *err);
 void net_fini(struct net *net);
 
-/* Nobody answers probes of one way: they have no way back, and no delays of processing. */
+/* One-way probes have no answer: they have no path back, and no processing delays. */
 static inline bool
 net_is_one_way(const struct net_probe *probe)
 {
@@ -96,15 +98,16 @@ net_is_one_way(const struct net_probe *probe)
 uint32_t net_find_rnic(const struct net *net, uint32_t ip);
 
 /*
- * Its way as it was when a probe was sent: the newest whole trace before, else the first after; else one in parts.
+ * Its path as it was when a probe was sent: the newest whole trace before, else the first after; else an incomplete
+ * one.
  * @return index into traces, RUN_NONE: there is none
  */
 uint32_t net_trace_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps);
 
 /*
- * Do switches send each packet its own way, whatever its tuple? So they do where packets of one traceroute follow several: of two
- * parallel paths half of the traceroutes are torn, and where routes change, few. Likewise where packets of a tuple came several ways
- * between two uploads.
+ * Do switches choose a path for each packet, regardless of its tuple? They do where packets of one traceroute follow
+ * several: with two parallel paths half of the traceroutes are torn, after route changes only few. Likewise where
+ * packets of a tuple took several paths between two uploads.
  */
 static inline bool
 net_is_sprayed(const struct net *net)
@@ -112,7 +115,7 @@ net_is_sprayed(const struct net *net)
 	return 4 * (uint64_t)net->torn > net->walked;
 }
 
-/* Is that so, and the ways of all packets that came are known? */
+/* Is that so, and the paths of all received packets are known? */
 static inline bool
 net_is_em_sprayed(const struct net *net)
 {
@@ -121,15 +124,16 @@ net_is_em_sprayed(const struct net *net)
 
 #define NET_PATHS 4
 /*
- * Ways that it may have taken: the one above first, then others by the next whole trace after it was sent, or by one of the last period.
- * @param ways  set to indices into traces @return how many, 0: none is known
+ * Paths that it may have taken: the one above first, then others by the next whole trace after it was sent, or by one
+ * of the last period.
+ * @param paths  set to indices into traces @return their number, 0: none is known
  */
 uint32_t net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t paths[NET_PATHS]);
 
 /* Silent: not yet for as long as makes it down, when the stream ends. Unreported: uploads that the exporter dropped may be the host's. */
 enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT, NET_UNREPORTED };
 /*
- * Was a host's agent alive? Down is who has not uploaded for longer than a period; what comes later counts, too.
+ * Was a host's agent alive? It is down if it has not uploaded for longer than a period; later uploads count, too.
  * @param from_ps, to_ps  set to the silence around time_ps
  */
 enum net_life net_life_at(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps);

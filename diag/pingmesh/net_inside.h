@@ -16,7 +16,7 @@ void *net_sorted(const struct ev_vec *records, size_t size_bytes, int (*cmp)(con
 int net_list_traces(struct net *net, const struct ev_vec *records, struct err *err);
 /* @return index of the first upload of a host after a time; of the next host's, where it has none */
 uint32_t net_first_upload(const struct net *net, uint32_t host, uint64_t after_ps);
-/* Sets rtt_ps of probes of one way. @return 0 or -ENOMEM with err */
+/* Sets rtt_ps of one-way probes. @return 0 or -ENOMEM with err */
 int net_level_rails(struct net *net, struct err *err);
 /* Sets probes' lost. @return 0 or -ENOMEM with err */
 int net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err);

@@ -26,7 +26,7 @@ is_next_hop(const struct rec_probe_hop *a, const struct rec_probe_hop *b)
 	return net_cmp_tuple(&a->tuple, &b->tuple) == 0 && a->back == b->back && a->trace == b->trace && a->hop < b->hop;
 }
 
-/* The link by which a packet came to where it was heard of. */
+/* The link by which a packet reached the node that reported it. */
 static uint32_t
 link_to(const struct run *run, uint32_t node, uint16_t port)
 {
@@ -47,7 +47,7 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 				   .reported_ps = hops[0].hdr.time_ps,
 				   .first = *nlinks };
 	const struct net_trace *before = net->ntraces != 0 ? &net->traces[net->ntraces - 1] : NULL;
-	bool is_torn = false; /* a packet came from elsewhere than where the one before it ended */
+	bool is_torn = false; /* a packet arrived from another node than where the one before it ended */
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint32_t link = link_to(net->run, hops[i].at, hops[i].port);
@@ -70,7 +70,7 @@ put_trace(struct net *net, const struct rec_probe_hop *hops, uint32_t count, uin
 	net->traces[net->ntraces++] = trace;
 }
 
-/* Between RNICs of one ToR there is one way, which nobody has to trace. */
+/* RNICs of one ToR have one path, which needs no trace. */
 static void
 put_known(struct net *net, uint32_t tuple, uint32_t *nlinks)
 {
@@ -102,7 +102,7 @@ is_same_path(const struct net *net, const struct net_trace *a, const struct net_
 	       memcmp(&net->links[a->first], &net->links[b->first], a->count * sizeof(*net->links)) == 0;
 }
 
-/* Which whole traces of a tuple are the same way? Of more ways than there is room for the rest is as the last. */
+/* Which whole traces of a tuple are the same path? Paths beyond the room count as the last one. */
 static void
 list_paths(struct net *net, struct net_tuple *of, bool back)
 {

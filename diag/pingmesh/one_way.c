@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Delays of probes from one RNIC of a host to another (7.4), each end by its own clock. By how much the two differ nobody knows, only that it
- * is always as much: what a probe took is known up to a constant of its pair. What both directions take together is free of it, and half of
- * that is taken for what either usually takes: the median of its tuples' least delays, so that a slow link on the way of some of
- * them does not hide in the constant. What is slow on all ways of one direction, from the beginning on, does.
+ * Delays of probes from one RNIC of a host to another (7.4), each end by its own clock. The offset of the two clocks is
+ * unknown, but constant: a probe's time is known up to a constant of its pair. The sum of both directions is free of
+ * it, and half of that counts as the usual time of either: the median of its tuples' least delays, so that a slow link
+ * on the path of some of them does not hide in the constant. One that is slow on all paths of one direction, from the
+ * beginning on, does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
 
-/* What is usual of a pair of RNICs, by their clocks. */
+/* The usual delay of a pair of RNICs, by their clocks. */
 struct level {
 	uint32_t src, dst;
 	int64_t ps;
@@ -96,7 +97,7 @@ cmp_i64(const void *pa, const void *pb)
 	return CMP(*a, *b);
 }
 
-/* What one way usually takes: half of both, the median of pairs that have both. @param halves  [count] room */
+/* The usual time of one direction: half of both, the median of pairs that have both. @param halves  [count] room */
 static int64_t
 usual_of(const struct level *levels, uint32_t count, int64_t *halves)
 {
@@ -113,7 +114,7 @@ usual_of(const struct level *levels, uint32_t count, int64_t *halves)
 	return known != 0 ? halves[(known - 1) / 2] : 0;
 }
 
-/* What is taken off a pair's delays. Where nothing comes by the other direction it takes as long as others do. */
+/* The constant that is taken off a pair's delays. Without probes in the other direction, their time counts as usual. */
 static int64_t
 constant_of(const struct level *levels, uint32_t count, int64_t usual_ps, const struct net_probe *probe)
 {

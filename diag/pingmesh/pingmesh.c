@@ -142,7 +142,7 @@ name_root(const struct run *run, const struct pingmesh_problem *p, char *root, s
 			 p->alike - PLACES_NAMED == 1 ? "" : "s");
 }
 
-/* Said when the analyzer has all of a period, and not with the period before. @param period_ps  of analysis */
+/* Reported when the analyzer has all of a period, and not with the period before. @param period_ps  of analysis */
 static int
 make_finding(const struct run *run, const struct pingmesh_problem *p, uint64_t period_ps, uint32_t key,
 	     struct finding *finding, struct err *err)

@@ -14,13 +14,13 @@ struct pingmesh_options {
 	uint16_t algorithm; /* enum rec_pingmesh_algorithm */
 };
 
-/* --degradation=PERCENT: as diagnoser.h says. */
+/* --degradation=PERCENT: as in diagnoser.h. */
 int pingmesh_degradation(void *options, const char *value, struct err *err);
 
-/* --pingmesh-algorithm=NAME: as diagnoser.h says. */
+/* --pingmesh-algorithm=NAME: as in diagnoser.h. */
 int pingmesh_algorithm(void *options, const char *value, struct err *err);
 
-/* As diagnoser.h says. @param options  struct pingmesh_options */
+/* As in diagnoser.h. @param options  struct pingmesh_options */
 int pingmesh_diagnose(const struct evidence *evidence, const struct run *run, const void *options, struct section *section,
 		      struct err *err);
 void pingmesh_destroy(void *own);

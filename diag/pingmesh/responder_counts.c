@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Was a probe that got no ACK lost on its way, or its ACKs on theirs? Responders tell how many probes of a tuple came, and the numbers of the
- * first and the last of them. Of those between, as many were lost before as did not come; where that is all or none of those without
- * ACKs, each of them is told. What came neither there nor until the responder's last word was lost before.
+ * Was a probe without ACK lost on its forward path, or were its ACKs lost on the path back? Responders report how many
+ * probes of a tuple they received, and the numbers of the first and the last. Of those between, the difference from the
+ * number sent was lost on the forward path. Where that is all or none of the probes without ACKs, each is marked.
+ * Probes that are in no count until the responder's last report were lost on the forward path.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -56,7 +57,10 @@ is_complete(const struct net *net, const struct net_probe *last)
 	return complete;
 }
 
-/* Of a tuple's probes, [at, end): those from first_seq to last_seq of what was heard. @return the first beyond them */
+/*
+ * Of a tuple's probes, [at, end): those from first_seq to last_seq of a responder's count. @return the first beyond
+ * them
+ */
 static uint32_t
 mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_heard *counts)
 {
@@ -88,7 +92,7 @@ mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct 
 		if (counts[h].count != 0)
 			at = mark_counted(net, sent, at, end, &counts[h]);
 	}
-	/* None came after the last that did, as far as the responder's last word reaches. */
+	/* None was received after the last one, up to the time of the responder's last report. */
 	for (; at < end && (last->count != 0 || last->chained); at++)
 		if (net->probes[sent[at].probe].sent_ps + net->config.timeout_ps <= last->hdr.time_ps)
 			mark(&net->probes[sent[at].probe], NET_LOST_FORTH);
@@ -110,7 +114,7 @@ find_life(const struct net *net, uint32_t ip, uint32_t qpn, uint64_t *from_ps, u
 	return false;
 }
 
-/* Of a tuple's probes, [0, count), what responders told of each of the prober's lives. */
+/* Marks a tuple's probes, [0, count), by the responders' counts for each of the prober's lives. */
 static void
 mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struct rec_heard *counts, uint32_t ncounts)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * High RTT, against what is usual. Congestion that comes and goes: above three times the tuple's own median of the run. Congestion that stays, be
- * it for the whole run: the median of a period above three times what the way takes idle. A way that has become, or always was, slower than
- * its like: the least RTT of a period above that. What a way takes idle are the propagation delays that are known of its links, and what the least
- * RTT of most tuples with as many hops has beyond theirs.
+ * High RTT, against the usual RTT. Temporary congestion: above three times the tuple's own median of the run. Lasting
+ * congestion, also of the whole run: the median of a period above three times the path's idle time. A path that has
+ * become, or always was, slower than its like: the least RTT of a period above that. A path's idle time is the known
+ * propagation delays of its links, and the excess of the least RTT over these of most tuples with as many hops.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 #include "diag/run/fill.h"
 
 #define CONGESTED 3.0              /* times the tuple's median */
-#define LEAST_PS (5.0 * PS_PER_US) /* less above what is usual is no high RTT */
-#define SLOWER 0.25                /* of what is usual, above it: a slower way */
+#define LEAST_PS (5.0 * PS_PER_US) /* a smaller excess over the usual is no high RTT */
+#define SLOWER 0.25                /* share of the usual RTT above it: a slower path */
 #define LEAST_SAMPLES 5            /* of a tuple, that have a median */
-#define LEAST_ALIKE 4              /* tuples with as many hops, that say what is usual */
+#define LEAST_ALIKE 4              /* tuples with as many hops, that define the usual RTT */
 #define MOST_HOPS 256
-#define ONE_WAY_HOPS (MOST_HOPS / 2) /* added to the hops of probes of one way, which are compared with their like */
+#define ONE_WAY_HOPS (MOST_HOPS / 2) /* added to the hops of one-way probes, which are compared with their like */
 
 /* One good probe of a tuple. */
 struct sample {
@@ -29,7 +29,7 @@ struct sample {
 struct usual {
 	double median_ps;  /* of the tuple; 0: too few samples */
 	double nominal_ps; /* propagation delay of its links, there and back */
-	uint32_t hops;     /* those of one way from ONE_WAY_HOPS on; 0: its ways are not known */
+	uint32_t hops;     /* those of one-way probes from ONE_WAY_HOPS on; 0: its paths are not known */
 };
 
 struct marking {
@@ -61,7 +61,7 @@ cmp_double(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* What is known of the ways of a tuple. */
+/* The paths of a tuple. */
 static void
 add_paths(const struct judging *j, uint32_t tuple, bool one_way, struct usual *usual)
 {
@@ -105,7 +105,7 @@ find_medians(struct marking *m)
 	}
 }
 
-/* What is usual of ways with as many hops. @return 0 or -ENOMEM */
+/* The usual RTT of paths with as many hops. @return 0 or -ENOMEM */
 static int
 find_alike(struct marking *m)
 {

@@ -43,7 +43,7 @@ enum pingmesh_problem_kind { PINGMESH_PROBLEMS(ENUM_VALUE) };
 enum pingmesh_basis { PINGMESH_BASES(ENUM_VALUE) };
 #define PINGMESH_NBASES ENUM_COUNT(PINGMESH_BASES)
 
-/* What no test could judge, and why; how many of them are counted. Value, name, "cannot tell N ...". */
+/* The tests that were not made, and why; the number of their cases is counted. Value, name, "cannot tell N ...". */
 #define PINGMESH_LIMITS(ROW)                                                                                               \
 	ROW(PINGMESH_LIMIT_SLOW, 0, "slow-probes",                                                                         \
 	    "timeouts, because even the quickest probe takes a quarter of the timeout: late and lost look alike")          \
@@ -73,20 +73,21 @@ enum pingmesh_limit { PINGMESH_LIMITS(ENUM_VALUE) };
 
 enum pingmesh_network { PINGMESH_CLUSTER, PINGMESH_SERVICE, PINGMESH_NNETWORKS };
 
-#define PINGMESH_PLACES 8 /* that evidence does not tell apart are named, at most */
+#define PINGMESH_PLACES 8 /* indistinguishable places that are named, at most */
 
 /* The same index as its finding's key. */
 struct pingmesh_problem {
 	uint32_t kind; /* enum pingmesh_problem_kind */
 	uint32_t node; /* the host, or the whole switch; RUN_NONE: ports are meant */
-	/* Egress ports of the links: one; of several, one of them is meant. None and no node: nobody knows where. */
+	/*
+	 * Egress ports of the links: one; of several, one of them is at fault. None and no node: the place is unknown.
+	 */
 	uint32_t ports[PINGMESH_PLACES];
-	uint32_t nports, alike; /* alike: so many links, those beyond PINGMESH_PLACES too, and or_node */
-	uint32_t or_node; /* a switch that the same probes cross as its one port: it may be that one; RUN_NONE: none */
-	uint32_t
-		or_rnics; /* of a whole switch: it has so many RNICs, and what it loses they may, each of them; 0: they may not */
-	bool both;        /* directions of the link */
-	bool unsure;       /* of a whole switch: which of its links it is chance does not let tell */
+	uint32_t nports, alike; /* alike: number of links, those beyond PINGMESH_PLACES too, and or_node */
+	uint32_t or_node;  /* a switch that the same probes cross as its one port: it may be that one; RUN_NONE: none */
+	uint32_t or_rnics; /* of a whole switch: number of its RNICs, if these may be the cause; else 0 */
+	bool both;         /* directions of the link */
+	bool unsure;       /* of a whole switch: by chance its faulty link cannot be identified */
 	uint32_t bases;    /* bits of enum pingmesh_basis */
 	uint32_t networks; /* bits of enum pingmesh_network: whose probes show it */
 	uint32_t first_period, last_period, periods;
@@ -127,14 +128,14 @@ struct pingmesh_sla {
 	uint64_t probes;
 	uint64_t causes[PINGMESH_NCAUSES];
 	struct pingmesh_spread rtt, prober, responder;
-	struct pingmesh_spread one_way; /* of probes that nobody answers */
+	struct pingmesh_spread one_way; /* of one-way probes */
 };
 
 struct pingmesh_period {
 	uint64_t start_ps, end_ps;
-	bool complete; /* the run lasted as long, and so long that results could come in */
+	bool complete; /* the run covered all of the period and the time for its results to arrive */
 	struct pingmesh_sla networks[PINGMESH_NNETWORKS];
-	uint32_t plain_rnics; /* that the paper's rule alone would blame: more than 10 %, whoever's fault that is */
+	uint32_t plain_rnics; /* that the paper's rule alone would blame: more than 10 %, for whatever cause */
 };
 
 struct pingmesh_server {
@@ -142,7 +143,7 @@ struct pingmesh_server {
 	struct pingmesh_sla sla; /* of service tracing, to or from it */
 };
 
-/* The two ways to tell an overloaded CPU from RNICs that drop (6), by hosts and periods. */
+/* The two tests that separate an overloaded CPU from RNICs that drop (6), by hosts and periods. */
 struct pingmesh_cpu_checks {
 	uint32_t several, delay, both;
 	uint32_t agent;           /* by its agent's word: not the paper's */
@@ -185,15 +186,16 @@ struct pingmesh {
 	uint32_t nservices;
 	struct pingmesh_impact *impacts;
 	uint32_t nimpacts;
-	uint64_t limits[PINGMESH_NLIMITS]; /* what was not judged */
+	uint64_t limits[PINGMESH_NLIMITS]; /* not judged */
 	struct pingmesh_cpu_checks cpu;
 	struct pingmesh_metric metric; /* of all services */
 	bool innocent;                 /* services are degraded, and the network is innocent for each of these */
 	uint64_t dropped;              /* results that agents had no room for */
 	uint64_t strangers;            /* probes to or from addresses that no host has: left out */
-	uint64_t untraced;             /* timeouts put down to switches whose way nobody traced */
+	uint64_t untraced;             /* timeouts put down to switches, with an untraced path */
 	uint32_t strongest_elsewhere;  /* votes in which most links voted for is not where most of its probes are lost */
 	uint32_t votes;
-	bool inband; /* probes and ACKs tell their ways themselves, by what switches wrote into them */
-	bool sprayed; /* packets of one traceroute went several ways: places between ToRs are switches, links are seldom told */
+	bool inband; /* probes and ACKs carry their paths themselves: switches wrote into them */
+	/* Packets of one traceroute took several paths: places between ToRs are switches, links are seldom identified. */
+	bool sprayed;
 };

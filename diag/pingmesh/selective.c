@@ -11,14 +11,14 @@
 #include "common/minmax.h"
 #include "diag/pingmesh/tuple_loss.h"
 
-/* A way through a switch. */
+/* A path through a switch. */
 struct crossing {
-	uint32_t node, direction; /* way: 2 * tuple + back */
+	uint32_t node, direction; /* path: 2 * tuple + back */
 	uint32_t src, dst;        /* RNICs */
 	uint64_t at_ps;           /* since when it is lost; when it was last well */
 	bool lost;
 	bool dark; /* lost as well, but by its links that might be theirs */
-	bool few;  /* what it lost last is too little to be told from chance: it says nothing by itself */
+	bool few;  /* its last losses are too few against chance: it is no evidence by itself */
 };
 
 enum unit { UNIT_DST, UNIT_SRC, UNIT_PAIR, NUNITS };
@@ -26,8 +26,8 @@ enum unit { UNIT_DST, UNIT_SRC, UNIT_PAIR, NUNITS };
 struct selecting {
 	const struct ballot *b;
 	struct tuple_loss *tuple_losses; /* [2 * ntuples] */
-	uint64_t *clean_ps;              /* [nports] the last good probe of ways by which nothing is lost */
-	uint8_t *lost;                   /* [2 * ntuples] ways that only a loss by addresses explains */
+	uint64_t *clean_ps;              /* [nports] the last good probe of paths without loss */
+	uint8_t *lost;                   /* [2 * ntuples] paths that only a loss by addresses explains */
 	struct crossing *all;            /* [count] by switch */
 	uint32_t count, ndirections, nlost, ndark;
 	uint64_t since_ps; /* when the first of all that are lost was */
@@ -39,7 +39,7 @@ struct culprit {
 	double score; /* logarithm of how likely it is */
 };
 
-/* @return the traced way of 2 * tuple + back, NULL: it is not known as a whole */
+/* @return the traced path of 2 * tuple + back, NULL: it is not known as a whole */
 static const struct net_trace *
 trace_of(const struct selecting *s, uint32_t direction)
 {
@@ -49,7 +49,7 @@ trace_of(const struct selecting *s, uint32_t direction)
 	return trace != RUN_NONE && j->net.traces[trace].whole ? &j->net.traces[trace] : NULL;
 }
 
-/* Each switch on a way once. */
+/* Each switch on a path once. */
 static void
 add_crossings(struct selecting *s, uint32_t direction, const struct net_trace *trace)
 {
@@ -153,14 +153,14 @@ is_one(const struct crossing *a, const struct crossing *b, enum unit unit)
 	return a->node == b->node && (unit == UNIT_SRC || a->dst == b->dst) && (unit == UNIT_DST || a->src == b->src);
 }
 
-/* How ways of the same addresses through a switch fared. */
+/* Good and bad paths of the same addresses through a switch. */
 struct fared {
 	uint32_t lost, dark, well;
 };
 
 /*
- * What was well before the first of them was lost says nothing: by a way whose probes are lost before they come to it none
- * crosses this switch any more, and it stays as it was.
+ * A path that was well only before the first of them was lost is no evidence: a path whose probes are lost earlier does
+ * not cross this switch any more, and its state is old.
  */
 static struct fared
 fare(const struct selecting *s, const struct crossing *of, uint32_t count)
@@ -202,7 +202,7 @@ score(const struct selecting *s, const struct crossing *of, uint32_t count, enum
 		}
 	}
 	if (2 * covered < s->nlost)
-		return -INFINITY; /* what is dark alone may be a link's */
+		return -INFINITY; /* dark paths alone may be a link's loss */
 	part = lost / (lost + well);
 	sum = lost * log(part) + (well != 0 ? well * log(1 - part) : 0);
 	/* each of the others a matter of its own */
@@ -237,8 +237,8 @@ choose(struct selecting *s, struct culprit *second)
 }
 
 /*
- * Sets which ways it explains: all of pairs of which nothing goes through it; and of those that cross it and lost what came last, but too
- * little to say so.
+ * Sets the paths that it explains: all of pairs of which nothing crosses it; and of those that cross it and lost their
+ * last probes, but too few to be significant.
  */
 static void
 find_explained(struct selecting *s, const struct culprit *by, uint8_t *directions)
@@ -268,8 +268,8 @@ goes_well(const struct selecting *s, uint32_t node, uint32_t src, uint32_t dst)
 }
 
 /*
- * Of tuples of which nothing comes any more, and nobody knows which way loses it, since their responders have heard none: what the culprit
- * might lose of them is its own, too.
+ * Of tuples that no probe arrives from any more, with an unknown direction of loss, since their responders have
+ * received none: the losses that fit the culprit count as its own, too.
  */
 static void
 explain_silent(const struct selecting *s, const struct culprit *by, uint8_t *directions)
@@ -304,7 +304,7 @@ was_named(const struct ballot *b, uint32_t node)
 	return false;
 }
 
-/* What the culprit explains is told of, or waits. */
+/* The losses that the culprit explains are reported, or wait. */
 static int
 report_culprit(const struct selecting *s, const struct culprit *by, bool sure, const uint8_t *directions)
 {

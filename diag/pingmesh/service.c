@@ -64,7 +64,7 @@ list_owners(const struct run *run, struct owner *owners)
 	return count;
 }
 
-/* Connections that came, each once. @param services  [njobs] of jobs */
+/* Reported connections, each once. @param services  [njobs] of jobs */
 static void
 list_flows(struct judging *j, const struct owner *owners, uint32_t nowners, const uint32_t *services)
 {

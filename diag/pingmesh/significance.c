@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Is a place sure that was voted for? By how much likelier it is than all others together what was seen. */
+/* Is the voted place significant? By the likelihood of the observations with it against that of all others together. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diag/pingmesh/ballot.h"
 
-#define AS_GOOD 0.5 /* of the bad probes of the likeliest place: what is charged with so many without it does as well */
+#define AS_GOOD 0.5 /* of the bad probes of the likeliest place: one charged with this share without it fits as well */
 
 void
 significance_hold(const struct ballot *b, const struct pingmesh_problem *seen)

@@ -7,8 +7,8 @@
 #include "diag/pingmesh/ballot.h"
 
 #define SWITCH_PART                                                                                                        \
-	0.5 /* of its worst link's share of bad probes: where the rest of a switch has so many, it is the whole switch */
-#define COMMON_PART 0.9 /* of a link's bad probes: so many go through a switch that they have in common */
+	0.5 /* of its worst link's share of bad probes: if the rest of a switch has it, it is the whole switch */
+#define COMMON_PART 0.9 /* of a link's bad probes: this share crosses a switch that they have in common */
 
 static bool
 is_end(const struct run *run, uint32_t link, uint32_t node)
@@ -24,7 +24,7 @@ is_of_host(const struct run *run, uint32_t link)
 	return run->nodes[run->ports[link].node].host || (peer != RUN_NONE && run->nodes[peer].host);
 }
 
-/* Of a probe's ways: @return whether they cross any of the links */
+/* Of a probe's paths: @return whether they cross any of the links */
 static bool
 crosses(const struct ballot *b, const uint32_t *traces, uint32_t paths, const uint32_t *links, uint32_t nlinks)
 {
@@ -116,7 +116,7 @@ others(const struct votes *v, uint32_t node, uint32_t link)
 	return o;
 }
 
-/* Do none but the switch's other links explain what they lose? What another place loses that its probes cross says nothing. */
+/* Do only the switch's other links explain their losses? Losses of another place that its probes cross do not count. */
 static bool
 is_needed(const struct ballot *b, uint32_t node, const uint32_t *but, double log_likely)
 {
@@ -142,7 +142,7 @@ ballot_is_unsure(const struct ballot *b, uint32_t link)
 	return net_is_em_sprayed(&b->j->net) && v->unsure[link] != 0 && (peer == RUN_NONE || v->unsure[peer] != 0);
 }
 
-/* Do all ways of a tuple, in one direction, cross a switch? */
+/* Do all paths of a tuple, in one direction, cross a switch? */
 static bool
 all_cross(const struct net *net, const struct net_tuple *of, bool back, uint32_t node)
 {
@@ -158,7 +158,7 @@ all_cross(const struct net *net, const struct net_tuple *of, bool back, uint32_t
 	return all;
 }
 
-/* Of a link that is one of several as likely ones: the end that more of what was lost had to cross, by whichever of them. */
+/* Of a link among several as likely ones: the end that more of the lost probes had to cross, by whichever of them. */
 static uint32_t
 common_end(const struct ballot *b, uint32_t link)
 {
@@ -195,7 +195,7 @@ is_whole(const struct ballot *b, uint32_t node, uint32_t link, double log_likely
 	if (o.probed < 2 || o.next == RUN_NONE)
 		return false;
 	if (net_is_sprayed(&b->j->net) && !net_is_em_sprayed(&b->j->net) && !is_of_host(v->run, link))
-		return o.as_likely != 0; /* nobody knows by which of them a probe went */
+		return o.as_likely != 0; /* the link that a probe took is unknown */
 	if (o.probed == 2)
 		return o.as_likely == 2;
 	count_through(b, links, 2, false);
@@ -213,7 +213,7 @@ common_switch(const struct votes *v, uint32_t link, bool of_host)
 	for (uint32_t i = 0; i < v->run->nnodes; i++)
 		most = is_end(v->run, link, i) || v->through[i].bad < most ? most : v->through[i].bad;
 	for (uint32_t i = 0; i < v->run->nnodes && most != 0; i++) {
-		/* Whatever crosses a host's link crosses its ToR; which of the two it is, others tell. */
+		/* All probes over a host's link cross its ToR; other probes separate the two. */
 		if ((of_host && is_end(v->run, link, i)) || v->through[i].bad < COMMON_PART * most)
 			continue;
 		if (node == RUN_NONE || v->switches[i].bad > v->switches[node].bad ||
@@ -224,9 +224,9 @@ common_switch(const struct votes *v, uint32_t link, bool of_host)
 }
 
 /*
- * Is the link well but for what goes through one switch, which is not at its end? That one loses by addresses, not by links: a route
- * or an entry of an ACL is missing. Of a link and a switch that either is well without the other it is the switch where
- * the link is a host's: an RNIC knows nothing of the way.
+ * Is the link well but for packets of one switch, which is not at its end? That switch loses by addresses, not by
+ * links: a route or an entry of an ACL is missing. Of a link and a switch that either is well without the other, the
+ * switch is named where the link is a host's: an RNIC does not know the path.
  */
 static uint32_t
 selective_switch(const struct ballot *b, uint32_t link, bool of_host)

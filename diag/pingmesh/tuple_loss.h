@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the probes of a tuple fared in one direction: what tells losses by addresses from those of links. */
+/* Good and lost probes of a tuple in one direction: they separate losses by addresses from those of links. */
 #pragma once
 
 #include "diag/pingmesh/ballot.h"
@@ -9,8 +9,8 @@
 struct tuple_loss {
 	uint32_t good, bad;
 	bool revived;               /* one was good after one was bad */
-	bool unsure;                /* of some nobody knows which way lost them */
-	bool silent;                /* and nothing has come since the first of those */
+	bool unsure;                /* of some the direction of loss is unknown */
+	bool silent;                /* and none has arrived since the first of those */
 	uint64_t since_ps, lost_ps; /* when the first was lost; when TUPLE_LOSS_LEAST were */
 	uint64_t well_ps;           /* when the last was good */
 };
@@ -25,14 +25,14 @@ tuple_loss_is_clean(const struct tuple_loss *loss)
 	return loss->bad == 0 && !loss->unsure && loss->good >= TUPLE_LOSS_LEAST;
 }
 
-/* Nothing came any more, of enough. */
+/* No probe arrived any more, out of enough. */
 static inline bool
 tuple_loss_is_lost(const struct tuple_loss *loss)
 {
 	return loss->bad >= TUPLE_LOSS_LEAST && !loss->revived;
 }
 
-/* Nothing came any more, but of too few to say so. */
+/* No probe arrived any more, but out of too few to be significant. */
 static inline bool
 tuple_loss_is_few(const struct tuple_loss *loss)
 {

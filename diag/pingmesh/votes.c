@@ -7,9 +7,9 @@
 #include "diag/pingmesh/ballot.h"
 #include "diag/pingmesh/service.h"
 
-#define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not told of */
+#define LEAST_HIGH 0.05 /* a link at which a smaller share of RTTs is surely high is not reported */
 #define AS_BAD 0.9      /* of another link's share of bad probes: nearly as bad */
-#define DIRECTED 2.0    /* shares of a link's directions that differ by so much tell which one it is */
+#define DIRECTED 2.0    /* shares of a link's directions that differ by this factor identify the direction */
 
 /* ---- choosing ---- */
 
@@ -179,9 +179,9 @@ count_vote(const struct ballot *b, uint32_t port, const struct pingmesh_problem 
 	b->j->own->strongest_elsewhere += v->links[ballot_link(v->run, port)].bad < most_votes(v) && seen->node == RUN_NONE;
 }
 
-/* ---- what is explained ---- */
+/* ---- explained probes ---- */
 
-/* Both ends of any way are known, traced or not. */
+/* Both ends of any path are known, traced or not. */
 bool
 ballot_is_over(const struct ballot *b, const struct net_probe *probe, const struct pingmesh_problem *at)
 {
@@ -216,7 +216,7 @@ cmp_double(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Bad probes over the place have said what they had to. @param rtts  [end - first] room @return how many */
+/* The bad probes over the place have had their vote. @param rtts  [end - first] room @return their number */
 static uint32_t
 explain(const struct ballot *b, struct pingmesh_problem *seen, double *rtts)
 {
@@ -273,8 +273,8 @@ usual_rtt(const struct ballot *b, const struct pingmesh_problem *seen, double *r
 /* ---- a period ---- */
 
 /*
- * What the cluster's probes have placed in the same period is what a service's few tuples see there, which rarely tell the links of their
- * ways apart. It is counted by the cluster's. @return 0 or -ENOMEM
+ * A place of the cluster's probes in the same period also explains the losses of a service's few tuples, which rarely
+ * separate the links of their paths. The cluster's probes count it. @return 0 or -ENOMEM
  */
 static int
 take_known(const struct ballot *b, double *rtts)
@@ -321,7 +321,10 @@ find_place(const struct ballot *b, struct em_place *place, struct pingmesh_probl
 	return 1;
 }
 
-/* A place that is sure by the ways that were traced before alone, without those to which routes changed since. @return as find_place() */
+/*
+ * A place that is significant by the paths traced before alone, without those that routes changed to since. @return as
+ * find_place()
+ */
 static int
 find_plain(const struct ballot *b, struct em_place *place, struct pingmesh_problem *seen)
 {
@@ -362,7 +365,7 @@ vote_once(const struct ballot *b, double *rtts)
 	return rc == 0 ? 1 : rc;
 }
 
-/* Was any place named that loses in this period? What nobody traced may have been lost there. */
+/* Was any place named that loses in this period? Untraced probes may have been lost there. */
 static bool
 is_any_named(const struct judging *j)
 {
@@ -377,8 +380,8 @@ is_any_named(const struct judging *j)
 }
 
 /*
- * Timeouts that cannot be placed are the switches' all the same. Where somebody traced their way, they wait for more of their like; else
- * more than the threshold are a problem somewhere.
+ * Timeouts without a place are still the switches'. Those with a traced path wait for more of their like; of the rest,
+ * more than the threshold are a problem at an unknown place.
  */
 static int
 leave_rest(const struct ballot *b)
@@ -412,7 +415,9 @@ leave_rest(const struct ballot *b)
 	return seen.bad >= JUDGE_LEAST_TIMEOUTS && !is_any_named(j) ? problem_add(j, &seen) : 0;
 }
 
-/* The most suspicious links, once (4.3.3); what they do not explain says nothing further. @return 0 or -ENOMEM */
+/*
+ * The most suspicious links, once (4.3.3); probes that they do not explain do not count further. @return 0 or -ENOMEM
+ */
 static int
 vote_as_printed(const struct ballot *b, double *rtts)
 {

@@ -14,7 +14,7 @@
 /* No number by which a diagnoser of ours knows a finding of its own. */
 #define FIRST_KEY 0x80000000u
 
-/* What one finding is called and says: its type, as others know types. */
+/* The texts of one finding: its type, by the name in other programs. */
 struct plugin_words {
 	struct finding_type type;
 	char title[PLUGIN_TYPE], evidence[PLUGIN_EVIDENCE];
@@ -198,7 +198,7 @@ root_of(const struct plugin_finding *from)
 	return names->names[0];
 }
 
-/* @return 0; -EINVAL with lookup's err: it names what is not there; -ENOMEM */
+/* @return 0; -EINVAL with lookup's err: it names what does not exist; -ENOMEM */
 static int
 make_finding(const struct lookup *l, const struct plugin_finding *from, const struct plugin_words *words, uint32_t index,
 	     struct finding *to)
@@ -259,7 +259,7 @@ lookup_fini(struct lookup *l)
 	free(l->flows.order);
 }
 
-/* Up to the first that names what is not there: then the program is left out. */
+/* Up to the first that names what does not exist: then the program is left out. */
 static int
 take_findings(struct plugin *own, const struct lookup *l, struct section *section, const struct run *run)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Outside programs as diagnosers. What each said during the run, or over the recording, is in plugins.json (plugin/report.h); its
- * names are looked up in the run here, and its findings join those of others.
+ * Plugin programs as diagnosers. The report of each, from the run or from the recording, is in plugins.json
+ * (plugin/report.h). Here its names are looked up in the run, and its findings join those of others.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an outside program said of a run. */
+/* A plugin's report on a run. */
 #pragma once
 
 #include "diag/verdict.h"
@@ -10,5 +10,5 @@ struct plugin {
 	uint32_t nfindings;                   /* of the account's, the first, that are taken */
 	char why[PLUGIN_WHY];                 /* why it was left out, then or now; "": it was not */
 	uint64_t left_ps;
-	struct plugin_words *words; /* [nfindings] what its findings are called and say */
+	struct plugin_words *words; /* [nfindings] the texts of its findings */
 };
