@@ -20,8 +20,7 @@ enum finding_trait {
 	FINDING_OF_HOLE = 1 << 10,       /* where packets vanish: explains a loss that no switch counted */
 	FINDING_OF_NODE = 1 << 11,       /* means the whole node of its root */
 	FINDING_BY_DEFAULT = 1 << 12,    /* inferred for lack of another cause: not beside loops or holes on its path */
-	FINDING_OF_LINK =
-		1 << 13, /* claims that its culprit took a link's time; without a culprit there is no claim */
+	FINDING_OF_LINK = 1 << 13, /* claims that its culprit took a link's time; without a culprit there is no claim */
 	FINDING_UNTIMED = 1 << 14, /* its cost is not known: reported behind all others, and joined with none */
 	FINDING_OF_FAULT =
 		1 << 15, /* something is broken, which no load alone does; operators' own knowledge of it is added */

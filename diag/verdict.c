@@ -20,7 +20,7 @@ typedef int cmp_fn(const struct joining *j, const struct finding *a, const struc
 struct joining {
 	const struct run *run;
 	struct finding *findings;
-	cmp_fn *cmp;      /* what is 0 of two is one */
+	cmp_fn *cmp;      /* two that compare as 0 are one */
 	uint64_t *rtt_ps; /* [run->ncollectives] longest base RTT */
 };
 
@@ -73,7 +73,7 @@ cmp_order(const void *pa, const void *pb, void *arg)
 	return by != 0 ? by : cmp_u32(*a, *b);
 }
 
-/* Adds to a list what is not in it yet. @return 0 or -ENOMEM */
+/* Adds to a list an element that is not in it yet. @return 0 or -ENOMEM */
 static int
 put_new(uint32_t **list, uint32_t *count, const uint32_t *items, uint32_t nitems)
 {
@@ -299,7 +299,7 @@ join_group(const struct joining *j, const uint32_t *group, uint32_t count)
 	return 0;
 }
 
-/* Joins those that come to the same, of what is in the order of that. @return 0 or -ENOMEM */
+/* Joins findings that compare as equal, in a list of that order. @return 0 or -ENOMEM */
 static int
 join_alike(struct joining *j, uint32_t *order, uint32_t count, cmp_fn *cmp)
 {
@@ -317,7 +317,7 @@ join_alike(struct joining *j, uint32_t *order, uint32_t count, cmp_fn *cmp)
 	return rc;
 }
 
-/* What is left that is without effect, and the work of strangers. @return how many */
+/* The remaining findings without effect whose culprits are flows of no job. @return their number */
 static uint32_t
 list_little(const struct joining *j, uint32_t count, uint32_t *order)
 {

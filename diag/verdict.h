@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The verdict as plain data: what is known of a run, and a section of each diagnoser that was asked about it. */
+/* The verdict as plain data: the facts of a run, and a section of each diagnoser that ran. */
 #pragma once
 
 #include "diag/diagnoser.h"
@@ -26,7 +26,7 @@ struct diagnosis {
 
 /*
  * Draws every conclusion from one record stream.
- * @param asked  [nasked] in this order; those whose kinds of records did not come are left out
+ * @param asked  [nasked] in this order; those without any of their kinds of records are left out
  * @param out  set to the verdict on success, to be freed by verdict_destroy()
  * @return 0; -ENOMEM; a diagnoser's error with err
  */
@@ -35,8 +35,8 @@ int verdict_build(const struct evidence *evidence, const struct diagnosis *asked
 void verdict_destroy(struct verdict *verdict);
 
 /*
- * The word on the network: of the first section that does not call it innocent, else of the first; of those that say something of
- * time. NULL: there is none
+ * The claim about the network, of the sections that make a claim about time: of the first that does not call it
+ * innocent, else of the first. NULL: there is none
  */
 const struct claim *verdict_claim(const struct verdict *verdict);
 /* Is all evidence there, and was all of it looked at? */
@@ -49,10 +49,10 @@ const struct section *verdict_section(const struct verdict *verdict, const char 
 
 /*
  * Joins findings of the same type, root and key: those of a job's iterations and collectives, and those of several jobs
- * unless flows of jobs are the culprits, who then are others for each. Then those of strangers at one place that are each
- * without effect, whatever their keys: a crowd of small flows may cost what none of them does. Sets the parts of all, and orders them: those with
- * effect first, of these what costs most, then by score; of equals as they were. What without effect in each part comes to a
- * base RTT in sum has one.
+ * unless flows of jobs are the culprits, who then are others for each. Then those of flows of no job at one place that
+ * are each without effect, whatever their keys: a crowd of small flows may cost what none of them does. Sets the parts
+ * of all, and orders them: those with effect first, of these by cost, then by score; equals keep their order. Findings
+ * without effect in each part have one if they sum up to a base RTT.
  * @param findings  [*count] those that joined others are freed
  * @return 0, or -ENOMEM with err: what is left is to be freed as before
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sentences of facts.h on what the verdict says of the network, and of the evidence. */
+/* The sentences of facts.h about the verdict on the network, and about the evidence. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,7 +138,7 @@ print_lost(const struct run *run, char *buf)
 			   (unsigned long long)run->overhead.astray);
 }
 
-/* Did any port of this node tell of itself? */
+/* Did any port of this node report its state? */
 static bool
 is_received(const struct run *run, uint32_t node)
 {

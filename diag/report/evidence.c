@@ -52,7 +52,7 @@ render_expected(const struct run *run, const struct finding_evidence *seen, char
 	put_ms(buf, (double)run->steps[seen->step].expect_ps);
 }
 
-/* What is known of packets that the step sent again; at a QP error that its retries are spent. */
+/* The packets that the step sent again; at a QP error, that its retries are spent. */
 static void
 render_again(const struct run *run, const struct finding_evidence *seen, char *buf)
 {

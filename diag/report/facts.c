@@ -60,8 +60,8 @@ facts_alone(const struct verdict *v, const struct run_collective *collective)
 }
 
 /*
- * How bad a complete collective is. Where a job runs several, their ranks begin when others let them: not how long one took
- * says that it was slow, but what part of the critical path's time it lost.
+ * The severity of a complete collective. Where a job runs several, their ranks begin when others let them: the measure
+ * is not its duration, but the share of the critical path's time that it lost.
  */
 static double
 badness(const struct verdict *v, uint32_t index)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every report says in the same words: derived from the verdict, nothing concluded anew. */
+/* The facts that every report states in the same words: derived from the verdict, without new conclusions. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ uint32_t facts_done(const struct verdict *v, const struct run_collective *collec
 /* 0.258: a quarter longer than expected. 0 without an expectation. */
 double facts_excess(uint64_t took_ps, uint64_t expect_ps);
 uint64_t facts_exec_ps(const struct run_step *step);
-/* Against what was expected: "+25.8 %"; of a step that is open what is known already: "+25.8 % so far", "open". */
+/* Against the expected time: "+25.8 %"; of a step that is open, so far: "+25.8 % so far", "open". */
 struct fmt facts_change(const struct run_step *step);
 
 const char *facts_op_name(uint32_t op);                /* "AllGather" */
@@ -54,11 +54,11 @@ uint32_t facts_step_numbers(const struct verdict *v, const struct finding *findi
 char *facts_headline(const struct facts *facts, char *buf, size_t cap);
 /* Second sentence: the strongest cause, or that the network is innocent. */
 char *facts_conclusion(const struct facts *facts, char *buf, size_t cap);
-/* What the verdict says about the network, and on what grounds. @param buf  of FACTS_REASON bytes  @return buf */
+/* The verdict on the network, and its grounds. @param buf  of FACTS_REASON bytes  @return buf */
 char *facts_reason(const struct verdict *v, char *buf);
 /*
- * Switches on the way of steps that were slow or not reported of which no port told of itself.
- * @param nodes  [run.nnodes] set to them  @return how many
+ * Switches on the path of steps that were slow or not reported, without a report of any port.
+ * @param nodes  [run.nnodes] set to them  @return their number
  */
 uint32_t facts_unreported(const struct verdict *v, uint32_t *nodes);
 /* What evidence is missing; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */
@@ -72,7 +72,7 @@ char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 char *facts_lateness(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
 char *facts_finding(const struct verdict *v, const struct finding *finding, char *buf, size_t cap);
-/* What was seen in the step that shows it best. @param buf  of FACTS_EVIDENCE bytes  @return buf */
+/* The observations in the step that shows the finding best. @param buf  of FACTS_EVIDENCE bytes  @return buf */
 char *facts_evidence(const struct verdict *v, const struct finding *finding, char *buf);
 /* "a loss of 2 % at l2:3": a fault that was known before the run. @return buf */
 char *facts_known(const struct run *run, const struct run_known *known, char *buf, size_t cap);
@@ -85,15 +85,15 @@ const char *facts_word(const struct verdict *v);
 bool facts_is_guilty(const struct verdict *v);
 /* Is the network innocent? */
 bool facts_innocent(const struct verdict *v);
-/* How many of the findings cost time: those that come first. */
+/* The number of findings that cost time: the first ones. */
 uint32_t facts_costly(const struct verdict *v);
-/* How many of which it is known whether they do: those that come first. */
+/* The number of findings of which it is known whether they do: the first ones. */
 uint32_t facts_timed(const struct verdict *v);
 /* "1.913 ms, 92.0 % of what was lost": of the whole of facts_loss(), so that shares add up. @return buf */
 char *facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
 /* Its costliest parts: "1.056 ms in gradients iteration 1, 0.652 ms iteration 0"; those that cost nothing are left out; "": it has one only. @return buf */
 char *facts_parts(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
-/* Of what was lost: its parts, which add up to it. */
+/* The parts of the lost time, which add up to it. */
 struct facts_loss {
 	double lost_ps;                   /* what jobs would have taken less if no step had lost time */
 	double causes_ps, alone_ps;       /* explained by findings with an effect; by those without any */
@@ -103,12 +103,12 @@ struct facts_loss {
 struct facts_loss facts_loss(const struct verdict *v);
 /* " Of the 7.930 ms lost in all, ... is unexplained. Confidence that the network is guilty: 0.87.", behind what buf holds. */
 void facts_append_trust(const struct facts *facts, char *buf, size_t cap);
-/* How sure the verdict's word is. @return false: it is "unknown", of which nobody can be sure */
+/* The confidence of the verdict. @return false: the verdict is "unknown", which has no confidence */
 bool facts_confidence(const struct verdict *v, double *confidence);
-/* A finding of less confidence is folded: counted and summed up, not told. */
+/* A finding of less confidence is folded: counted and summed up, not listed. */
 #define FACTS_FOLDED 0.3
 bool facts_folded(const struct finding *finding);
-/* What a collective lost, and what nobody explains of it; NULL: nobody was asked. */
+/* The lost time of a collective, and its unexplained part; NULL: no diagnoser with a time budget ran. */
 const struct time_budget *facts_budget(const struct verdict *v, uint32_t collective);
 /* The strongest finding that is not folded, else the strongest; NULL: none. */
 const struct finding *facts_first(const struct verdict *v);

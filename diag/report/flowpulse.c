@@ -30,7 +30,7 @@ static const char *const flaw_names[] = { REC_VOLUME_FLAWS(ENUM_NAME) };
 #define FLAW_SENTENCE(id, value, name, sentence) [value] = (sentence),
 static const char *const flaw_sentences[] = { REC_VOLUME_FLAWS(FLAW_SENTENCE) };
 
-/* A reason, and what was not judged for it. Flaws first, then what alarms are held back for. */
+/* A reason, and the number of cases that were not judged for it. Flaws first, then reasons that hold alarms back. */
 struct reason {
 	const char *why, *because, *of; /* of: what count counts, in the singular */
 	bool is_clear;                  /* nothing was lost */

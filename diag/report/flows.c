@@ -47,7 +47,7 @@ sum_up(const struct run *run, uint32_t first, uint32_t count, struct fared *fare
 	return complete != NULL && scratch != NULL ? 0 : -ENOMEM;
 }
 
-/* Flows that were to be, and of which the evidence says nothing: it was cut. */
+/* Planned flows without any record: the evidence is truncated. */
 static uint32_t
 unheard_of(const struct run *run)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What reports say of generated flows, in place of collectives. */
+/* The reports on generated flows, in place of collectives. */
 #pragma once
 
 #include <jansson.h>

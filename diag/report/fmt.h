@@ -20,7 +20,7 @@ struct fmt_unit {
 struct fmt_unit fmt_unit_for(uint64_t span_ps);
 /* "46.973 ms", three decimals. */
 struct fmt fmt_time(struct fmt_unit unit, uint64_t time_ps);
-/* "46.973": where the column says the unit. */
+/* "46.973": where the column names the unit. */
 struct fmt fmt_time_bare(struct fmt_unit unit, uint64_t time_ps);
 /* "1,234,567" */
 struct fmt fmt_count(uint64_t count);
@@ -31,13 +31,13 @@ struct fmt fmt_bytes(double bytes);
 /* A change as a share: 0.528 -> "+52.8 %". */
 struct fmt fmt_change(double ratio);
 
-/* Formats behind the text that buf already holds; cut where cap ends. */
+/* Formats behind the text that buf already holds; truncated where cap ends. */
 void fmt_append(char *buf, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
- * Names come from a stream that may be damaged or hostile: nothing of it reaches a graph unescaped, and none of it that is
- * not plain (common/printable.h).
+ * Names come from a stream that may be damaged or hostile: nothing of it reaches a graph unescaped, and only plain text
+ * of it does (common/printable.h).
  */
 
-/* Formats, then writes as a quoted DOT string, "\n" becoming a line break. What is longer than 2 KB is cut. */
+/* Formats, then writes as a quoted DOT string, "\n" becoming a line break. Text over 2 KB is truncated. */
 void escape_dotf(FILE *to, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -156,7 +156,7 @@ jobs_json(const struct verdict *v)
 
 #define SHARES_SHOWN 4
 
-/* One job of one collective and without computation is all told above. */
+/* One job of one collective and without computation is complete above. */
 static bool
 is_plain(const struct run *run)
 {

@@ -20,7 +20,7 @@ struct job_facts {
 	uint64_t start_ps, end_ps; /* end: 0 if one did not finish */
 	uint64_t path_ps;          /* of all steps on critical paths */
 	uint64_t compute_ps;       /* of it, local steps' */
-	uint64_t lost_ps;          /* of it, beyond what was expected; and how much later hosts began than they could */
+	uint64_t lost_ps;          /* of it, beyond the expected time; and the delay of hosts' starts */
 	struct job_part *parts;    /* [nparts] by the collective's id */
 	uint32_t nparts;
 };

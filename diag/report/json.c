@@ -221,7 +221,7 @@ collectives(const struct verdict *v)
 	return array;
 }
 
-/* Of one collective, which is said beside them: their names' rest. */
+/* Of one collective, which is named beside them: the rest of their names. */
 static json_t *
 steps(const struct verdict *v, const struct finding *finding, uint32_t collective)
 {
@@ -272,7 +272,7 @@ add_origin(const struct verdict *v, const struct finding *finding, json_t *to)
 			    has_origin ? value_text(v->run.ports[finding->origin_port].name) : json_null());
 }
 
-/* When it could first have been said. */
+/* When it could first have been reported. */
 static void
 add_detection(const struct finding *finding, json_t *to)
 {
@@ -345,7 +345,7 @@ overhead(const struct verdict *v)
 			 "completeness", v->run.truncated ? json_null() : value_real(o->completeness), "kinds", kinds(o));
 }
 
-/* Names of switches that told nothing; NULL: out of memory. */
+/* Names of switches that reported nothing; NULL: out of memory. */
 static json_t *
 unreported(const struct verdict *v)
 {

@@ -8,7 +8,7 @@
 
 #include "diag/verdict.h"
 
-/* What verdict.json says, as a value. @return NULL: no memory */
+/* verdict.json as a value. @return NULL: no memory */
 json_t *json_document(const struct verdict *v);
 
 /* How late the machine was: "lateness", of a run in real time. @return NULL: no memory */
@@ -30,8 +30,11 @@ json_t *value_add(json_t *array, json_t *item);
 json_t *value_cost(double ps);
 json_t *value_ns(uint64_t time_ps);
 json_t *value_real(double value);
-/* Names come from the stream: what is no UTF-8 must not make the report fail. */
+/* Names come from the stream: invalid UTF-8 must not make the report fail. */
 json_t *value_text(const char *raw);
 json_t *value_flow(const struct verdict *v, uint32_t flow);
-/* {"job", "collective", "iteration", "rank", "step"}: the name of a step, in every file. @param more  what else is said of it; taken over */
+/*
+ * {"job", "collective", "iteration", "rank", "step"}: the name of a step, in every file.
+ * @param more  its other members; taken over
+ */
 json_t *value_step(const struct verdict *v, const struct run_step *step, json_t *more);

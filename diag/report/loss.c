@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The facts of facts.h about what was lost, by its parts, and how sure that is. */
+/* The facts of facts.h about the lost time, by its parts, and its confidence. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -110,7 +110,7 @@ append_share(const struct facts *facts, double ps, double lost_ps, char *buf, si
 	fmt_append(buf, cap, "%s (%.1f %%)", fmt_time(facts->unit, (uint64_t)(ps + 0.5)).text, 100 * ps / lost_ps);
 }
 
-/* What was lost, by its parts. */
+/* The lost time, by its parts. */
 static void
 append_loss(const struct facts *facts, char *buf, size_t cap)
 {

@@ -283,7 +283,7 @@ page_generated(const struct verdict *v)
 	return json_pack("{s:o, s:o, s:o}", "all", flows_all_json(v), "generators", flows_json(v), "slowest", slowest(v));
 }
 
-/* The provenance graphs of the page, the most telling first. */
+/* The provenance graphs of the page, the most significant first. */
 
 /* A graph, by what its step is worth. */
 struct worth {
@@ -360,7 +360,7 @@ graph(const struct provenance *g)
 			 "scores", scores(g));
 }
 
-/* @return all graphs, the most telling first; NULL: no memory */
+/* @return all graphs, the most significant first; NULL: no memory */
 static struct worth *
 ordered(const struct verdict *v, const struct vedrfolnir *own)
 {
@@ -411,7 +411,7 @@ enum step_state {
 	STEP_OPEN = 4,
 	STEP_CRITICAL = 8,
 	STEP_SLOW = 16,
-	STEP_PRUNED = 32,       /* nobody waited for it */
+	STEP_PRUNED = 32,       /* no step waited for it */
 	STEP_WAITED_OWN = 64,   /* for the first of its own that it depends on, */
 	STEP_WAITED_DATA = 128, /* for the first of another rank; what else it waited for is in "rare" */
 };
@@ -461,7 +461,7 @@ first_dep(const struct verdict *v, uint32_t i, bool own)
 	return RUN_NONE;
 }
 
-/* So many steps before; 0: there is none. */
+/* The distance to its first dependency of its own rank, in steps; 0: there is none. */
 static json_int_t
 own_of(const struct verdict *v, uint32_t i)
 {
@@ -537,7 +537,7 @@ static const struct page_column time_columns[] = {
 	{ .key = "state", .of = state_of },
 };
 
-/* What it waited for, where its state does not say so: index into run.steps, -1. */
+/* The step that it waited for, where its state does not show it: index into run.steps, -1. */
 static json_int_t
 waited_of(const struct verdict *v, uint32_t i)
 {
@@ -566,7 +566,7 @@ rare(const struct verdict *v, const struct run_collective *c)
 	return array;
 }
 
-/* Dependencies that the columns do not say: [step, what it depends on], within the collective. */
+/* Dependencies that the columns do not show: [step, its dependency], within the collective. */
 static json_t *
 further_deps(const struct verdict *v, const struct run_collective *c)
 {
@@ -797,7 +797,7 @@ nodes(const struct verdict *v)
 	return array;
 }
 
-/* What telemetry said of a port; nothing of one that none came of. */
+/* The telemetry of a port; nothing of a port without telemetry. */
 static int
 add_activity(json_t *to, const struct run_port *port)
 {
@@ -917,7 +917,7 @@ add_contributor_references(const struct verdict *v, json_t *contributors)
 	return 0;
 }
 
-/* verdict.json, but for the critical path, which steps tell, and what drawings need besides. */
+/* verdict.json, without the critical path, which the steps show, and the additional data of drawings. */
 static json_t *
 document(const struct verdict *v)
 {

@@ -11,8 +11,9 @@
 #define PAGE_MAX_GRAPH_EDGES 60000 /* more: the provenance graphs of the critical path and of most time lost */
 
 /*
- * Writes the page. The data is verdict.json's, and what only drawings need: nodes, ports, flows and steps by index, the
- * waiting graphs, the provenance graphs, what was seen when. Names are safe in it whatever they hold: no '<' is left.
+ * Writes the page. Its data is verdict.json's, and the data of drawings alone: nodes, ports, flows and steps by index,
+ * the waiting graphs, the provenance graphs, and the observations by time. Names are safe in it whatever they hold: no
+ * '<' is left.
  * @param page  the template, PAGE_DATA_MARK once in it
  * @return 0, -ENOMEM, or -EIO
  */

@@ -20,13 +20,13 @@
 #include "diag/report/text.h"
 #include "diag/verdict.h"
 
-/* What problems mean to each service, and what is known of a service, as text. */
+/* The impact of problems on each service, and the known facts of a service, as text. */
 
 #define IMPACTS_SHOWN 3u
 #define FLOWS_SHOWN 2u
 
 #define LIMIT_TEXT(ID, VALUE, KEY, TEXT) [ID] = (TEXT),
-/* [enum pingmesh_limit] "RNICs apart from ..., because ...": what was not judged, and why */
+/* [enum pingmesh_limit] "RNICs apart from ..., because ...": the tests that were not made, and why */
 static const char *const pingmesh_limits[PINGMESH_NLIMITS] = { PINGMESH_LIMITS(LIMIT_TEXT) };
 
 static const char *
@@ -376,7 +376,7 @@ print_rest(const struct text *text, const struct pingmesh *own)
 	text_wrap(text, line[0] == ' ' ? line + 1 : line, 2);
 }
 
-/* Of probes of one way, whose two clocks are apart by a constant that has been taken off. */
+/* Of one-way probes, whose two clocks differ by a constant that has been taken off. */
 static void
 print_one_way(const struct text *text, const struct pingmesh_spread *spread)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How what an outside program said is reported (struct diagnoser_writers). */
+/* The report of a plugin's findings (struct diagnoser_writers). */
 #include "diag/report/report.h"
 
 #include <errno.h>

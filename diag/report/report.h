@@ -22,14 +22,14 @@ int report_write(const struct verdict *verdict, const char *dir, const char *pag
 
 /* How FlowPulse's section is reported; see diag/diagnoser.h. */
 
-/* "flowpulse": monitors, faults, volumes of iterations with an alarm, and what was not compared. */
+/* "flowpulse": monitors, faults, volumes of iterations with an alarm, and volumes that were not compared. */
 int flowpulse_json(const struct verdict *v, const struct section *section, struct json_t *root);
 
-/* Faults, the volumes of the leaf that saw each first, and what was not compared. */
+/* Faults, the volumes of the leaf that saw each first, and volumes that were not compared. */
 int flowpulse_text(const struct text *text, const struct section *section);
 
 #define FLOWPULSE_FILES 1
-extern const struct diagnoser_file flowpulse_files[FLOWPULSE_FILES]; /* every volume that was told, as a table */
+extern const struct diagnoser_file flowpulse_files[FLOWPULSE_FILES]; /* every volume that was reported, as a table */
 
 /* How FlowTracer's section is reported; see diag/diagnoser.h. */
 
@@ -39,7 +39,7 @@ int flowtracer_json(const struct verdict *v, const struct section *section, stru
 int flowtracer_text(const struct text *text, const struct section *section);
 
 #define FLOWTRACER_FILES 1
-extern const struct diagnoser_file flowtracer_files[FLOWTRACER_FILES]; /* every hop of every flow's way, as a table */
+extern const struct diagnoser_file flowtracer_files[FLOWTRACER_FILES]; /* every hop of every flow's path, as a table */
 
 /* How R-Pingmesh's section is reported; see diag/diagnoser.h. */
 

@@ -54,7 +54,7 @@ append_origin(const struct verdict *v, const struct finding *finding, char *buf,
 		fmt_append(buf, cap, "; began out of the loop at %s", v->run.ports[finding->origin_port].name);
 }
 
-/* Which collectives a finding is about, and which iterations; those of several names are told with their times. */
+/* The collectives and iterations that a finding is about; those of several names are listed with their times. */
 static void
 append_collectives(const struct verdict *v, const struct finding *finding, char *buf, size_t cap)
 {
@@ -142,8 +142,8 @@ facts_finding(const struct verdict *v, const struct finding *finding, char *buf,
 }
 
 /*
- * Of a finding's culprits, the first that can have been in this step's way: those of other steps of it need not have run
- * then, and the step's own flow met others.
+ * Of a finding's culprits, the first that can have been on this step's path. The culprits of its other steps need not
+ * have run then, and the step's own flow shared queues with others.
  * @return RUN_NONE: none
  */
 static uint32_t
@@ -308,7 +308,7 @@ facts_headline(const struct facts *facts, char *buf, size_t cap)
 	return buf;
 }
 
-/* Faults of which nobody knows what they cost. */
+/* Faults with an unknown cost. */
 static void
 append_untimed(const struct verdict *v, char *buf, size_t cap)
 {

@@ -110,7 +110,7 @@ collective_row(const struct verdict *v, const struct run_collective *c, FILE *to
 	fputc('\n', to);
 }
 
-/* Columns as nccl-tests prints them (src/common.cu), with what was expected beside. */
+/* Columns as nccl-tests prints them (src/common.cu), with the expected value beside. */
 static void
 text_collectives(const struct facts *facts, FILE *to)
 {
@@ -123,7 +123,7 @@ text_collectives(const struct facts *facts, FILE *to)
 		"expected", "algbw", "busbw", several ? "  iteration  name" : "");
 	fprintf(to, "# %10s  %-30s %5s %6s  %10s  %10s  %6s %6s\n", "(B)", "", "", "", "(us)", "(us)", "(GB/s)", "(GB/s)");
 	for (uint32_t c = 0; c < v->run.ncollectives; c++) {
-		/* The worst one is told of above the table: it must be in it. */
+		/* The sentence above the table names the worst one: it must be in the table. */
 		if (shown >= TEXT_MAX_COLLECTIVES && c != facts->worst)
 			continue;
 		collective_row(v, &v->run.collectives[c], to);

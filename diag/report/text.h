@@ -36,7 +36,9 @@ int text_path(const struct facts *facts, uint32_t iteration, FILE *to);
 /* Eq. 3. @return 0 or -ENOMEM */
 int text_contributors(const struct facts *facts, FILE *to);
 
-/* Tables of text. They are printed to a stream, never cut to a terminal's width: a name cut short names nothing. */
+/*
+ * Tables of text. They are printed to a stream, never truncated to a terminal's width: a truncated name names nothing.
+ */
 
 struct libscols_table;
 

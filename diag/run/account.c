@@ -12,7 +12,7 @@
 /* Telemetry bytes that the exporter's budget kept back, over time. */
 
 struct losses {
-	struct loss *spread; /* [nspread] sorted by time: from there on so much a picosecond */
+	struct loss *spread; /* [nspread] sorted by time: from there on, loss for each picosecond */
 	uint32_t nspread;
 	struct ev_sent *points; /* [npoints] sorted by time: lost at one moment; bytes of it and those before */
 	uint32_t npoints;
@@ -164,8 +164,8 @@ fill_kinds(struct run_overhead *over, const struct evidence *ev, struct err *err
 }
 
 /*
- * The share of the reports that arrived, times that of the steps of which anything did: STEP records that the
- * budget kept back are in the first already. Of a stream that broke off nobody knows.
+ * The share of the reports that arrived, times that of the steps with any report: STEP records that the budget kept
+ * back are in the first already. Of a truncated stream it is unknown.
  */
 static double
 completeness(const struct run *run, const struct evidence *ev)
@@ -184,7 +184,7 @@ completeness(const struct run *run, const struct evidence *ev)
 	}
 	if (ev->end.offered_records > arrived)
 		share = (double)arrived / (double)ev->end.offered_records;
-	else if (dropped != 0) /* of a stream in which something came twice */
+	else if (dropped != 0) /* of a stream with duplicates */
 		share = (double)arrived / (double)(arrived + dropped);
 	return missing > dropped_steps ? share * (1 - (double)(missing - dropped_steps) / run->nsteps) : share;
 }

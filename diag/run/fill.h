@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between the files that say what is known of a run: each fills its part, in this order. @return 0 or negative errno */
+/* Between the files that fill struct run: each fills its part, in this order. @return 0 or negative errno */
 #pragma once
 
 #include "diag/collect/evidence.h"
@@ -7,7 +7,7 @@
 
 /* Jobs, collectives and steps. */
 int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
-/* Its parts: collectives by job and iteration, without what steps tell; that of iterations; ranks. */
+/* Its parts: collectives by job and iteration, without the facts from steps; that of iterations; ranks. */
 int run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err);
 void run_sum_up_iterations(struct run *run);
 int run_fill_ranks(struct run *run, struct err *err);
@@ -16,5 +16,5 @@ int run_fill_lateness(struct run *run, const struct evidence *ev, struct err *er
 /* Overhead and completeness. */
 int run_account(struct run *run, const struct evidence *ev, struct err *err);
 
-/* calloc() of at least one element, with the error told. */
+/* calloc() of at least one element; sets err. */
 void *run_alloc(size_t count, size_t size_bytes, struct err *err);

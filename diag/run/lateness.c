@@ -179,7 +179,7 @@ fill_host(const struct run *run, struct run_step *step)
 			run_host_own_ps(step) <= (step->late_little ? run->config.jitter_ps : tolerance_ps);
 }
 
-/* Of what it took: its ends waited for processors, and what was between them was behind. */
+/* The machine's part of its duration: its ends waited for processors, and the emulation between them ran behind. */
 static void
 fill_path(const struct run *run, struct run_step *step)
 {

@@ -9,13 +9,13 @@
 
 /* How much of a time the machine may account for. */
 struct run_machine {
-	uint64_t most_ps;       /* by what was measured, at most */
+	uint64_t most_ps;       /* by measurement, at most */
 	uint64_t unmeasured_ps; /* in which nothing was measured */
 };
 
 /*
- * How long a host with its own kernel may have waited for a processor in [from_ps, to_ps). The kernel counts a wait when it ends,
- * so that what is counted in an interval may have been before it, by as much. Other hosts: 0.
+ * The time that a kernel host may have waited for a processor in [from_ps, to_ps). The kernel counts a wait when it
+ * ends, so a wait counted in an interval may have been before it, by its own length. Other hosts: 0.
  */
 struct run_machine run_waited(const struct run *run, uint32_t host, uint64_t from_ps, uint64_t to_ps);
 /* How long the fabric's windows were behind the clock in [from_ps, to_ps), those of all parts in sum. */
@@ -25,15 +25,18 @@ struct run_machine run_behind(const struct run *run, uint64_t from_ps, uint64_t 
 bool run_is_kernel_timed(const struct run *run, uint32_t host);
 
 /*
- * The share of a claim that the machine may explain: what was measured counts as it is, and half where nothing was measured,
- * as in all confidences.
+ * The share of a claim that the machine may explain: measured time counts in full, and unmeasured time by half, as in
+ * all confidences.
  * @param claim_ps     of a time, above 0
  * @param unmeasured   share of that time, 0 to 1
- * @return 0 (none of it) to 1 (all of it): no finding is surer than 1 minus this
+ * @return 0 (none of it) to 1 (all of it): no finding has more confidence than 1 minus this
  */
 double run_machine_share(double claim_ps, double most_ps, double unmeasured);
 
-/* Beyond what it could wait for a processor at most, a step's host was late, or computed for longer than configured, by so much. */
+/*
+ * The time by which a step's host was late, or computed for longer than configured, beyond its longest possible wait
+ * for a processor.
+ */
 uint64_t run_host_own_ps(const struct run_step *step);
 /* A slow step, whose lost time the machine may explain alone? */
 bool run_is_machines(const struct run_step *step);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is known of a run: detections, polls and notifications in order of time, and all parts put together. */
+/* Builds struct run: detections, polls and notifications in order of time, and all parts put together. */
 #include "diag/run/run.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 /* The run's tables of what the network is and how its ports fared. */
 
-/* The end record's word, but for whoever reported of a moment later. */
+/* The end record's time, unless a report is of a later moment. */
 static uint64_t
 end_of(const struct evidence *ev)
 {
@@ -147,7 +147,7 @@ fill_known(struct run *run, const struct evidence *ev)
 	}
 }
 
-/* A cable that is cut is so in both directions. */
+/* A cable is down in both directions. */
 static bool
 is_cut(const struct run *run, const struct run_known *known, uint32_t port)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is known of a run to any diagnoser, as plain data: the network, its flows and collectives, how steps and ports
- * fared, and how complete the evidence is. Things are named by index into the tables below (nodes, ports, flows, steps,
- * collectives); RUN_NONE is none. Every table is sorted and holds no pointers' order: the same records give the same bytes.
+ * The facts of a run for any diagnoser, as plain data: the network, its flows and collectives, the results of steps and
+ * ports, and the completeness of the evidence. Things are named by index into the tables below (nodes, ports, flows,
+ * steps, collectives); RUN_NONE is none. Every table is sorted and holds no pointers' order: the same records give the
+ * same bytes.
  */
 #pragma once
 
@@ -19,11 +20,11 @@ struct evidence;
 
 #define RUN_NONE UINT32_MAX
 #define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it is not known what their ranks did */
-#define RUN_UNKNOWN UINT64_MAX   /* a time that nobody knows */
+#define RUN_UNKNOWN UINT64_MAX   /* an unknown time */
 #define RUN_SLOW_PERCENT 1
-#define RUN_SLOW_FLOW_PERCENT 100 /* of a generator's flow: slower than on an idle fabric by more than so much */
+#define RUN_SLOW_FLOW_PERCENT 100 /* of a generator's flow: slower than on an idle fabric by more than this */
 
-/* ---- what is configured (header records) ---- */
+/* ---- configuration (header records) ---- */
 
 /* Index = topology node id. */
 struct run_node {
@@ -42,7 +43,7 @@ struct run_port {
 	uint32_t ip;        /* of a host's NIC, else 0 */
 	uint64_t rate_bps;
 
-	bool reported;        /* any row came */
+	bool reported;        /* any row was received */
 	bool paused, pausing; /* in the latest row: by its peer; its peer */
 	uint64_t packets, bytes, depth_sum, pause_ps;
 	uint64_t pauses_received, pauses_sent;
@@ -50,7 +51,7 @@ struct run_port {
 	uint64_t drops;
 };
 
-/* Every flow met in schedule or telemetry, sorted by tuple. */
+/* Every flow of the schedule or telemetry, sorted by tuple. */
 struct run_flow {
 	char name[96]; /* "17->18/10000>10000": "src->dst/sport>dport" */
 	struct rec_tuple tuple;
@@ -108,12 +109,12 @@ struct run_hop {
 	bool reverse; /* path of the ACKs */
 };
 
-/* A fault that operators declared before the run: whoever finds it finds nothing new. */
+/* A fault that operators declared before the run: a finding of it is nothing new. */
 struct run_known {
 	char kind[REC_NAME_LEN + 1]; /* as scenarios name it: "loss" */
 	uint32_t port;               /* index into run.ports, whose outgoing direction has it; RUN_NONE: the node itself */
 	uint32_t node;
-	double rate;       /* of what passes it, so much is lost or damaged; 0: not told */
+	double rate;       /* the share of passing packets that is lost or damaged; 0: not declared */
 	uint64_t extra_ps; /* longer it takes at most */
 };
 
@@ -133,16 +134,19 @@ struct run_step {
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps; /* start later than everything it depends on: the host's own delay */
 	bool late_little; /* so little that it counts in sum alone: less than RUN_SLOW_PERCENT and a base RTT */
-	uint64_t long_ps; /* a local step: computed for longer than configured, by so much: the host's own too */
-	/* Of real time (lateness.h): so much of late_ps and long_ps, and of what it took, the machine may account for. */
+	uint64_t long_ps; /* a local step: excess of its computation over the configured time: the host's own too */
+	/*
+	 * Of real time (lateness.h): the parts of late_ps and long_ps, and of its duration, that the machine may
+	 * account for.
+	 */
 	uint64_t starved_ps, machine_ps;
-	bool starved;                                  /* its host may have been in time, but for what starved_ps tells */
-	double starved_unmeasured, machine_unmeasured; /* share of these times in which nobody measured it */
+	bool starved;                                  /* its host may have been in time, but for starved_ps */
+	double starved_unmeasured, machine_unmeasured; /* share of these times without a measurement */
 	uint32_t first_dep, ndeps;                     /* what it depends on: in run.depends */
 	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
-	uint32_t rtt_samples;             /* so many were measured */
+	uint32_t rtt_samples;             /* number of measured ones */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts */
 	uint64_t
@@ -188,18 +192,18 @@ struct run_lateness {
 	uint64_t windows, late_windows;
 };
 
-/* ---- what was received ---- */
+/* ---- received records ---- */
 
-/* What came of one kind of record. */
+/* The received records of one kind. */
 struct run_kind {
 	uint32_t kind;    /* enum rec_type */
 	uint64_t records; /* received */
-	uint64_t bytes;   /* of them, as they came: their rows, and the header of a frame with its first */
+	uint64_t bytes;   /* of them, as received: their rows, and the header of a frame with its first */
 	uint64_t dropped; /* kept back by the budget */
 };
 
 struct run_overhead {
-	uint64_t row_bytes; /* received from switches and NICs: their frames, as they came */
+	uint64_t row_bytes; /* received from switches and NICs: their frames, as received */
 	/* Of the network, before the exporter's budget; not known of a truncated stream. */
 	uint64_t triggers;                                     /* detections that hosts spent */
 	uint64_t reports, telemetry_bytes;                     /* kept, as frames: the paper's processing overhead */
@@ -213,8 +217,8 @@ struct run_overhead {
 	uint64_t left_out;          /* records that were not as they have to be */
 	uint64_t astray;            /* records that the end record counts, and that did not arrive */
 	/*
-	 * Share of what was to be reported that arrived: of the reports, and of the steps. 1 with nothing lost; 0 of
-	 * a truncated stream: not known.
+	 * Share of the expected records that arrived: of the reports, and of the steps. 1 with nothing lost; 0 of a
+	 * truncated stream: not known.
 	 */
 	double completeness;
 	struct run_kind *kinds;
@@ -225,18 +229,18 @@ struct run_overhead {
 struct run_missing {
 	uint32_t torn_bytes;         /* of a record that the stream broke off in */
 	uint32_t left_out_node;      /* that the first record left out is of, RUN_NONE: of none */
-	char left_out_why[201];      /* what is wrong with it, as the reader said */
+	char left_out_why[201];      /* its error, as the reader reported it */
 	uint32_t steps, unscheduled; /* steps never reported; step records that match no schedule */
 };
 
 struct run {
 	char name[REC_NAME_LEN + 1];
-	struct rec_run config;    /* as it came */
+	struct rec_run config;    /* as received */
 	bool truncated;           /* the stream ended without its end record */
 	uint32_t end_reason;      /* enum rec_end_reason, if not truncated */
 	uint32_t recording_errno; /* the recording broke off before this stream did: why; 0: it is whole */
 	uint32_t end_node;        /* QP error: host, else RUN_NONE */
-	uint64_t clock_error_ps;  /* by so much times that hosts reported may be wrong, of the worst clock; 0: one clock */
+	uint64_t clock_error_ps;  /* largest error of times that hosts reported, of the worst clock; 0: one clock */
 	uint64_t end_ps;          /* of the run; truncated: time of the last record */
 
 	struct run_node *nodes;
@@ -290,7 +294,7 @@ run_is_local(const struct run_step *step)
 	return step->flow == RUN_NONE;
 }
 
-/* Beyond what was expected, of an open step what its acknowledged bytes should have taken. */
+/* Beyond the expected time; of an open step, beyond the expected time of its acknowledged bytes. */
 static inline double
 run_excess_ps(const struct run_step *step)
 {
@@ -324,7 +328,7 @@ uint32_t run_find_step(const struct run *run, const struct run_collective *colle
 uint32_t run_known_at(const struct run *run, uint32_t port, uint32_t node);
 
 /*
- * Says of the evidence what is known of the run, whoever diagnoses it.
+ * Builds the facts of the run from the evidence, for any diagnoser.
  * @param run  zeroed; run_fini() in any case
  * @return 0 or -ENOMEM with err
  */

@@ -45,8 +45,8 @@ run_follows_own(const struct run *run, const struct run_step *step)
 static void fill_collective(struct run *run, uint32_t index);
 
 /*
- * Since when a step could start: as hosts tell it, and at the latest. A message is there before its sender knows, who tells
- * when it ended.
+ * Since when a step could start: as hosts report it, and at the latest. A message arrives before its sender knows; the
+ * sender reports its end.
  */
 struct ready {
 	uint64_t reported_ps, latest_ps;
@@ -59,12 +59,12 @@ struct begin {
 
 static const struct begin unknown_begin = { RUN_UNKNOWN, RUN_UNKNOWN };
 
-/* A pause that all ranks make: as it is told, and at most. */
+/* A pause that all ranks make: as reported, and at most. */
 struct gap {
 	uint64_t reported_ps, most_ps;
 };
 
-/* What is beyond doubt counts, however little: over many steps it sums up. */
+/* Certain lateness counts, however little: over many steps it sums up. */
 static void
 note_late(struct run_step *step, uint64_t jitter_ps, struct ready ready)
 {
@@ -81,7 +81,7 @@ note_late(struct run_step *step, uint64_t jitter_ps, struct ready ready)
 	}
 }
 
-/* When the last of what a step depends on was met, as its host says; RUN_UNKNOWN: it does not. */
+/* When the last dependency of a step was done, as its host reports; RUN_UNKNOWN: it does not. */
 static uint64_t
 awaited_ps(const struct run *run, const struct run_step *step)
 {
@@ -90,7 +90,7 @@ awaited_ps(const struct run *run, const struct run_step *step)
 	return on != NULL && on->reported && !on->open ? on->end_ps : RUN_UNKNOWN;
 }
 
-/* Since when all that a step depends on is met. */
+/* Since when all dependencies of a step are done. */
 static uint64_t
 dependencies_ps(const struct run *run, const struct run_step *step)
 {
@@ -123,7 +123,7 @@ static void
 late_fill(struct run *run)
 {
 	for (uint32_t c = 0; c < run->ncollectives; c++)
-		if (!run_is_flows(&run->collectives[c])) /* they begin when they come */
+		if (!run_is_flows(&run->collectives[c])) /* they begin at their arrival */
 			fill_collective(run, c);
 }
 
@@ -161,7 +161,7 @@ since_ps(uint64_t from_ps, uint64_t to_ps)
 	return to_ps > from_ps ? to_ps - from_ps : 0;
 }
 
-/* The shortest pause that a rank made before its first step: as it is told, and at most; 0: it is not known of any. */
+/* The shortest pause that a rank made before its first step: as reported, and at most; 0: it is not known of any. */
 static struct gap
 gap_of(const struct run *run, const struct predecessors *predecessors, uint32_t index)
 {
