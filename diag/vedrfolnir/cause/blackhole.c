@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Blackhole: a switch on the slow step's way swallows its packets. One that knows of it counts them, or has no route.
- * One that does not swallows the polling packets too, and is what lies behind the last port that saw them; or it is the one
- * that passed nothing on for a while of what came in, by counts of the flow's packets. Its root is where they come in.
+ * Blackhole: a switch on the slow step's path swallows its packets. A switch that detects it counts them, or has no
+ * route. One that does not swallows the polling packets too, and is the switch behind the last port that reported them;
+ * or it is the one that forwarded nothing for a while of its received packets, by counts of the flow's packets. Its
+ * root is the port where they enter.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/drops.h"
@@ -16,7 +17,10 @@ static const char *const clauses[] = {
 			    "in a row and uncounted; {again}"),
 };
 
-/* @param port  where the switch takes in what it swallows  @param packets  so many, or polling packets, in a row */
+/*
+ * @param port  ingress of the switch for the packets that it swallows  @param packets  of these, or polling packets, in
+ *              a row
+ */
 static void
 add_hole(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause, uint64_t packets)
 {
@@ -49,14 +53,14 @@ look(struct cause_set *set, uint32_t step)
 	struct passage passage;
 
 	drops_add(set, step, REC_DROP_BLACKHOLE, CLAUSE_SWALLOWED);
-	/* A way that is lost because links are down is theirs to explain. */
+	/* A path that is lost because links are down is theirs to explain. */
 	if (!drops_any(set->in, step, REC_DROP_LINK_DOWN))
 		drops_add(set, step, REC_DROP_NO_ROUTE, CLAUSE_NO_ROUTE);
-	/* Nor does a switch swallow what came in damaged, polling packets too: it counts that. */
+	/* Nor does a switch swallow frames that arrived damaged, polling packets too: it counts them. */
 	if (!set->in->steps[step].slow || !drops_sent_again(set->in, step) || drops_explain(ev, &set->in->steps[step]) ||
 	    drops_any(set->in, step, REC_DROP_CORRUPT))
 		return;
-	/* What a full queue on its way dropped is counted there: nothing tells that more was swallowed. */
+	/* Drops of a full queue on its path are counted there: no record shows that more was swallowed. */
 	if (drops_any(set->in, step, REC_DROP_QUEUE_FULL) || drops_any(set->in, step, REC_DROP_NO_BUFFER))
 		return;
 	silence = drops_silence(set->in, step);

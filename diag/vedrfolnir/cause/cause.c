@@ -35,7 +35,7 @@ struct activity_run {
 struct activity {
 	uint32_t *first;           /* [flows + 1] into runs */
 	struct activity_run *runs; /* by flow and start */
-	bool *unknown;             /* [flows] outside of the collective, or with a step that nobody reported */
+	bool *unknown;             /* [flows] outside of the collective, or with an unreported step */
 };
 
 static int
@@ -129,7 +129,7 @@ clip(const struct activity_run *run, uint64_t from_ps, uint64_t to_ps)
 	return part;
 }
 
-/* For how much of a time a flow had a step running. @return ps; INFINITY: nobody knows */
+/* The part of a time in which a flow had a step running. @return ps; INFINITY: unknown */
 static double
 activity_ran_ps(const struct activity *activity, uint32_t flow, uint64_t from_ps, uint64_t to_ps)
 {
@@ -146,7 +146,7 @@ activity_ran_ps(const struct activity *activity, uint32_t flow, uint64_t from_ps
 	return sum_ps;
 }
 
-/* For how much of a time two flows had a step running at once. @return ps; INFINITY: nobody knows of either */
+/* The part of a time in which two flows had a step running at once. @return ps; INFINITY: unknown of either */
 static double
 activity_both_ran_ps(const struct activity *activity, uint32_t one, uint32_t other, uint64_t from_ps, uint64_t to_ps)
 {
@@ -366,14 +366,14 @@ cause_find(const struct cause_input *in, struct finding **findings, uint32_t *co
 	return rc;
 }
 
-/* Does a cause look at such a step? Of one that only computes the network says nothing. */
+/* Does a cause look at such a step? A local step is no evidence about the network. */
 static bool
 is_about(const struct cause *cause, const struct run_step *step)
 {
 	return !run_is_local(step) || (cause->type.traits & FINDING_OF_HOST) != 0;
 }
 
-/* Every signature for itself, then what they have in common: what is too little goes, the rest joins the others. */
+/* Each signature by itself, then what they share: too small findings are dropped, the rest joins the others. */
 static void
 look_at_step(struct cause_set *all, uint32_t step)
 {
@@ -391,7 +391,7 @@ look_at_step(struct cause_set *all, uint32_t step)
 	merge_free(&set);
 }
 
-/* A loop comes before the deadlock that it makes; else the order of causes. */
+/* A loop precedes the deadlock that it makes; else the order of causes. */
 static int64_t
 tie_rank(const struct cause_finding *finding)
 {

@@ -19,19 +19,19 @@
 #define CAUSE_MIN_WAIT 0.02         /* packets of another flow ahead of a victim's packet, on average: less is no wait */
 #define CAUSE_MIN_DEPTH 8           /* packets: a switch queue that never grew beyond is not contended */
 #define CAUSE_MIN_SHARE 0.05        /* of bytes or packets: smaller parts are not named */
-#define CAUSE_MIN_FOLLOWED 0.01     /* of what a halted port sends: smaller parts are not followed */
+#define CAUSE_MIN_FOLLOWED 0.01     /* of the traffic of a paused port: smaller shares are not followed */
 #define CAUSE_MIN_EXPLAINED 0.05    /* of a step's lost time: a queue or a pause that explains less is not its cause, */
-#define CAUSE_SLOWS_ALONE 0.01      /* unless it explains so much of a finished step's expected time: slow by that alone */
+#define CAUSE_SLOWS_ALONE 0.01      /* unless it explains this share of a finished step's expected time: slow by it alone */
 #define CAUSE_INCAST_SOURCES 3      /* hosts that send to one host at once, the victim's among them */
-#define CAUSE_ROOT_UNPAUSED 0.75    /* of the time: a port that is halted for the rest of it may be a root all the same */
-#define CAUSE_ROOT_BUSY 0.5         /* of the time that such a port is not halted: it sends */
+#define CAUSE_ROOT_UNPAUSED 0.75    /* of the time: a port that is paused for the rest may be a root all the same */
+#define CAUSE_ROOT_BUSY 0.5         /* of the time that such a port is not paused: it sends */
 #define CAUSE_STORM_FILL 0.5        /* of the XOFF threshold: a pausing ingress that holds less has no reason to pause */
 #define CAUSE_STORM_EMPTY 0.05      /* of it: less is next to nothing */
 #define CAUSE_REPORTED_OF_PAUSE 0.5 /* of a row's time: where less is the step's, the row's pauses may not be */
 #define CAUSE_LOSS_LEFT 0.5         /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
 #define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */
-#define CAUSE_FULL_LOAD 0.75              /* of its rate: a port that sends so much keeps senders back without a queue */
+#define CAUSE_FULL_LOAD 0.75              /* of its rate: a port with this load keeps senders back without a queue */
 #define CAUSE_MAX_FINDINGS 65536
 #define CAUSE_BUCKETS 4096
 
@@ -43,7 +43,7 @@ struct cause_input {
 	uint32_t nsteps;
 	const struct vedrfolnir_step *own; /* the same steps */
 	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */
-	double window;                     /* packets that a flow may have under way */
+	double window;                     /* packets that a flow may have in flight */
 	struct vedrfolnir_unjudged *unjudged;
 };
 
@@ -52,7 +52,7 @@ struct delays;
 
 /* Time that a finding claims of steps, and as much of it as can be trusted. */
 struct cause_trust {
-	double of_ps, borne_ps, sure_ps; /* borne out by what was measured; and not claimed by others */
+	double of_ps, borne_ps, sure_ps; /* supported by measurements; and not claimed by others */
 	double machine_ps;               /* that a late machine may account for: neither of the two before has it */
 };
 
@@ -92,7 +92,7 @@ struct cause {
 	cause_fn *look; /* called for every slow or late step */
 };
 
-/* All signatures, in the order in which they look, and in which findings of the same weight come. */
+/* All signatures, in the order in which they look, which is also that of findings of the same weight. */
 #define CAUSES(CAUSE)                                                                                                      \
 	CAUSE(flow_contention)                                                                                             \
 	CAUSE(strict_priority)                                                                                             \
@@ -124,9 +124,9 @@ int cause_find(const struct cause_input *in, struct finding **findings, uint32_t
 /* ---- for signatures: making findings (cause.c) ---- */
 
 /*
- * The finding of (type of who looks, root, key, collective of the step), made if there is none; the step and its flow become
- * victims.
- * @param root_port  global port id, or EV_NONE: then root says what it is
+ * The finding of (type of the looking cause, root, key, collective of the step), made if there is none; the step and
+ * its flow become victims.
+ * @param root_port  global port id, or EV_NONE: then root names it
  * @return NULL when full or out of memory
  */
 struct cause_finding *cause_add(struct cause_set *set, uint32_t root_port, const char *root, uint32_t key, uint32_t step);
@@ -137,25 +137,27 @@ void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_p
 /* Adds to the score. @return true if the evidence should be about this sample: the strongest so far */
 bool cause_score(struct cause_finding *finding, double score);
 /*
- * How much of the step's time the finding claims; of its culprits in a queue the step's budget counts itself (merge.h).
- * Amounts of one part (a halted port, say) add up; of several parts,
- * which may tell of the same time, the largest counts.
+ * The time of the step that the finding claims; the step's budget counts the part of its culprits in a queue itself
+ * (merge.h). Amounts of one part (a paused port, say) add up; of several parts, which may cover the same time, the
+ * largest counts.
  */
 void cause_explains(struct cause_finding *finding, uint32_t part, double ps);
 
-/* ---- for signatures: what steps and ports say (measure.c) ---- */
+/* ---- for signatures: measurements of steps and ports (measure.c) ---- */
 
 /*
- * May this flow have been in the victim's way? A flow of the collective only if one of its steps ran for a part
+ * May this flow have delayed the victim's packets? A flow of the collective only if one of its steps ran for a part
  * (CAUSE_MIN_SHARE) of the victim's step: epochs are coarse, and rows show it where its other steps passed.
  */
 bool cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step);
-/* May two flows have been in each other's way during the victim's step? The same rule, for the time that both ran. */
+/*
+ * May two flows have delayed each other's packets during the victim's step? The same rule, for the time that both ran.
+ */
 bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t other, uint32_t step);
 
 /*
- * Of what a finding claims of a step, the share that a late machine may account for: it rests on the clocks of hosts with their own
- * kernel. What counters say of packets and pauses holds however late it was, and so does all of other hosts: 0.
+ * Of a finding's claim to a step's time, the share that a late machine may account for: it rests on the clocks of
+ * kernel hosts. Counters of packets and pauses hold however late it was, and so does all evidence of other hosts: 0.
  */
 double cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding);
 
@@ -164,11 +166,11 @@ uint64_t cause_host_ps(const struct cause_input *in, uint32_t step);
 /* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
 double cause_excess_ps(const struct cause_input *in, uint32_t step);
 /*
- * Time that n frames take on a port's link, stretched by the part of the step's packets that the port's telemetry shows:
- * what these met stands for what the others did.
+ * Time that n frames take on a port's link, scaled up by the part of the step's packets that the port's telemetry
+ * shows: the delays of these stand for those of the others.
  */
 double cause_frames_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double frames);
-/* A time halted, stretched by the part of the step's time that the port's telemetry covers. */
+/* A paused time, scaled up by the part of the step's time that the port's telemetry covers. */
 double cause_stretch_ps(const struct cause_input *in, uint32_t step, const struct prov_port *port, double ps);
 
 /* Time lost by a step in frame times of its NIC: the score where no queue is to blame. */
@@ -179,40 +181,41 @@ void cause_name_flows(const struct cause_finding *finding, struct finding_eviden
 /* Does this flow end at the host that the step's flow ends at? */
 bool cause_same_end(const struct cause_set *set, uint32_t flow, uint32_t step);
 /*
- * Do hosts send through this port at once to the host that the victim's flow ends at, its own included: either with
+ * Do hosts send through this port at once to the destination of the victim's flow, its own host included: either with
  * flows of two hosts outside of the collective at least, or all of them of the collective?
  */
 bool cause_is_incast(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		     const struct prov_port *port);
 /*
- * Is this record (an index into ev->polls) of a polling packet on its victim's way, not on that of the ACKs, nor of one that
- * traces pauses from there? A packet that does both says so at each port that it names.
+ * Is this record (an index into ev->polls) of a polling packet on its victim's path, not on that of the ACKs, nor of
+ * one that traces pauses from there? A packet that does both is recorded so at each port that it names.
  */
 bool cause_poll_follows(const struct evidence *ev, uint32_t i);
 /*
- * Did the victim wait for this flow in the port's queue, both being there at once? The other one must have met a queue as
- * well: rows are of whole epochs, and the queue may have gone before it came.
+ * Did the victim wait for this flow in the port's queue, both being there at once? The other one must have seen a queue
+ * as well: rows are of whole epochs, and the queue may have drained before it arrived.
  * @param cf, other  their entries at the port
  */
 bool cause_shared_queue(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 			const struct prov_at *cf, const struct prov_at *other);
 /*
- * Does the victim share its NIC with this flow by the schedule? What one rank of a collective sends at once: the expected
- * time has that in it, and behind the NIC they are in nobody's way that is not slower. Flows without a collective are no
- * plan: what is expected of each is its time alone.
+ * Does the victim share its NIC with this flow by the schedule? One rank of a collective may send to several at once:
+ * the expected time has that in it, and behind the NIC such flows delay only slower ones. Flows without a collective
+ * are not scheduled: the expected time of each is its time alone.
  */
 bool cause_is_planned(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 		      const struct prov_port *port, const struct prov_at *other);
 /*
- * Is this the switch's port for which the step's sender was held back? A congestion control that leaves no queue goes by the
- * fullest link of the path: of those that the step met, the one that used most of its rate, and CAUSE_FULL_LOAD at least.
+ * Is this the switch's port for which the step's sender was held back? A congestion control that leaves no queue
+ * follows the fullest link of the path: of the links of the step, the one that used most of its rate, and
+ * CAUSE_FULL_LOAD at least.
  */
 bool cause_is_full(const struct cause_input *in, uint32_t step, const struct prov_graph *graph,
 		   const struct prov_port *port);
 /*
- * A port of equal cost that stood idle while flows of the collective met at this one, which a hash chose for the
- * victim (load_imbalance.c). @return EV_NONE: there is none, nobody reported it, or no other flow of the collective
- * was sent there by a hash
+ * A port of equal cost that was idle while flows of the collective shared the queue of this one, which a hash chose for
+ * the victim (load_imbalance.c). @return EV_NONE: there is none, no port reported it, or no other flow of the
+ * collective was sent there by a hash
  */
 uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const struct prov_graph *graph,
 			   const struct prov_port *port);
@@ -220,20 +223,23 @@ uint32_t cause_idle_choice(const struct cause_set *set, uint32_t step, const str
 bool cause_has_queue(const struct cause_input *in, const struct prov_port *port);
 
 /*
- * How far a finding can be trusted, from what it rests on alone: of the time that it claims of a step, the part that was
- * measured, of what was to be reported of that time, the part that arrived, and the part that no other cause claims as well.
+ * The confidence of a finding, from its own evidence: of the time that it claims of a step, the measured part, of the
+ * expected reports of that time, the part that arrived, and the part that no other cause claims as well.
  */
 
-/* Weighs each finding of one step; before they become parts of others. */
+/* Weighs each finding of one step, before they join others. */
 void confidence_step(struct cause_set *set, uint32_t step);
 /* Sets what it is of a finding by all of its steps: of those on the critical path, if there are any. */
 void confidence_conclude(struct cause_finding *finding);
 
 /* ---- its rule, for tests ---- */
 
-/* Of what is inferred nothing is known but that it was inferred: it is as likely so as not. @param measured  part, 0 to 1 */
+/* An inferred time is as likely right as wrong. @param measured  part, 0 to 1 */
 double confidence_half(double measured);
-/* Of so many observations that agree and none that does not, by how much the next one may be expected to (Laplace). */
+/*
+ * After this number of observations that agree and none that does not, the probability that the next one agrees
+ * (Laplace).
+ */
 double confidence_seen(uint64_t times);
-/* Of what one claims, what it keeps where others claim too and there is less than both want: its part of what is disputed. */
+/* The undisputed share of a claim where others claim too and there is less time than both want. */
 double confidence_undisputed(double claim_ps, double others_ps, double lost_ps);

@@ -45,7 +45,7 @@ find_port(const struct prov_graph *graph, uint32_t port)
 	return NULL;
 }
 
-/* Of the step's packets, those that the port of the queue told of. */
+/* The share of the step's packets that the port of the queue reported. */
 static double
 packets_seen(const struct cause_set *set, uint32_t step, const struct prov_port *port)
 {
@@ -56,7 +56,7 @@ packets_seen(const struct cause_set *set, uint32_t step, const struct prov_port 
 	return port != NULL && packets > 0 ? fmin(1, port->cf_packets / packets) : 0;
 }
 
-/* Of the step's time, what a port told of. */
+/* The share of the step's time that a port reported. */
 static double
 time_seen(const struct cause_set *set, uint32_t step, const struct prov_port *port)
 {
@@ -64,8 +64,8 @@ time_seen(const struct cause_set *set, uint32_t step, const struct prov_port *po
 }
 
 /*
- * Pauses are measured where a port was halted, and their reason where they lead to: what was told least of decides. One that
- * its own end alone tells of, the time since when it pauses, is measured as far as it is claimed.
+ * Pauses are measured where a port was paused, and their reason at the end of their path: the least reported part
+ * decides. A pause with a report of its own end alone, since when it lasts, is measured as far as it is claimed.
  */
 static double
 pauses_seen(const struct cause_set *set, uint32_t step, const struct finding *out)
@@ -88,7 +88,7 @@ pauses_seen(const struct cause_set *set, uint32_t step, const struct finding *ou
 	return merge_is(out, FINDING_FILLED) && root != NULL ? fmin(seen, time_seen(set, step, root)) : seen;
 }
 
-/* How far what is measured bears what a finding says of the step. */
+/* How far measurements support a finding's claim about the step. */
 static double
 borne_out(const struct cause_set *set, uint32_t step, const struct finding *out)
 {
@@ -120,7 +120,9 @@ share_culprit(const struct finding *a, const struct finding *b)
 	return false;
 }
 
-/* Does the other tell of something else? Not of the same place or culprit, nor of what only gets what others leave. */
+/*
+ * Is the other about something else? Not of the same place or culprit, nor of a cause that only gets what others leave.
+ */
 static bool
 is_rival(const struct finding *out, const struct finding *other)
 {
@@ -128,7 +130,9 @@ is_rival(const struct finding *out, const struct finding *other)
 	       (other->root_port == EV_NONE || other->root_port != out->root_port) && !share_culprit(out, other);
 }
 
-/* Packets that were sent again were lost: where no finding says of what, something else may have cost all of the time. */
+/*
+ * Packets that were sent again were lost: where no finding explains that, another cause may have cost all of the time.
+ */
 static double
 unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
 {

@@ -9,9 +9,12 @@
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-/* What the queues of its way made the packets of a step wait, by telemetry: what round trips owe to them. */
+/* The queueing delays of a step's packets on its path, by telemetry: the part of round trips that queues explain. */
 
-/* Of the packets that passed before: fewer went another way, or their rows are lost. In an epoch some have not come so far. */
+/*
+ * Of the packets that passed before: with fewer seen, some took another path, or their rows are lost. In an epoch some
+ * have not got so far.
+ */
 #define MOST_PACKETS 0.9
 #define SOME_PACKETS 0.5
 
@@ -38,7 +41,7 @@ known_to_ps(const struct ev_epoch *epoch, const struct rec_flow_row *row)
 	return row != NULL ? min_u64(epoch->to_ps, row->hdr.time_ps) : epoch->to_ps;
 }
 
-/* A halted port holds up what is under way, once a halt. @return what that is for each of so many packets */
+/* A paused port holds up the packets in flight once for each pause. @return the delay of each of these packets */
 static double
 held_ps(const struct cause_input *in, double pause_ps, double packets)
 {
@@ -88,19 +91,20 @@ served_before_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint32
 	return bits * 1e12 / (double)ev->ports[epoch->port].rate_bps;
 }
 
-/* Packets of a step on their way. */
+/* Packets of a step on their path. */
 struct passing {
-	struct window during; /* when they passed, the way from switch to switch being short beside it */
-	double packets;       /* so many of the step */
-	double samples;       /* so many of these had their round trip measured: an ACK may speak for several */
+	struct window during; /* when they passed; the time from switch to switch is short against it */
+	double packets;       /* of the step */
+	double samples;       /* those with a measured round trip: an ACK may be for several */
 	double least;         /* the share of them that has to be seen */
-	double missing_ps;    /* out: the longest time that a switch does not tell of */
+	double missing_ps;    /* out: the longest time without a report of a switch */
 };
 
 /*
- * What those whose round trips were measured waited at a switch on average, at most: the last of a burst finds more queued than
- * those before it, so that they may have found all that the step's packets did. They waited for those that they found there, for as many of each other class, as classes are
- * served in turn, and for what went ahead of them, as for a halt: nothing says how evenly ACKs did.
+ * The mean wait at a switch of the packets with a measured round trip, at most. The last of a burst finds more queued
+ * than those before it, so these packets may have had all of the queue that the step's packets found. They waited for
+ * that queue, for as many packets of each other class, as classes are served in turn, and for frames that were served
+ * ahead of them, as for a pause: no record shows how ACKs were spread over them.
  */
 static double
 hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct passing *p)
@@ -134,7 +138,7 @@ hop_wait_ps(const struct cause_input *in, uint32_t flow, uint32_t port, struct p
 	       held_ps(in, pause_ps + overtaken_ps, p->samples);
 }
 
-/* What they waited at all switches. What nobody tells of may have held up what was under way then. */
+/* Their wait at all switches. An unreported time may have held up the packets that were in flight then. */
 static double
 path_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct passing *p)
 {
@@ -149,8 +153,8 @@ path_wait_ps(const struct cause_input *in, const struct ev_flow *flow, struct pa
 }
 
 /*
- * ACKs are of class 0: behind others' data in it they wait where nobody tells. Did such data take a part of any link, anywhere,
- * in the time of a step? Polling packets take next to nothing.
+ * ACKs are of class 0: behind others' data in it they wait without a report. Did such data take a part of any link,
+ * anywhere, in the time of a step? Polling packets take next to nothing.
  */
 static bool
 acks_may_wait(const struct evidence *ev, const struct run_step *s)
@@ -168,7 +172,9 @@ acks_may_wait(const struct evidence *ev, const struct run_step *s)
 	return false;
 }
 
-/* Whether packets of the flow were seen at a port that its configured way has not: nobody knows what an idle path takes then. */
+/*
+ * Were packets of the flow seen at a port that is not on its configured path? Then the time of an idle path is unknown.
+ */
 static bool
 has_left_its_path(const struct evidence *ev, const struct prov_graph *graph, const struct ev_flow *flow)
 {
@@ -184,7 +190,7 @@ has_left_its_path(const struct evidence *ev, const struct prov_graph *graph, con
 	return false;
 }
 
-/* A frame that is being sent at each port of both ways, and the hosts' jitter. */
+/* A frame that is being sent at each port of both paths, and the hosts' jitter. */
 static double
 frames_ps(const struct evidence *ev, const struct ev_flow *flow)
 {
@@ -220,7 +226,7 @@ sampled(const struct cause_input *in, const struct run_step *s)
 	return fmin(1, s->rtt_samples / packets_of(in, s));
 }
 
-/* What those packets of a step waited that the first switch of their way tells of in one epoch. */
+/* The wait of those packets of a step that the first switch of their path reports in one epoch. */
 static double
 epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
 {
@@ -238,11 +244,12 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 }
 
 /*
- * The most that the luckiest of a step's packets can have waited, there and back: none of an epoch waits less than all of its
- * packets on average. Of the epochs of the step's time that all switches on its way tell of, the one with the least. All that
- * the flow's packets met in an epoch counts for those of the step; a halted port held up a window of them for as long as
- * it was halted; at each port of both ways a frame may have been on its way out, and hosts may be late by the run's jitter.
- * @return INFINITY: nobody knows: no epoch is told of by all, or packets were seen off their way
+ * The longest possible wait of the luckiest of a step's packets, there and back: in an epoch the least wait is at most
+ * the mean. Of the epochs of the step's time that all switches on its path report, the one with the least. The whole
+ * queue of the flow's packets in an epoch counts for those of the step; a paused port held up a window of them for the
+ * length of the pause; at each port of both paths a frame may have been in transmission, and hosts may be late by the
+ * run's jitter.
+ * @return INFINITY: unknown: no epoch is reported by all, or packets were seen off their path
  */
 static double
 delay_least_wait_ps(const struct cause_input *in, uint32_t step)
@@ -261,8 +268,8 @@ delay_least_wait_ps(const struct cause_input *in, uint32_t step)
 }
 
 /*
- * The most that its packets can have waited on average, there and back, in the same way.
- * @return INFINITY: nobody knows: a switch on its way does not tell of it, or packets were seen off their way
+ * The longest possible wait of its packets on average, there and back, by the same rules.
+ * @return INFINITY: unknown: a switch on its path does not report it, or packets were seen off their path
  */
 static double
 delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
@@ -278,9 +285,9 @@ delay_mean_wait_ps(const struct cause_input *in, uint32_t step)
 }
 
 /*
- * What its packets waited on average in queues, as those did of which switches tell: evidence beside that of other steps only,
- * and an estimate, not a bound.
- * @return INFINITY: a switch of the way does not tell of any
+ * The mean wait of its packets in queues, by those that switches report: evidence only beside that of other steps, and
+ * an estimate, not a bound.
+ * @return INFINITY: a switch of the path does not report any
  */
 static double
 delay_likely_wait_ps(const struct cause_input *in, uint32_t step)
@@ -304,9 +311,12 @@ delay_likely_wait_ps(const struct cause_input *in, uint32_t step)
 	return sum_ps;
 }
 
-/* The links that may have made a step's round trips longer: those of its ways that nobody crossed in time meanwhile. */
+/*
+ * The links that may have made a step's round trips longer: those of its paths that no other step crossed in time
+ * meanwhile.
+ */
 
-/* Who crossed a port, data or ACKs. */
+/* A step that crossed a port with data or ACKs. */
 struct delay_crossing {
 	uint32_t step;
 	uint64_t start_ps;
@@ -314,14 +324,14 @@ struct delay_crossing {
 
 struct delay_links {
 	const struct cause_input *in;
-	uint64_t *arrived_ps; /* [nsteps] when its message was there, as the next rank's start tells; RUN_UNKNOWN */
-	uint32_t *first;      /* [nports + 1] in crossings */
+	uint64_t *arrived_ps;             /* [nsteps] arrival of its message, by the next rank's start; RUN_UNKNOWN */
+	uint32_t *first;                  /* [nports + 1] in crossings */
 	struct delay_crossing *crossings; /* by port and start */
 	uint64_t *longest_ps;             /* [nports] of the steps that crossed it */
 };
 
 #define IN_TIME 0.5   /* of the delay: who took less more than that did not have it */
-#define MOST_TIME 0.9 /* of a step's time: what was so for as long was so when it was delayed */
+#define MOST_TIME 0.9 /* of a step's time: a condition that held for this share also held when it was delayed */
 
 enum direction { DIRECTION_UNKNOWN, DIRECTION_FORWARD, DIRECTION_REVERSE };
 
@@ -333,7 +343,7 @@ is_decisive(const struct cause_input *in, uint32_t step)
 	return !run_is_local(s) && s->reported && s->started && s->rtt_min_ps != 0 && s->base_rtt_ps != 0;
 }
 
-/* Counts, or puts, the step at each port of both ways. */
+/* Counts, or puts, the step at each port of both paths. */
 static void
 cross(struct delay_links *links, uint32_t step, bool put)
 {
@@ -423,8 +433,8 @@ delay_links_fini(struct delay_links *links)
 }
 
 /*
- * Would a step have taken longer than it did on average, if a link of its ways had taken so much more for as long as it ran
- * beside another? A sender that waits for its window has fewer packets under way while they take longer.
+ * Would a step have taken longer than its mean, if a link of its paths had added this time for as long as it ran beside
+ * another? A sender that waits for its window has fewer packets in flight while they take longer.
  */
 static bool
 was_in_time(const struct run_step *s, const struct run_step *delayed, double extra_ps)
@@ -478,7 +488,7 @@ is_cleared(const struct delay_links *links, uint32_t port, uint32_t step, double
 	return (double)in_time_ps >= MOST_TIME * (double)took_ps && took_ps != 0;
 }
 
-/* What a port on the way adds to an idle trip, without the switch or host behind it. */
+/* The share of a port of the path in an idle trip, without the switch or host behind it. */
 static double
 link_ps(const struct evidence *ev, uint32_t port, double bytes)
 {
@@ -486,8 +496,8 @@ link_ps(const struct evidence *ev, uint32_t port, double bytes)
 }
 
 /*
- * Which of the two ways is longer: the last ACK left when the message was there. If its trip was in time, that may be so because
- * all was over by then.
+ * Which of the two paths is longer: the last ACK left when the message arrived. If its trip was in time, the reason may
+ * be that the delay was over by then.
  */
 static enum direction
 longer_direction(const struct delay_links *links, uint32_t step, double extra_ps, bool throughout)
@@ -511,10 +521,10 @@ longer_direction(const struct delay_links *links, uint32_t step, double extra_ps
 }
 
 /*
- * Links that may have made a step's round trips longer by so much.
+ * Links that may have made a step's round trips longer by this time.
  * @param throughout  all of them; else on average: it may have been so for a part of its time alone
  * @param ports  [of its hops both ways] set to them
- * @return how many
+ * @return their number
  */
 static uint32_t
 delay_links_of(const struct delay_links *links, uint32_t step, double extra_ps, bool throughout, uint32_t *ports)
@@ -555,7 +565,7 @@ struct placing {
 	bool uneven;     /* is_uneven() */
 };
 
-/* Of a full frame on the slowest link of a flow's way. */
+/* Of a full frame on the slowest link of a flow's path. */
 static double
 flow_frame_ps(const struct evidence *ev, const struct ev_flow *flow)
 {
@@ -651,7 +661,7 @@ mean_extra_ps(const struct cause_input *in, uint32_t step)
 	return at_least_ps(s, (double)s->rtt_mean_ps, delay_mean_wait_ps(in, step));
 }
 
-/* On average, of which queues that nobody told of may have been a part. */
+/* On average, of which unreported queues may have been a part. */
 static double
 likely_extra_ps(const struct cause_input *in, uint32_t step)
 {
@@ -668,7 +678,7 @@ hops_of(const struct cause_input *in, uint32_t step)
 	return flow->nhops + flow->nback;
 }
 
-/* The steps of which it is certain, and which links each may have met. @return 0 or -ENOMEM */
+/* The steps with a certain delay, and the links that may have delayed each. @return 0 or -ENOMEM */
 static int
 find_delayed(struct placing *p)
 {
@@ -742,7 +752,7 @@ most_in_common(struct placing *p)
 	return best;
 }
 
-/* Is a link as likely as another: may the same steps have met it? */
+/* Is a link as likely as another: may it have delayed the same steps? */
 static bool
 is_alike(const struct placing *p, uint32_t port, uint32_t best)
 {
@@ -778,7 +788,7 @@ name_root(const struct evidence *ev, const uint32_t *ports, struct delay_place *
 		}
 }
 
-/* @param best  EV_NONE: of the first step that has no place, about which nothing is left but its way */
+/* @param best  EV_NONE: of the first step that has no place, of which only the path is left */
 static void
 make_place(struct placing *p, uint32_t best, uint32_t *nports)
 {
@@ -821,7 +831,7 @@ crosses(const struct evidence *ev, uint32_t flow, uint32_t port)
 	return false;
 }
 
-/* A link that was found at fault was so for a part of the steps beside those times, too: their mean round trips tell. */
+/* A faulty link was so for a part of the steps beside those times, too: their mean round trips show it. */
 static void
 add_neighbours(struct placing *p)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which steps had round trips that no queue explains, and which links they have in common. The least round trip of a step is
- * the evidence: where it is above that of the idle path by more than queues made the luckiest packet wait, all of its
- * packets took longer. Of the links of both ways of such a step, those are not at fault that another step
- * crossed at that time in less than half as much more; where the next rank began as soon as its message was there, the trip of
- * the last ACK tells whether the way there is longer or the way back. The links that most of the time lost has in common
- * are at fault.
+ * Which steps had round trips that no queue explains, and which links they have in common. The least round trip of a
+ * step is the evidence: where it is above that of the idle path by more than the wait of the luckiest packet in queues,
+ * all of its packets took longer. Of the links of both paths of such a step, those are not at fault that another step
+ * crossed at that time in less than half as much more. Where the next rank began as soon as its message arrived, the
+ * trip of the last ACK shows whether the forward path is longer or the path back. The links that most of the lost time
+ * has in common are at fault.
  */
 #pragma once
 
 #include "diag/vedrfolnir/cause/cause.h"
 
-/* Steps that one link may have made longer, as far as they tell. */
+/* Steps that one link may have made longer, by their evidence. */
 struct delay_place {
-	uint32_t first, count; /* in delays.ports: links that cannot be told apart; 0: none is left */
+	uint32_t first, count; /* in delays.ports: indistinguishable links; 0: none is left */
 	uint32_t root_port;    /* of them, if all are one cable; else EV_NONE */
 	uint32_t flow;         /* whose steps lost most */
 	uint64_t from_ps, to_ps;

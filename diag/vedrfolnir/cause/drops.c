@@ -28,14 +28,14 @@ hits(const struct evidence *ev, uint32_t flow, uint32_t port, const struct rec_d
 	if (evidence_flow(ev, &row->last) == flow)
 		return true;
 	for (uint32_t h = 0; h < f->nhops + f->nback; h++) {
-		/* Packets are dropped at an egress of their path, or where they came in: the end of the hop before. */
+		/* Packets are dropped at an egress of their path, or at their ingress: the end of the hop before. */
 		if (ev->hops[f->first_hop + h] == port || ev->ports[ev->hops[f->first_hop + h]].peer == port)
 			return true;
 	}
 	return false;
 }
 
-/* Does a row tell of drops that hit the step in its time? */
+/* Is a row of drops that affected the step in its time? */
 static bool
 concerns(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, enum rec_drop reason)
 {
@@ -54,7 +54,7 @@ drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason)
 	return false;
 }
 
-/* A cut cable that dropped nothing at this end, but did at the other: one end is enough to name. */
+/* A cable that is down and dropped nothing at this end, but did at the other: one end is enough to name. */
 static bool
 is_reported_by_peer(const struct evidence *ev, const struct run_step *s, const struct rec_drop_row *row, uint32_t port)
 {
@@ -78,8 +78,9 @@ is_inband(const struct evidence *ev)
 }
 
 /*
- * Packets of traceroutes expire by design, and a switch answers only so many of them: the rest it counts. May they be all that a row
- * counts? Not if a data packet is the last of them, nor if they are more than agents sent in that time.
+ * Packets of traceroutes expire by design, and a switch answers only a limited number of them: it counts the rest. May
+ * they be all that a row counts? Not if a data packet is the last of them, nor if they are more than agents sent in
+ * that time.
  */
 static bool
 may_be_traced(const struct evidence *ev, const struct rec_drop_row *row)
@@ -164,7 +165,9 @@ drops_telemetry_lost(const struct evidence *ev, const struct run_step *s)
 	return false;
 }
 
-/* Is this record of a polling packet about the step's flow, early enough in the step to arrive within it, on that way? */
+/*
+ * Is this record of a polling packet about the step's flow, early enough in the step to arrive within it, on that path?
+ */
 static bool
 follows(const struct evidence *ev, const struct run_step *s, uint32_t i, bool back)
 {
@@ -174,7 +177,7 @@ follows(const struct evidence *ev, const struct run_step *s, uint32_t i, bool ba
 	       poll->hdr.time_ps + s->base_rtt_ps <= s->end_ps;
 }
 
-/* Was the polling packet, which asks about a flow, seen by this node, on that way? */
+/* Did this node report the polling packet, which asks about a flow, on that path? */
 static bool
 seen_at(const struct evidence *ev, uint32_t flow, uint32_t event, uint32_t node, bool back)
 {
@@ -210,7 +213,7 @@ vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i,
 
 	if (!follows(ev, s, i, back))
 		return EV_NONE;
-	/* A host swallows none, and need not tell that one came. */
+	/* A host swallows none, and need not report an arrival. */
 	if (port == EV_NONE || poll->repeated ||
 	    (ev->ports[port].peer_node != EV_NONE && ev->nodes[ev->ports[port].peer_node].host)) {
 		*arrived = true;
@@ -221,11 +224,11 @@ vanished_behind(const struct evidence *ev, const struct run_step *s, uint32_t i,
 	return port;
 }
 
-/* Where polling packets vanish on one of the two ways. */
+/* Where polling packets vanish on one of the two paths. */
 struct vanished {
 	uint32_t port; /* the last that they left by; EV_NONE: none vanish, or not at one place */
 	uint64_t first_ps;
-	uint32_t longest; /* so many in a row */
+	uint32_t longest; /* number in a row */
 	bool arrived;     /* any did */
 };
 
@@ -290,7 +293,7 @@ drops_silence(const struct cause_input *in, uint32_t step)
 #define ROW_PACKETS 10 /* lost and nothing between them: by chance one in 1,024 where a half is lost */
 #define BY_CHANCE 1e-6 /* less likely than that is no chance */
 
-/* Of what is known as far as this. */
+/* Bounds of a count that is not exactly known. */
 struct span {
 	uint64_t least, most;
 };
@@ -344,8 +347,9 @@ more(uint64_t now, uint64_t before)
 }
 
 /*
- * Packets of the flow that one switch or its source had counted before a polling packet, and the next switch not: lost on the
- * link or in that next one, or left behind in the first one's queue. What had left came before the polling packet.
+ * Packets of the flow that one switch or its source had counted before a polling packet, and the next switch not: lost
+ * on the link or in that next one, or left behind in the first one's queue. Those that had left arrived before the
+ * polling packet.
  */
 static struct span
 missing_by(const struct evidence *ev, uint32_t i)
@@ -386,7 +390,7 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	const struct ev_passed *passed = &ev->passed[i];
 	struct span now = missing_by(ev, i), before = missing_by(ev, earlier(ev, i, s->start_ps, passed->flow));
 
-	/* Of packets that take several ways no two places count the same: what links tell is all that is known. */
+	/* With packets on several paths no two places count the same ones: only link counts are known. */
 	if (evidence_is_sprayed(ev, passed->flow)) {
 		take(&p->link, ev, i, lost, s->start_ps);
 		return;
@@ -434,13 +438,13 @@ is_of_event(const struct evidence *ev, uint32_t i, uint32_t end)
 /* What a polling packet reports of a flow's packets that were sent again, from its source to its arrival. */
 struct resends {
 	uint64_t sent;           /* since the run began; 0 as well if the source's record is of an earlier step */
-	uint64_t waiting, ports; /* packets that it may have overtaken, at so many ports */
+	uint64_t waiting, ports; /* packets that it may have overtaken, and the number of ports */
 };
 
 /*
  * @param first      the step's first record
  * @param end        the record of the polling packet's arrival
- * @param longer_ps  by how much longer its other copies may be under way
+ * @param longer_ps  by how much longer its other copies may be in flight
  */
 static struct resends
 resends_by(const struct evidence *ev, uint32_t first, uint32_t end, uint64_t longer_ps)
@@ -466,8 +470,8 @@ resends_by(const struct evidence *ev, uint32_t first, uint32_t end, uint64_t lon
 }
 
 /*
- * By how much longer a sprayed packet may be under way than another, at most: as if each of its hops were the longest link
- * between switches, and each of the other's the shortest.
+ * By how much longer a sprayed packet may be in flight than another, at most: as if each of its hops were the longest
+ * link between switches, and each of the other's the shortest.
  */
 static uint64_t
 detour_ps(const struct evidence *ev, uint32_t flow)
@@ -557,7 +561,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 	const struct evidence *ev = in->ev;
 	const struct run_step *s = &in->steps[step];
 	struct passage p = { .link = nowhere, .node = nowhere, .back = nowhere };
-	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet that a step sends at its end is still under way */
+	uint64_t until_ps = s->end_ps + 2 * s->base_rtt_ps; /* the packet sent at a step's end is still in flight */
 	uint32_t first = first_from(ev, s->start_ps);
 
 	for (uint32_t i = first; i < ev->passages.count && rec_at(ev, i)->hdr.time_ps <= until_ps; i++) {
@@ -584,8 +588,8 @@ passage_find(const struct cause_input *in, uint32_t step)
 }
 
 /*
- * Of n packets k were lost, each as likely as another: how likely is it that any m in a row were? At most so much, for there are
- * n - m + 1 rows, and of each all are lost with k / n * (k - 1) / (n - 1) * ...
+ * Of n packets k were lost, each as likely as another: the probability that any m in a row were is at most this, for
+ * there are n - m + 1 rows, and of each all are lost with k / n * (k - 1) / (n - 1) * ...
  */
 static double
 row_by_chance(double m, double k, double n)

@@ -5,16 +5,16 @@
 #include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 
-/* What is said of a port that counted drops: the clause, and that of a cut cable which dropped nothing. */
+/* The clauses of a port that counted drops: the drops, and a link that was down and dropped nothing. */
 #define DROPS_CLAUSES 2
 #define DROPS_CLAUSE(what)                                                                                                 \
 	"{step}: {port} counts {count} " what "; {again}", "{step}: {port} was cut, with {count} " what "; {again}"
 
 /*
  * Adds a finding for each port that dropped packets for this reason within a slow step's time, where the step's flow
- * was hit: it was the last dropped, or the port is on its configured path. Where what expired may be agents' traceroutes alone,
- * the step is counted as not judged.
- * @param says  the first of the DROPS_CLAUSE() clauses of the type
+ * was affected: it was the last dropped, or the port is on its configured path. Where the expired packets may be
+ * agents' traceroutes alone, the step is counted as not judged.
+ * @param clause  the first of the DROPS_CLAUSE() clauses of the type
  * @return true if there was one
  */
 bool drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint32_t clause);
@@ -22,10 +22,10 @@ bool drops_add(struct cause_set *set, uint32_t step, enum rec_drop reason, uint3
 /* Did any port? */
 bool drops_any(const struct cause_input *in, uint32_t step, enum rec_drop reason);
 
-/* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its way cut? */
+/* Did a port count drops, of a known reason, of this step's flow in its time, or was a link on its path down? */
 bool drops_explain(const struct evidence *ev, const struct run_step *s);
 
-/* Did the step send packets again, as far as its host reported, or as an end of retries tells? */
+/* Did the step send packets again, by its host's report, or by an end of retries? */
 bool drops_sent_again(const struct cause_input *in, uint32_t step);
 #define DROPS_OF_OLD_AGE 1 /* key of findings that rest on TTL drops: a loop that is seen itself takes them over */
 #define DROPS_VANISHED 2   /* polling packets in a row: one alone may be lost as any packet is */
@@ -35,37 +35,41 @@ struct drops_silence {
 	uint32_t
 		port; /* they left by it and the node behind it saw none; EV_NONE: they do not vanish, or not at one place */
 	/*
-	 * That node is to blame: what left came to it, by the link's counts; where these are not known, DROPS_VANISHED in a
-	 * row did not arrive, or none at all of a step that never ended. Else it is chance, and the link.
+	 * That node is to blame: packets that left arrived at it, by the link's counts; where these are not known,
+	 * DROPS_VANISHED in a row did not arrive, or none at all of a step that never ended. Else it is chance, and the
+	 * link.
 	 */
 	bool swallows;
-	uint32_t polls;       /* so many in a row */
+	uint32_t polls;       /* number in a row */
 	uint64_t lost_frames; /* by the link, as far as it is known */
 };
 
-/* No port counted a drop, and no telemetry was lost: else nothing is said. */
+/* Only if no port counted a drop, and no telemetry was lost: else there is no result. */
 struct drops_silence drops_silence(const struct cause_input *in, uint32_t step);
 
 /*
- * What passed from hop to hop, by what polling packets were told on both ways of a flow that sent packets again. Of a link, one end
- * counts the frames that it sent and the other those that came; of a switch, what came in whole and was not counted by
- * the port where the flow leaves is lost in it. Counts begin with the run: what was lost before a step is taken off.
+ * The packets that passed from hop to hop, by the reports to polling packets on both paths of a flow that sent packets
+ * again. Of a link, one end counts the frames that it sent and the other those that it received; of a switch, packets
+ * that arrived whole and were not counted by the egress of the flow are lost in it. Counts begin with the run: losses
+ * before a step are taken off.
  */
 
 /* Where packets were lost. */
 struct passage_place {
-	uint32_t
-		in_port; /* the end of the link that they should have come in by, or from which the switch should have passed them
-	                     on; EV_NONE: no such place is known */
+	/*
+	 * The end of the link that should have received them, or from which the switch should have forwarded them; EV_NONE: no
+	 * such place is known.
+	 */
+	uint32_t in_port;
 	uint64_t packets;
-	uint64_t from_ps, to_ps; /* of the counts that tell of it */
+	uint64_t from_ps, to_ps; /* of the counts that show it */
 };
 
 struct passage {
-	struct passage_place link; /* on the way of the data: the link that lost most */
+	struct passage_place link; /* on the path of the data: the link that lost most */
 	struct passage_place node; /* the same, the switch */
-	struct passage_place back; /* the link that lost most on the way of the ACKs */
-	/* what the destination told of the step; with ended */
+	struct passage_place back; /* the link that lost most on the path of the ACKs */
+	/* the destination's report on the step; with ended */
 	bool ended;
 	uint32_t duplicates, out_of_sequence, most_missing;
 	/*
@@ -75,11 +79,11 @@ struct passage {
 	uint64_t lost;
 };
 
-/* What the records of a slow step's polling packets tell. */
+/* The results of the records of a slow step's polling packets. */
 struct passage passage_find(const struct cause_input *in, uint32_t step);
 
 /*
- * Did the switch pass nothing for a while, or lose some of what it should have passed? Of what is lost by chance, others
- * arrive behind the first, and so long a row is missing nowhere.
+ * Did the switch forward nothing for a while, or lose some packets that it should have forwarded? After a loss by
+ * chance, others arrive behind the first, and no link misses as long a row.
  */
 bool passage_swallows(const struct passage *passage);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flow contention (III-D2): the slow step's flow and another met in the queue of one port in the same epochs, and the
- * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port, and so do
- * others of which each was over within a round trip, if they are several: a crowd, of which none is to blame alone.
- * Where those need not have met there, it is load imbalance.
- * A congestion control that leaves no queue has nobody wait: of a sender that it held back, the flows with which it shared
- * the fullest link are the culprits, for the packets that they sent in the step's time.
+ * Flow contention (III-D2): the slow step's flow and another shared the queue of one port in the same epochs, and the
+ * step's packets waited for the other's. One finding for each culprit; the collective's own flows share one a port, and
+ * so do others that each ended within a round trip, if they are several: a crowd, of which none is to blame alone.
+ * Where a path of equal cost was idle, it is load imbalance. Under a congestion control that leaves no queue no packet
+ * waits: of a sender that it held back, the flows with which it shared the fullest link are the culprits, for the
+ * packets that they sent in the step's time.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -36,18 +36,18 @@ shares(const struct cause_set *set, uint32_t step, const struct prov_graph *grap
 	       cause_at_once(set, graph->flows[other->flow], step);
 }
 
-/* A port at which a step's flow met others. */
+/* A port that a step's flow shared with others. */
 struct port_contention {
 	uint32_t step;
 	const struct prov_graph *graph;
 	const struct prov_port *port;
 	const struct prov_at *cf;
-	bool full;      /* the step's sender was held back for it: nobody waits */
+	bool full;      /* the step's sender was held back for it: no packet waits */
 	bool incast;    /* those that end where the step's flow does are another cause's */
 	bool imbalance; /* those of the collective are */
 };
 
-/* Is a flow at a port, of which the step's packets were in the way, this cause's to tell of? */
+/* Does this cause report a flow that delayed the step's packets at a port? */
 static bool
 is_ours(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)
 {
@@ -80,7 +80,7 @@ is_in_crowd(const struct cause_set *set, const struct port_contention *m, const 
 	       is_ours(set, m, other);
 }
 
-/* Are they several, and in the way of the step's packets? */
+/* Are they several, and did they delay the step's packets? */
 static bool
 is_crowded(const struct cause_set *set, const struct port_contention *m)
 {

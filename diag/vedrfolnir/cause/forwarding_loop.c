@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Forwarding loop: a polling packet that follows the victim's path returned to a switch with a smaller TTL, packets of the
- * slow step left a switch by the port that they came in by, or died of old age.
+ * Forwarding loop: a polling packet that follows the victim's path returned to a switch with a smaller TTL, packets of
+ * the slow step left a switch by their ingress port, or their TTL expired.
  */
 #include "common/array.h"
 #include "common/pkt.h"
@@ -14,7 +14,7 @@ static const char *const clauses[] = {
 	[CLAUSE_TURNED] = "{step}: its packets left by the port that they came in by, {port}",
 };
 
-/* The ports that the looping polling packet went through, in order of its way. */
+/* The ports that the looping polling packet went through, in order of its path. */
 static void
 add_circle(struct cause_set *set, struct cause_finding *finding, const struct rec_poll *last)
 {
@@ -46,7 +46,7 @@ add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32
 	return finding;
 }
 
-/* What is known of the arrival for which a port answered a polling packet first. */
+/* The known facts of the arrival for which a port answered a polling packet first. */
 enum first_arrival { FIRST_UNREPORTED, FIRST_BESIDE, FIRST_BEFORE };
 
 /*
@@ -92,7 +92,10 @@ look_at_polls(struct cause_set *set, uint32_t step, bool *unreported)
 		enum first_arrival first;
 		struct cause_finding *finding;
 
-		/* Polls that trace pauses meet again where pauses join; only the victim's own path is a single one. */
+		/*
+		 * Polls that trace pauses reach a port again where pauses join; only the victim's own path is a single
+		 * one.
+		 */
 		if (!poll->repeated || !cause_poll_follows(ev, at) || port == EV_NONE)
 			continue;
 		first = first_arrival(ev, &ev->flows[s->flow], i);
@@ -108,8 +111,8 @@ look_at_polls(struct cause_set *set, uint32_t step, bool *unreported)
 }
 
 /*
- * Packets that leave a switch by the port that they came in by: its row says so, no polling packet is needed. Where a link on
- * the way was cut they are sent back to go round it.
+ * Packets that leave a switch by their ingress port: its row shows it, no polling packet is needed. Where a link on the
+ * path is down they are sent back to go round it.
  */
 static bool
 look_at_rows(struct cause_set *set, uint32_t step)
@@ -138,7 +141,7 @@ look_at_rows(struct cause_set *set, uint32_t step)
 	return found;
 }
 
-/* Where the loop is seen itself, drops say no more: packets that got out of it too late die anywhere. */
+/* Where the loop itself is seen, drops add no evidence: packets that left it too late expire anywhere. */
 static void
 look(struct cause_set *set, uint32_t step)
 {

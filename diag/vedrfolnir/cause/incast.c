@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Incast: flows of several hosts to one host meet and queue, the slow step's flow among them: at the last hop, or
- * before it, where hashes brought them together. Steps that are only halted by the pauses of that queue suffer from PFC
- * backpressure.
+ * Incast: flows of several hosts to one host share a queue, the slow step's flow among them: at the last hop, or before
+ * it, where hashes put them on one link. Steps that are only paused by that queue suffer from PFC backpressure.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -23,8 +22,9 @@ packets_at_once(const struct cause_set *set, uint32_t step, const struct prov_gr
 }
 
 /*
- * A flow that counts: it ends where the victim's does, the victim waited for it, and it is a real part of the traffic.
- * @param packets  that the victim may have met
+ * A flow that counts: it has the victim's destination, the victim waited for it, and it is a substantial part of the
+ * traffic.
+ * @param packets  that the victim may have queued with
  */
 static bool
 is_part(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,

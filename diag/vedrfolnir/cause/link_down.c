@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Link down: a port on the slow step's way dropped packets because its link was down. */
+/* Link down: a port on the slow step's path dropped packets because its link was down. */
 #include "common/array.h"
 #include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/drops.h"

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Load imbalance (II-B): flows of the collective meet in the queue of one port that hashes chose for them, while a port
- * of equal cost stands idle. The collision is the hash's work; where no port was idle it is mere contention.
+ * Load imbalance (II-B): flows of the collective share the queue of one port that hashes chose for them, while a port
+ * of equal cost is idle. The hash made the collision; where no port was idle it is mere contention.
  */
 #include "common/array.h"
 #include "common/wire/drop.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-/* What a port carried in a time, and how much of that time its reports tell of. */
+/* The load of a port in a time, and the reported part of that time. */
 struct load {
 	double bytes, covered_ps;
 };
 
 /*
- * Closed epochs in which nothing happened are not reported, so that a report of the open one alone speaks for all that
- * the port remembers before it.
- * @param reported_ps  reports before told of the port up to here
+ * Closed epochs without traffic are not reported, so that a report of the open one alone covers all that the port
+ * remembers before it.
+ * @param reported_ps  reports before covered the port up to here
  */
 static uint64_t
 speaks_from_ps(const struct evidence *ev, const struct ev_epoch *epoch, uint64_t reported_ps)
@@ -59,8 +59,8 @@ is_idle(const struct evidence *ev, uint32_t port, struct window window)
 }
 
 /*
- * Is a port no way any more: was its own link cut before this time, or one of the switch that it leads to? Switches learn of
- * such a link and leave ports out that lead to it.
+ * Was a port out of the routes: was its own link down before this time, or one of the switch that it leads to? Switches
+ * learn of such a link and leave out ports that lead to it.
  */
 static bool
 leads_to_cut(const struct evidence *ev, uint32_t port, uint64_t until_ps)
@@ -78,7 +78,7 @@ leads_to_cut(const struct evidence *ev, uint32_t port, uint64_t until_ps)
 	return false;
 }
 
-/* A flow of the collective that the victim met and that a hash sent there as well. */
+/* A flow of the collective that shared the victim's queue and that a hash sent there as well. */
 static bool
 is_own_by_hash(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
 	       const struct prov_at *cf, const struct prov_at *other)
@@ -89,7 +89,7 @@ is_own_by_hash(const struct cause_set *set, uint32_t step, const struct prov_gra
 	       cause_shared_queue(set, step, graph, cf, other) && evidence_choice(set->in->ev, flow, port->port) != NULL;
 }
 
-/* When the victim met such flows; nothing if it did not. */
+/* When the victim shared the queue with such flows; nothing if it did not. */
 static struct window
 contention_at(const struct cause_set *set, uint32_t step, const struct prov_graph *graph, const struct prov_port *port,
 	      const struct prov_at *cf)

@@ -11,12 +11,12 @@
 #include "diag/vedrfolnir/rating/rating.h"
 
 /*
- * Claims. A culprit in a queue claims at most the time that its packets took on the port's link while they were ahead of
- * the step's; pauses the time halted, by culprit where they have some. They are weighed by how long the step waited for
- * each. A step keeps a window of packets under way, so what one packet waits holds up the others: the waits of all, summed
- * and divided by the window, are the step's (Little's law). Where its packets wait for the NIC they are not under way, and
- * the NIC serves flows in turn: of the window, what is not in the network waits there. On the link for which a sender was
- * held back nobody need wait: what passed it beside the step's packets is what these would have had of it.
+ * Claims. A culprit in a queue claims at most the time that its packets took on the port's link while they were ahead
+ * of the step's; pauses claim the paused time, by culprit where they have some. The step's wait for each weighs them. A
+ * step keeps a window of packets in flight, so the wait of one packet holds up the others: the waits of all, summed and
+ * divided by the window, are the step's (Little's law). Packets that wait for the NIC are not in flight, and the NIC
+ * serves flows in turn: the part of the window that is not in the network waits there. On the link for which a sender
+ * was held back no packet need wait: the step lost the time of the packets that passed it beside its own.
  */
 
 static struct cause_finding *merge_queue_of(struct cause_set *set, const struct cause_finding *finding);
@@ -25,8 +25,8 @@ struct settling {
 	struct cause_set *set;
 	uint32_t step;
 	const struct prov_graph *graph;
-	double window;  /* packets that a flow may have under way */
-	double packets; /* of the step, as far as it came */
+	double window;  /* packets that a flow may have in flight */
+	double packets; /* of the step, up to its end or the run's */
 	bool lossy;     /* some of them were lost */
 	double nic_ps;  /* how long its packets waited for the NIC at most */
 	struct budget_claim *claims;
@@ -46,9 +46,9 @@ is_nic(const struct cause_input *in, uint32_t port)
 }
 
 /*
- * Rows may show a part of the step's packets alone: what these met stands for what the others did. Of a step that lost
- * packets, those that a port did not tell of need not have come by it, or not at the same pace: what it told of stands for
- * the time that it did not tell of, and no more.
+ * Rows may show a part of the step's packets alone: the delays of these stand for those of the others. Of a step that
+ * lost packets, those that a port did not report need not have crossed it, or not at the same pace: its reports stand
+ * for the time without reports, and no more.
  */
 static double
 stretch(const struct settling *s, const struct prov_port *port)
@@ -71,8 +71,8 @@ has_loss(const struct cause_set *set)
 }
 
 /*
- * Time that the step's window waited for its NIC, by what its packets met in the network. What congestion control kept them
- * apart for, and round trips that were longer for whatever reason, are the network's.
+ * Time that the step's window waited for its NIC, by the delays of its packets in the network. The gaps that congestion
+ * control put between them, and longer round trips of any cause, are the network's.
  */
 static double
 nic_wait_ps(const struct settling *s)
@@ -190,7 +190,7 @@ claim_time(struct settling *s, uint32_t owner, uint32_t part, double ps)
 	    &(struct budget_claim){ .flow = BUDGET_NO_FLOW, .owner = owner, .part = part, .most_ps = ps, .waited_ps = ps });
 }
 
-/* Pauses of a queue elsewhere: what a culprit's packets took of a queue that the step's met as well was at other times. */
+/* Pauses of a queue elsewhere. If a culprit delayed the step's packets in a queue too, it did so at other times. */
 static void
 claim_pauses(struct settling *s, uint32_t owner, const struct cause_finding *finding)
 {
@@ -204,7 +204,9 @@ claim_pauses(struct settling *s, uint32_t owner, const struct cause_finding *fin
 		claim_time(s, owner, EV_NONE, finding->claimed_ps);
 }
 
-/* What was served first took the link's time from all that waited; at several ports the same packets did. */
+/*
+ * Frames that were served first took the link's time from all that waited; at several ports they were the same packets.
+ */
 static void
 claim_link(struct settling *s, uint32_t owner, const struct cause_finding *finding)
 {
@@ -627,11 +629,11 @@ merge_sort_flows(struct cause_finding *finding)
 }
 
 /*
- * One root, one finding. An incast that a flow of the collective stands in is what halts others from there, too, and so
- * is load imbalance. Loss that only retransmissions tell of is the work of a hole on the way of the data or of the ACKs,
- * if one was found. A loop of packets explains the deadlock in it, the packets that die of old age behind it, and
- * those that are missing at its switches. What was
- * inferred because nothing else was known goes where packets stood still, went round or vanished on the way.
+ * One root, one finding. The queue of an incast with a flow of the collective in it is also what pauses others from
+ * there, and so is that of load imbalance. Loss that only retransmissions show is the work of a hole on the path of the
+ * data or of the ACKs, if one was found. A loop of packets explains the deadlock in it, the packets with expired TTL
+ * behind it, and those that are missing at its switches. A finding that was inferred for lack of another cause is
+ * dropped where packets stood still, looped or vanished on the path.
  */
 
 static bool
@@ -658,7 +660,7 @@ share_node(const struct evidence *ev, const struct finding *a, const struct find
 	return false;
 }
 
-/* Both findings stay; the loop has the deadlock's victims, weight and time, and comes first. */
+/* Both findings stay; the loop has the deadlock's victims, weight and time, and precedes it. */
 static void
 credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
 {
@@ -675,7 +677,7 @@ credit_loop(struct cause_set *all, struct finding *loop, struct finding *circle)
 		loop->score = circle->score;
 }
 
-/* Is a finding's root, or for a blackhole its node, on the configured way of a flow or of its ACKs? */
+/* Is a finding's root, or for a blackhole its node, on the configured path of a flow or of its ACKs? */
 static bool
 is_on_path(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 {
@@ -692,7 +694,7 @@ is_on_path(const struct evidence *ev, const struct finding *hole, uint32_t flow)
 	return false;
 }
 
-/* The hole that explains a loss nobody counted. @return NULL: there is none */
+/* The hole that explains a loss without a drop counter. @return NULL: there is none */
 static struct cause_finding *
 find_hole(struct cause_set *all, const struct finding *loss)
 {
@@ -708,8 +710,8 @@ find_hole(struct cause_set *all, const struct finding *loss)
 }
 
 /*
- * Is the switch, where packets are missing, one that the loop goes through? What came to it goes round, or stands, or died of
- * that, and has not vanished.
+ * Is the switch, where packets are missing, one that the loop goes through? Packets that arrived there loop, or stand,
+ * or their TTL expired, and have not vanished.
  */
 static bool
 is_in_loop(const struct evidence *ev, const struct finding *loop, const struct finding *hole)
@@ -726,7 +728,7 @@ is_in_loop(const struct evidence *ev, const struct finding *loop, const struct f
 }
 
 /*
- * The loop, seen itself, that packets came from which died of old age anywhere, or which has them that are missing.
+ * The loop, seen itself, from which packets with a TTL that expired anywhere came, or which has those that are missing.
  * @return NULL: there is none
  */
 static struct cause_finding *
@@ -746,8 +748,8 @@ find_loop(struct cause_set *all, const struct cause_finding *drops)
 }
 
 /*
- * Is there, on the way of what was inferred from the lack of a cause, one that round trips can be longer for? A loop turns
- * packets away from the way's ports: it is on it by its switches.
+ * Is there, on the path of a finding inferred for lack of a cause, another one that can make round trips longer? A loop
+ * turns packets away from the path's ports: its switches put it on the path.
  */
 static bool
 is_explained(const struct cause_set *all, const struct finding *inferred)
@@ -780,7 +782,10 @@ merge_roots(struct cause_set *all)
 			root = find_loop(all, &all->findings[i]);
 		if (root == NULL)
 			continue;
-		/* The ports of a loss are its whole path: they say nothing of the hole. Nor do deaths say of the loop. */
+		/*
+		 * The ports of a loss are its whole path: they are no evidence about the hole. Nor are expired TTLs
+		 * about the loop.
+		 */
 		if (!merge_is(&all->findings[i].out, FINDING_FILLED))
 			all->findings[i].out.nports = 0;
 		merge_take(all, root, &all->findings[i]);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packet loss: a slow step sent packets again. Where frames came in damaged, a switch's port counts them by their FCS, the
- * destination's by their ICRC: that end of the cable is named, and the other. A link that loses frames has sent more by one end
- * than came in by the other; a switch that loses some has let fewer packets of the flow go than came; or a polling packet
- * was lost there. A lossless class that drops for want of buffer says so itself, and so does a full queue. Else the finding
- * names the flow's own path, or of sprayed packets the flow alone. What a sender takes for lost by time alone may only be late,
- * or its ACK: that is a loss only where the receiver's counts show one. Drops with a known reason have signatures of their own.
+ * Packet loss: a slow step sent packets again. Where frames arrived damaged, a switch's port counts them by their FCS,
+ * the destination's by their ICRC: that end of the cable is named, and the other. On a link that loses frames one end
+ * counts more sent than the other received; a switch that loses some has forwarded fewer packets of the flow than it
+ * received; or a polling packet was lost there. A lossless class that drops for want of buffer has a counter of its
+ * own, and so has a full queue. Else the finding names the flow's own path, or of sprayed packets the flow alone.
+ * Packets that a sender takes for lost by time alone may only be late, or their ACKs: that is a loss only where the
+ * receiver's counts show one. Drops with a known reason have signatures of their own.
  */
 #include <math.h>
 
@@ -69,7 +70,7 @@ add_behind(struct cause_set *set, uint32_t step, uint32_t port, uint32_t clause,
 								   .count = packets };
 }
 
-/* Where counts or polling packets tell of a loss. @return whether they do */
+/* Where counts or polling packets show a loss. @return whether they do */
 static bool
 add_places(struct cause_set *set, uint32_t step)
 {
@@ -83,7 +84,7 @@ add_places(struct cause_set *set, uint32_t step)
 		add_behind(set, step, ev->ports[passage.link.in_port].peer, CLAUSE_LINK, passage.link.packets);
 	else if (passage.node.packets != 0 && !swallows)
 		add_behind(set, step, ev->ports[passage.node.in_port].peer, CLAUSE_NODE, passage.node.packets);
-	/* Lost ACKs cost time where data came twice for want of them. */
+	/* Lost ACKs cost time where data was received twice because of them. */
 	if (passage.back.packets != 0 && (!forth || passage.duplicates != 0))
 		add_behind(set, step, ev->ports[passage.back.in_port].peer, CLAUSE_BACK, passage.back.packets);
 	if (forth || passage.back.packets != 0 || swallows)

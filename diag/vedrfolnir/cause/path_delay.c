@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Path delay: the round trips of a slow step took longer than those of an idle path, by more than the queues that its packets
- * met can account for. Some link of its path, or of its ACKs', takes longer than it is configured to (delays.h): the link, if
- * those that met it, and those that were in time beside them, leave one; else the path of the flow that lost most by it.
+ * Path delay: the round trips of a slow step took longer than those of an idle path, by more than the queues on its
+ * path can account for. Some link of its path, or of its ACKs', takes longer than configured (delays.h): the link, if
+ * the steps that crossed it, and those that were in time beside them, leave one; else the path of the flow that lost
+ * most by it.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -10,7 +11,7 @@
 
 enum { CLAUSE_LONGER, CLAUSE_LINK, CLAUSE_PATH };
 
-/* The links that may be at fault; where none is left, all of its ways. */
+/* The links that may be at fault; where none is left, all of its paths. */
 static void
 add_ports(struct cause_set *set, struct cause_finding *finding, const struct delay_place *place, uint32_t flow)
 {

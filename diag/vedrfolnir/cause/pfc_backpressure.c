@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PFC backpressure (III-D2): a port that the slow step's flow uses was halted, and the pauses lead downstream to a
- * port that is not paused and has a queue: the root. The flows in that queue are the culprits, whether or not they
- * share a port with the victim.
+ * PFC backpressure (III-D2): a port that the slow step's flow uses was paused, and the pauses lead downstream to a port
+ * that is not paused and has a queue: the root. The flows in that queue are the culprits, whether or not they share a
+ * port with the victim.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/cause/pfc_root.h"
 
-/* Foreign flows are named; where there are none, the collective's own. @return summed w(p,f) of those named */
+/*
+ * Flows outside of the collective are named; where there are none, the collective's own. @return summed w(p,f) of those
+ * named
+ */
 static double
 name_culprits(struct cause_set *set, uint32_t step, struct cause_finding *finding, const struct prov_port *root,
 	      double weight)
@@ -29,7 +32,7 @@ name_culprits(struct cause_set *set, uint32_t step, struct cause_finding *findin
 	return sum;
 }
 
-/* A NIC halted by the queue that the flow stands in at its first switch: that is contention there, and nothing else. */
+/* A NIC paused by the queue that the flow stands in at its first switch: that is contention there, and nothing else. */
 static bool
 is_own_queue(const struct evidence *ev, const struct prov_graph *graph, const struct pfc_root *root)
 {

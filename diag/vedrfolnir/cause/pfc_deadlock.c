@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PFC deadlock: halted ports wait for each other in a circle, and the slow step's flow waits for that circle, in it or
- * behind it. As Hawkeye tells them apart, it began in the loop, by the queues of the circle itself, or out of the loop,
- * where a pause came to the circle from a storm or a queue beyond it that still stands.
+ * PFC deadlock: paused ports wait for each other in a circle, and the slow step's flow waits for that circle, in it or
+ * behind it. Hawkeye's distinction applies: it began in the loop, by the queues of the circle itself, or out of the
+ * loop, where the pause of a storm or of a queue beyond the circle, which still stands, reached the circle.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -53,7 +53,7 @@ take_origin(const struct pfc_root *root, void *ctx)
 {
 	struct circle *circle = ctx;
 
-	/* The index of a storm is that of the port that it halts. */
+	/* The index of a storm is that of the port that it pauses. */
 	if (root->kind == PFC_ROOT_CONGESTED && circle->graph->ports[root->index].component == circle->component)
 		return;
 	if (root->weight <= circle->weight)

@@ -14,7 +14,7 @@
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-/* What it means that a switch tells of no queue and no pause. */
+/* ---- the meaning of a switch's reports without queue and pause ---- */
 
 /*
  * Packets: fewer wait wherever two flows cross. The ingress's threshold is not known, and some frames of several egresses may
@@ -55,8 +55,8 @@ has_replied(const struct evidence *ev, struct window step, uint32_t ingress, con
 }
 
 /*
- * From when on does the answer to this polling packet tell why the port that it crossed was halted? From the oldest epoch
- * that the switch keeps; of a pause that lasts then, from its start: what it is for still stands there.
+ * The time from which the answer to this polling packet shows why the port that it crossed was paused: from the oldest
+ * epoch that the switch keeps; of a pause that lasts then, from its start: its cause still stands there.
  */
 static uint64_t
 reports_from_ps(const struct evidence *ev, const struct ev_port *paused, uint8_t prio, const struct rec_poll *poll)
@@ -74,8 +74,8 @@ reports_from_ps(const struct evidence *ev, const struct ev_port *paused, uint8_t
 }
 
 /*
- * How long a port was halted in a part of the step: by its counters, or by a pause that lasted at a report. Where most of
- * the time that a row tells of is not the step's, the pause may not have been either.
+ * How long a port was paused in a part of the step: by its counters, or by a pause that lasted at a report. Where most
+ * of the time that a row covers is not the step's, the pause may not have been either.
  */
 static double
 paused_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, struct window step, struct window part)
@@ -129,9 +129,9 @@ reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, ui
 }
 
 /*
- * Up to when did an egress report its queue when a polling packet asked its switch? Of the reports that a port makes in
- * CAUSE_RETAIN_PS one is kept: the one before the packet may be its answer. One without counters covers the time before its
- * epoch: a queue may have come and gone since.
+ * The time up to which an egress reported its queue when a polling packet asked its switch. Of the reports that a port
+ * makes in CAUSE_RETAIN_PS one is kept: the one before the packet may be its answer. One without counters covers the
+ * time before its epoch: a queue may have built up and drained since.
  * @return UINT64_MAX: it was not asked, so that the ingress did not feed it
  */
 static uint64_t
@@ -166,7 +166,7 @@ switch_reported_until_ps(const struct evidence *ev, uint32_t ingress, uint64_t p
 	return until_ps;
 }
 
-/* From the first to the last of a port's pauses in the step, as far as they were reported: rows tell of whole epochs. */
+/* From the first to the last of a port's pauses in the step, as far as they were reported: rows cover whole epochs. */
 static struct window
 pauses_of(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused)
 {
@@ -194,8 +194,8 @@ pauses_of(const struct evidence *ev, const struct prov_graph *graph, uint32_t pa
 }
 
 /*
- * Did an egress have a queue in a time, or was it halted? Its packets counted the queue when they were enqueued: one that
- * nobody joins shows at reports alone.
+ * Did an egress have a queue in a time, or was it paused? Its packets counted the queue when they were enqueued: a
+ * queue without new packets shows at reports alone.
  */
 static bool
 is_held_up(const struct evidence *ev, uint32_t egress, uint8_t prio, struct window during)
@@ -219,7 +219,7 @@ is_held_up(const struct evidence *ev, uint32_t egress, uint8_t prio, struct wind
 	return false;
 }
 
-/* Was the ingress seen pausing, in a time, with so much held that it had to? */
+/* Was the ingress seen pausing, in a time, with enough bytes held that it had to? */
 static bool
 is_full(const struct evidence *ev, uint32_t ingress, uint8_t prio, struct window during, double fill)
 {
@@ -237,8 +237,8 @@ is_full(const struct evidence *ev, uint32_t ingress, uint8_t prio, struct window
 }
 
 /*
- * May the switch behind a halted port have had a reason for its pauses? Any queue at another of its ports may be one, however
- * little of it is known to have come in here.
+ * May the switch behind a paused port have had a reason for its pauses? Any queue at another of its ports may be one,
+ * however little of it is known to have entered here.
  */
 static bool
 may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused, double fill)
@@ -254,8 +254,8 @@ may_have_reason(const struct evidence *ev, const struct prov_graph *graph, uint3
 }
 
 /*
- * A polling packet that crosses a halted port makes the switch behind it tell of every queue that the ingress feeds, as
- * far back as it knows. What it said before the pause says nothing of it.
+ * A polling packet that crosses a paused port makes the switch behind it report every queue that the ingress feeds, as
+ * far back as it knows. Its reports before the pause are no evidence about it.
  */
 static bool
 pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *paused, double fill)
@@ -278,7 +278,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 		from_ps = reports_from_ps(ev, port, graph->prio, poll);
 		since_reported.from_ps = from_ps > since_reported.to_ps
 						 ? from_ps
-						 : since_reported.to_ps; /* what was told before counts once */
+						 : since_reported.to_ps; /* overlapping reports count once */
 		since_reported.to_ps = switch_reported_until_ps(ev, port->peer, poll->hdr.time_ps);
 		if (since_reported.to_ps <= since_reported.from_ps)
 			continue;
@@ -287,7 +287,7 @@ pfc_silence_means(const struct evidence *ev, const struct prov_graph *graph, con
 	return reported_ps > 0 && reported_ps >= (1 - CAUSE_MIN_SHARE) * paused->pause_ps;
 }
 
-/* A port may be halted without a reason for a part of the time, and for another by the queues behind its peer. */
+/* A port may be paused without a reason for a part of the time, and for another by the queues behind its peer. */
 
 struct sighting {
 	bool any;
@@ -317,7 +317,7 @@ seen_without_reason(const struct evidence *ev, uint32_t ingress, uint8_t prio, s
 
 enum reason { REASON_UNREPORTED, REASON_NONE, REASON_QUEUE };
 
-/* Did one of the queues that the peer feeds, as far as they told of that time, give it a reason? */
+/* Did one of the queues that the peer feeds, by their reports of that time, give it a reason? */
 static enum reason
 reason_of(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *port,
 	  const struct ev_epoch *epoch)
@@ -343,12 +343,12 @@ reason_of(const struct evidence *ev, const struct prov_graph *graph, const struc
 }
 
 /*
- * Of the pauses of a halted port, the part in epochs in which its peer had no reason for them: it was seen pausing with too
- * little held, or none of the queues that it feeds was deep or halted itself. Epochs in which none of these told anything say
- * nothing either way.
+ * Of the pauses of a paused port, the part in epochs in which its peer had no reason for them: it was seen pausing with
+ * too little held, or none of the queues that it feeds was deep or paused itself. Epochs without any of these reports
+ * are no evidence for either.
  * @param port  of the graph; its peer is known to pause without a reason at some time of the step
  * @param fill  of the XOFF threshold: less is too little
- * @return 0 to 1; 1 where no epoch tells the two apart
+ * @return 0 to 1; 1 where no epoch separates the two
  */
 static double
 pfc_split_storm(const struct evidence *ev, const struct prov_graph *graph, const struct prov_port *port, double fill)
@@ -381,7 +381,7 @@ pfc_split_storm(const struct evidence *ev, const struct prov_graph *graph, const
 			break;
 		}
 	}
-	if (peer != EV_NONE) /* the epoch itself need not have been told */
+	if (peer != EV_NONE) /* the epoch itself need not have been reported */
 		storm_ps = fmax(storm_ps, (double)seen_without_reason(ev, peer, graph->prio, window, fill).longest_ps);
 	return storm_ps + queue_ps > 0 ? storm_ps / (storm_ps + queue_ps) : 1;
 }
@@ -394,7 +394,7 @@ struct walk {
 	struct pfc_root root;                /* path so far */
 	uint32_t on_path[PFC_ROOT_MAX_PATH]; /* indices of the ports on it */
 	uint32_t steps;
-	bool blind; /* a halted port was reached of whose pauses nothing tells the reason */
+	bool blind; /* a paused port was reached of whose pauses no report shows the reason */
 	pfc_root_fn *fn;
 	void *ctx;
 };
@@ -456,9 +456,9 @@ pfc_root_each_reached(struct cause_set *set, uint32_t step, pfc_root_reached_fn 
 }
 
 /*
- * Is the port sent more than it can send while this flow comes? Only by ingresses that are faster together: one of its own
- * speed leaves no queue but what a pause has piled up, and so do two whose flows come one after the other. Flows with less
- * than CAUSE_MIN_SHARE of the port's packets do not count, nor those that met no queue.
+ * Is the port sent more than it can send while this flow arrives? Only by ingresses that are faster together: one of
+ * its own speed leaves no queue but that of a pause, and so do two whose flows arrive one after the other. Flows with
+ * less than CAUSE_MIN_SHARE of the port's packets do not count, nor those that found no queue.
  */
 static bool
 overruns(const struct cause_set *set, uint32_t step, const struct prov_port *port, const struct prov_at *at)
@@ -512,8 +512,8 @@ has_culprits(const struct walk *walk, const struct prov_port *port)
 }
 
 /*
- * How much of the time a port's own queue is the root of pauses before it, 0: never. A port that is halted itself now
- * and then is one all the same if it is busy in the rest of the time.
+ * The part of the time in which a port's own queue is the root of pauses before it, 0: never. A port that is itself
+ * paused for some time is one all the same if it is busy in the rest of the time.
  */
 static double
 root_share(const struct walk *walk, const struct prov_port *port)
@@ -532,8 +532,8 @@ root_share(const struct walk *walk, const struct prov_port *port)
 }
 
 /*
- * The queues that an ingress feeds, as far as they were reported. However little it fed them within the step: what is
- * held there makes it pause, and what is held does not move.
+ * The queues that an ingress feeds, as far as they were reported. However little it fed them within the step: the bytes
+ * held there make it pause, and held bytes do not move.
  */
 struct downstream {
 	bool paused;    /* one of them is paused itself */
@@ -573,10 +573,10 @@ pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint
 }
 
 /*
- * How much of its pauses does this halted port owe to the other end alone, which has no reason for them? A host's NIC
- * all: hosts take what comes. So an ingress whose switch told of every queue behind it that none was there; one that was seen
- * pausing while it held little (next to nothing, where what it feeds is halted: what it holds may have stood there since the
- * threshold was lower) those of the epochs in which it had no reason.
+ * The share of this paused port's pauses that the other end alone makes, without a reason for them. A host's NIC: all,
+ * as hosts accept every packet. Likewise an ingress whose switch reported of every queue behind it that none was there.
+ * One that was seen pausing while it held little: those of the epochs in which it had no reason. Where the queues that
+ * it feeds are paused, little is next to nothing: the held bytes may have stood there since the threshold was lower.
  */
 static double
 storm_share(const struct walk *walk, const struct prov_port *port, struct downstream down)

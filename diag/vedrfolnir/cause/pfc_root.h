@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Follows PFC from a halted port downstream to where it began. */
+/* Follows PFC from a paused port downstream to its root. */
 #pragma once
 
 #include <stdint.h>
 
 #include "diag/vedrfolnir/cause/cause.h"
 
-#define PFC_ROOT_MAX_PATH 64    /* halted ports in a row; longer chains are cut and have no root */
+#define PFC_ROOT_MAX_PATH 64    /* paused ports in a row; longer chains end here and have no root */
 #define PFC_ROOT_MAX_STEPS 4096 /* ports entered in one walk */
 
 enum pfc_root_kind {
@@ -17,40 +17,40 @@ enum pfc_root_kind {
 struct pfc_root {
 	enum pfc_root_kind kind;
 	uint32_t port;   /* global id: congested egress, or the port that sends PAUSE */
-	uint32_t index;  /* congested: in graph->ports; storm: of the port that it halts */
+	uint32_t index;  /* congested: in graph->ports; storm: of the port that it pauses */
 	double weight;   /* product of w(p_i,p_j) along the path, and the share of time that the root was not paused */
-	double weights;  /* of all roots of the halted port that the path begins with */
+	double weights;  /* of all roots of the paused port that the path begins with */
 	uint32_t paused; /* that port's index in graph->ports */
-	uint32_t path[PFC_ROOT_MAX_PATH]; /* global ids of the halted ports, from the victim's */
+	uint32_t path[PFC_ROOT_MAX_PATH]; /* global ids of the paused ports, from the victim's */
 	uint32_t npath;
 };
 
 typedef void pfc_root_fn(const struct pfc_root *root, void *ctx);
 
 /*
- * Calls fn for every root of a halted port, once a path. A path holds a port once, so circles end without a root.
- * @param index  of the halted port in graph->ports
- * @return true: a path ends at a halted port of whose pauses nothing tells the reason
+ * Calls fn for every root of a paused port, once a path. A path holds a port once, so circles end without a root.
+ * @param index  of the paused port in graph->ports
+ * @return true: a path ends at a paused port of whose pauses no report shows the reason
  */
 bool pfc_root_each(const struct cause_set *set, uint32_t step, uint32_t index, pfc_root_fn *fn, void *ctx);
 
 typedef void pfc_root_reached_fn(struct cause_set *set, uint32_t step, const struct pfc_root *root);
 
-/* The same for every halted port that a slow step's flow met, where anything was reported. */
+/* The same for every paused port that a slow step's flow crossed, with any report. */
 bool pfc_root_each_reached(struct cause_set *set, uint32_t step, pfc_root_reached_fn *fn);
 
 /*
- * Does this flow make the root's queue, as far as the step is concerned? It is not the step's own, has a part in the
- * queue (CAUSE_MIN_SHARE), met one there itself, was there at once, and so were others, from more ingresses than the
- * port can serve.
+ * Does this flow make the root's queue, for the step? It is not the step's own, has a part in the queue
+ * (CAUSE_MIN_SHARE), found one there itself, was there at once, and so were others, from more ingresses than the port
+ * can serve.
  * @param collective  of the collective, or not
  */
 bool pfc_root_culprit(const struct cause_set *set, uint32_t step, const struct prov_port *root, const struct prov_at *at,
 		      bool collective);
 
 /*
- * The first report in the step's time of an ingress that told its peer to stop while it held less than a share of its
- * XOFF threshold: the surest sign of a storm. @return NULL: there is none
+ * The first report in the step's time of an ingress that paused its peer while it held less than a share of its XOFF
+ * threshold: the surest sign of a storm. @return NULL: there is none
  */
 const struct rec_port_row *pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint32_t ingress,
 					    double fill);

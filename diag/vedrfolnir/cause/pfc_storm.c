@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PFC storm: a port that the slow step's flow uses was halted, and the pauses lead to an ingress, or a host's NIC,
- * that keeps its peer stopped without a reason of its own. That port is the root.
+ * PFC storm: a port that the slow step's flow uses was paused, and the pauses lead to an ingress, or a host's NIC, that
+ * keeps its peer paused without a reason of its own. That port is the root.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
@@ -95,7 +95,7 @@ is_known_paused(const struct prov_graph *graph, uint32_t port)
 	return false;
 }
 
-/* A port on the flow's configured way of which nobody reported, a NIC mostly; the one that halts it did. */
+/* A port on the flow's configured path without a report, a NIC mostly; the one that pauses it has one. */
 static void
 add_unseen(struct cause_set *set, uint32_t step, uint32_t port)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Strict priority: class 0 is served before all data, and some classes of data before others. Where its frames went ahead of data that waited, at a port that the
- * slow step's flow met, they took the link's time from it. The culprit is the flow that sends in class 0, or whose ACKs these
- * are; where a switch could not tell whose they were, the finding has none. ACKs of the step's own collective are no culprit:
- * the expected time has them in it.
+ * Strict priority: class 0 is served before all data, and some classes of data before others. Where its frames were
+ * served before waiting data, at a port of the slow step's flow, they took the link's time from it. The culprit is the
+ * flow that sends in class 0, or whose ACKs these are; where a switch could not identify the flow, the finding has
+ * none. ACKs of the step's own collective are no culprit: the expected time has them in it.
  */
 #include "common/array.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-#define MAX_CULPRITS 64 /* of a step at one port; further ones are nobody's */
+#define MAX_CULPRITS 64 /* of a step at one port; further ones are without a flow */
 
 enum { CLAUSE_DATA, CLAUSE_ACKS, CLAUSE_UNKNOWN, CLAUSE_CLASS };
 static const char *const clauses[] = {
@@ -28,7 +28,7 @@ static const char *const clauses[] = {
 
 /* What class 0 took of a port's link in the step's time. */
 struct culprit {
-	uint32_t flow; /* EV_NONE: nobody knows whose */
+	uint32_t flow; /* EV_NONE: unknown */
 	bool acks;
 	bool data; /* of a strict class */
 	double packets, ps;
@@ -47,7 +47,7 @@ culprit_of(struct culprits *all, uint32_t flow, bool acks)
 		if (all->at[i].flow == flow && all->at[i].acks == acks)
 			return &all->at[i];
 	}
-	if (flow != EV_NONE && all->count >= MAX_CULPRITS - 1) /* one place is nobody's */
+	if (flow != EV_NONE && all->count >= MAX_CULPRITS - 1) /* one place is for unknown flows */
 		return culprit_of(all, EV_NONE, false);
 	all->at[all->count] = (struct culprit){ .flow = flow, .acks = acks, .from_ps = UINT64_MAX };
 	return &all->at[all->count++];
