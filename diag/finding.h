@@ -7,12 +7,12 @@
 
 /* The properties of a type of finding for merging, ordering and reports; bits of finding_type.traits. */
 enum finding_trait {
-	FINDING_OF_HOST = 1 << 0,    /* about a host: no evidence against the network */
-	FINDING_OF_QUEUES = 1 << 1,  /* rests on queues or their pauses: dropped where it explains too little */
-	FINDING_OF_PAUSES = 1 << 2,  /* ports were paused: the report names them, and the flows that they delay */
-	FINDING_BY_FLOW = 1 << 3,    /* in a table's cell its first culprit is named */
-	FINDING_FILLED = 1 << 4,     /* pauses of a queue, reported with its flows; joins the finding about that queue */
-	FINDING_HAS_PAUSES = 1 << 5, /* about a queue that may pause others: takes the findings about its pauses, */
+	FINDING_OF_HOST = 1 << 0,        /* about a host: no evidence against the network */
+	FINDING_OF_QUEUES = 1 << 1,      /* rests on queues or their pauses: dropped where it explains too little */
+	FINDING_OF_PAUSES = 1 << 2,      /* ports were paused: the report names them, and the flows that they delay */
+	FINDING_BY_FLOW = 1 << 3,        /* in a table's cell its first culprit is named */
+	FINDING_FILLED = 1 << 4,         /* pauses of a queue, with its flows; joins the finding about that queue */
+	FINDING_HAS_PAUSES = 1 << 5,     /* about a queue that may pause others: takes the findings about its pauses, */
 	FINDING_HAS_OWN_PAUSES = 1 << 6, /* or takes them where flows of the collective alone fill it */
 	FINDING_OF_CIRCLE = 1 << 7,      /* ports that wait for each other in a circle: has an origin */
 	FINDING_OF_LOOP = 1 << 8,        /* packets that loop: precedes the circle of ports that they make */

@@ -196,6 +196,6 @@ struct pingmesh {
 	uint32_t strongest_elsewhere;  /* votes in which most links voted for is not where most of its probes are lost */
 	uint32_t votes;
 	bool inband; /* probes and ACKs carry their paths themselves: switches wrote into them */
-	/* Packets of one traceroute took several paths: places between ToRs are switches, links are seldom identified. */
+	/* Packets of one traceroute took several paths: places between ToRs are switches, seldom links. */
 	bool sprayed;
 };

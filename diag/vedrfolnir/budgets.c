@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is one cause: a flow that none of the job's own is, wherever it was in the way; a finding's type and root, over all
- * collectives and iterations; and all that nobody explains.
+ * What counts as one cause: a flow of no job or of another job, at every place that it delayed; a finding's type and
+ * root, over all collectives and iterations; and all unexplained time.
  */
 #include "diag/vedrfolnir/vedrfolnir.h"
 
@@ -174,7 +174,7 @@ share(struct sharing *s, struct err *err)
 	return ret;
 }
 
-/* What a claim comes to, to its finding and its collective. */
+/* Adds the result of a claim to its finding and its collective. */
 static void
 take(const struct sharing *s, const struct replay_claim *claim)
 {
@@ -207,14 +207,15 @@ least_ps(const struct run *run, const struct run_collective *collective, double 
 	return fmin(FINDING_LEAST_SHARE * took_ps, base_rtt_ps);
 }
 
-/* What some findings of a collective's came to, and so what decides about each of them. */
+/* Facts about the findings of a collective that decide how each of them is judged. */
 struct judged {
 	bool any_alone, host_alone; /* one regains something alone; a host does */
 };
 
 /*
- * Where none regains anything alone, since each hides what another costs, it is all of them that do; unless what nobody
- * explains regains more than they do together. So it is with hosts that are late: one step after the other a chain may wait for any of them.
+ * Where none regains anything alone, since each hides the cost of another, all of them together do; unless unexplained
+ * time regains more than they do together. The same holds for late hosts: a chain may wait for any of them, one step
+ * after the other.
  */
 static double
 effect_ps(const struct finding *finding, const struct time_budget *budget, const struct judged *judged)

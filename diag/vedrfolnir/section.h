@@ -8,7 +8,7 @@
 #include "diag/verdict.h"
 
 #define VEDRFOLNIR_MAX_GRAPHS 4096
-#define VEDRFOLNIR_WATCHED_SHARE 0.5 /* of a slow step's time: telemetry of less cannot say that the network is innocent */
+#define VEDRFOLNIR_WATCHED_SHARE 0.5 /* of a slow step's time: telemetry of less cannot prove the network innocent */
 
 /* ---- waiting graphs (III-B, III-D1) ---- */
 
@@ -18,7 +18,7 @@ struct waiting_vertex {
 	uint32_t kind; /* enum waiting_vertex_kind */
 	uint32_t step; /* index into run.steps; RUN_NONE for the end of the iteration */
 	uint64_t time_ps;
-	bool pruned; /* nobody waited for it */
+	bool pruned; /* no step waited for it */
 	bool critical;
 };
 
@@ -61,8 +61,8 @@ struct provenance_vertex {
 	uint32_t ref;              /* index into run.ports or run.flows */
 	bool collective;           /* flow: in the schedule (CF) */
 	bool victim;               /* flow: the one whose step this graph explains */
-	bool paused;               /* port: halted by its peer within the graph's time */
-	bool pausing;              /* port: its ingress told its peer to stop within the graph's time */
+	bool paused;               /* port: paused by its peer within the graph's time */
+	bool pausing;              /* port: its ingress paused its peer within the graph's time */
 	double packets, depth_sum; /* port: within the graph's time */
 	double pause_ps;
 };
@@ -70,7 +70,7 @@ struct provenance_vertex {
 enum provenance_edge_kind {
 	PROVENANCE_FLOW_PORT, /* w(f,p): packet-waits of the flow behind others at the port */
 	PROVENANCE_PORT_FLOW, /* w(p,f): packet-waits that the flow contributed to the port */
-	PROVENANCE_PORT_PORT, /* w(p_i,p_j): share of what halted p_i sends that goes to p_j */
+	PROVENANCE_PORT_PORT, /* w(p_i,p_j): share of the traffic of paused p_i that goes to p_j */
 };
 
 struct provenance_edge {
@@ -89,7 +89,7 @@ struct provenance_score {
 struct provenance {
 	uint32_t step; /* index into run.steps */
 	uint64_t from_ps, to_ps;
-	bool present;      /* kept epochs were empty at some port: its weights come from queues as they stood */
+	bool present;      /* kept epochs were empty at some port: its weights rest on queues at reports */
 	bool cyclic;       /* ports wait for each other in a circle */
 	double covered_ps; /* of the step's time, at the port that was reported for most of it */
 	struct provenance_vertex *vertices;
@@ -107,7 +107,7 @@ struct contributor_share {
 	double score;  /* R(f, cf) of Eq. 2 */
 };
 
-/* A flow outside the collective, rated by Eq. 3. Largest first. */
+/* A flow outside of the collective, rated by Eq. 3. Largest first. */
 struct contributor {
 	uint32_t flow;
 	double score;
@@ -125,25 +125,25 @@ struct vedrfolnir_step {
 /* What a collective lost of its job's time (of flows: what all lost), and what findings explain of it. */
 struct time_budget {
 	double lost_ps, explained_ps;
-	double hidden_ps; /* without what nobody explains alone it would have lost so much less */
+	double hidden_ps; /* time that it would save without the unexplained time alone */
 	double little_ps; /* of explained_ps, that of hosts which were late by too little to be a finding */
-	double hosts_ps;  /* without the lateness of all hosts the job would take so much less */
-	double found_ps;  /* without what all findings explain the job would take so much less */
+	double hosts_ps;  /* time that the job would save without the lateness of all hosts */
+	double found_ps;  /* time that the job would save without all that findings explain */
 	double least_ps;  /* what explains less than that is without effect */
 };
 
-/* What nobody explains. */
+/* The unexplained time. */
 static inline double
 time_budget_unexplained_ps(const struct time_budget *budget)
 {
 	return budget->lost_ps > budget->explained_ps ? budget->lost_ps - budget->explained_ps : 0;
 }
 
-/* Slow steps of which a test says nothing, as its precondition does not hold. */
+/* Slow steps without a result of a test, as its precondition does not hold. */
 struct vedrfolnir_unjudged {
 	uint32_t resends; /* packet loss: sent again by time alone, and no receiver's counts show a loss */
 	uint32_t paths;   /* path delay: packets take paths of different rates or lengths */
-	uint32_t storms;  /* PFC storm: ports were halted, and nothing that was reported tells why */
+	uint32_t storms;  /* PFC storm: ports were paused, and no report shows the reason */
 	uint32_t loops;   /* forwarding loop: a port answered a polling packet before, and that answer was not received */
 	uint32_t traces;  /* forwarding loop: all that expired may be traceroutes of R-Pingmesh's agents */
 };

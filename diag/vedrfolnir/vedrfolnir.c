@@ -18,7 +18,7 @@
 #include "diag/vedrfolnir/section.h"
 #include "diag/vedrfolnir/waiting/wgraph.h"
 
-/* Ports come first among the vertices, then flows. */
+/* Among the vertices ports are first, then flows. */
 static uint32_t
 flow_vertex(const struct prov_graph *graph, uint32_t flow)
 {
@@ -110,7 +110,7 @@ fill_scores(struct provenance *out, const struct prov_graph *graph, struct err *
 
 /*
  * Copies a step's provenance graph into the verdict and rates its flows (Eq. 1 and 2).
- * @return 0 or -ENOMEM with err; what was allocated is freed with the verdict
+ * @return 0 or -ENOMEM with err; allocated memory is freed with the verdict
  */
 static int
 graphs_fill(struct provenance *out, const struct run *run, const struct prov_graph *graph, uint32_t step, struct err *err)
@@ -198,7 +198,7 @@ graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, ui
 
 #define CONCLUDE_LIKELY 0.5 /* a finding that blames the network is borne out by more: else it is as likely wrong */
 
-/* A link's time was taken, and nobody knows by whom. */
+/* A link's time was taken by an unknown flow. */
 static bool
 is_unnamed(const struct finding *finding)
 {
@@ -239,8 +239,8 @@ was_watched(const struct run *run, const struct vedrfolnir *own, uint32_t i)
 }
 
 /*
- * ACKs are in no telemetry, and those of other jobs in nobody's expectation. A link full of data has a stream of ACKs
- * against it; so many of them may share a step's way.
+ * ACKs are in no telemetry, and no expected time has those of other jobs. A link full of data has a stream of ACKs in
+ * the other direction; this number of them may share a step's path.
  */
 #define ACK_STREAMS 2
 
@@ -257,7 +257,7 @@ needs_reason(const struct run *run, const struct run_step *step)
 	return step->open || (double)(step->end_ps - step->start_ps) > (1 + ack_share(run)) * (double)step->expect_ps;
 }
 
-/* So much a collective's path may lose without a slow step: each a little less than makes it so. */
+/* The time that a collective's path may lose without a slow step: each a little less than makes it slow. */
 static double
 tolerance_ps(const struct run *run, const struct vedrfolnir *own, const struct run_collective *collective)
 {
@@ -282,8 +282,8 @@ base_rtt_ps(const struct run *run)
 }
 
 /*
- * What all collectives lost, and what of it nobody explains. A job may lose what its steps may in each iteration, and once a
- * base RTT: what is less is without effect.
+ * The lost time of all collectives, and its unexplained part. A job may lose the tolerance of its steps in each
+ * iteration, and one base RTT: less is without effect.
  * @return whether any job has more
  */
 static bool
@@ -329,7 +329,7 @@ is_nothing(const struct run *run, const struct finding *finding)
 }
 
 /*
- * Takes from the confidence of findings what the steps say that nobody reported, and drops those about hosts that sum up to
+ * Takes the share of unreported steps from the confidence of findings, and drops those about hosts that sum up to
  * nothing. @param section  VEDRFOLNIR's
  */
 static void
@@ -359,9 +359,9 @@ conclude_findings(const struct run *run, struct section *section)
 }
 
 /*
- * Does a finding say more likely than not that the network is at fault? Where some have an effect, one of these; where none
- * has, they do not if time is left that they do not explain.
- * @param sure  set: how far that finding is borne out which is best
+ * Does a finding claim, more likely than not, that the network is at fault? Where some have an effect, one of these;
+ * where none has, they do not if they leave time unexplained.
+ * @param sure  set: the confidence of the best supported finding
  */
 static enum claim_kind
 blame(const struct section *section, bool left, double *sure)
@@ -383,7 +383,10 @@ blame(const struct section *section, bool left, double *sure)
 	return most[effect] > CONCLUDE_LIKELY ? CLAIM_FAULT : CLAIM_UNCERTAIN;
 }
 
-/* What findings, telemetry and evidence together say about the network. @param section  VEDRFOLNIR's, but for its claim */
+/*
+ * The claim of findings, telemetry and evidence together about the network. @param section  VEDRFOLNIR's, but for its
+ * claim
+ */
 static struct claim
 conclude(const struct run *run, const struct section *section)
 {
@@ -428,7 +431,7 @@ conclude(const struct run *run, const struct section *section)
 	return claim;
 }
 
-/* What is being made of a run. */
+/* The state of a diagnosis. */
 struct diagnosing {
 	const struct evidence *ev;
 	const struct run *run;
@@ -442,8 +445,8 @@ static int build_graphs(struct diagnosing *d, enum prov_share share, struct err 
 static int rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err);
 
 /*
- * So much a flow has under way that uses its link: its window, or, where that is not told, what a link carries in the longest
- * round trip that a step has.
+ * The packets that a flow on its link has in flight: its window, or, where that is not reported, as many as a link
+ * carries in the longest round trip of a step.
  */
 static double
 window_packets(const struct evidence *ev, const struct run *run)

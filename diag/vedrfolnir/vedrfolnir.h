@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * VEDRFOLNIR, a diagnoser: from slow steps by way of waiting and provenance graphs to findings and contributors. What it
- * makes of a run beside findings is in section.h.
+ * VEDRFOLNIR, a diagnoser: from slow steps by waiting and provenance graphs to findings and contributors. Its results
+ * beside findings are in section.h.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct vedrfolnir_options {
 	uint32_t ncauses;
 };
 
-/* As diagnoser.h says. @param options  struct vedrfolnir_options  @return -E2BIG past the limit of findings, too */
+/* As in diagnoser.h. @param options  struct vedrfolnir_options  @return -E2BIG past the limit of findings, too */
 int vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, const void *options,
 			struct section *section, struct err *err);
 void vedrfolnir_destroy(void *own);
@@ -42,8 +42,8 @@ uint32_t graphs_order(const struct run_step *steps, const struct vedrfolnir_step
 /* The time budget of each collective. */
 
 /*
- * Sums up what each collective's steps on the critical path lost, and what the section's findings explain of it; says which
- * of these are without effect, and puts them last.
+ * Sums up the lost time of each collective's steps on the critical path, and the part that the section's findings
+ * explain; marks those without effect, and puts them last.
  * @return 0, or -ENOMEM with err
  */
 int budgets_sum_up(const struct run *run, struct section *section, struct err *err);

@@ -21,7 +21,7 @@
 #define CAUSE_MIN_SHARE 0.05        /* of bytes or packets: smaller parts are not named */
 #define CAUSE_MIN_FOLLOWED 0.01     /* of the traffic of a paused port: smaller shares are not followed */
 #define CAUSE_MIN_EXPLAINED 0.05    /* of a step's lost time: a queue or a pause that explains less is not its cause, */
-#define CAUSE_SLOWS_ALONE 0.01      /* unless it explains this share of a finished step's expected time: slow by it alone */
+#define CAUSE_SLOWS_ALONE 0.01      /* unless it alone explains this share of a finished step's expected time */
 #define CAUSE_INCAST_SOURCES 3      /* hosts that send to one host at once, the victim's among them */
 #define CAUSE_ROOT_UNPAUSED 0.75    /* of the time: a port that is paused for the rest may be a root all the same */
 #define CAUSE_ROOT_BUSY 0.5         /* of the time that such a port is not paused: it sends */

@@ -57,8 +57,8 @@ struct drops_silence drops_silence(const struct cause_input *in, uint32_t step);
 /* Where packets were lost. */
 struct passage_place {
 	/*
-	 * The end of the link that should have received them, or from which the switch should have forwarded them; EV_NONE: no
-	 * such place is known.
+	 * The end of the link that should have received them, or from which the switch should have forwarded them;
+	 * EV_NONE: no such place is known.
 	 */
 	uint32_t in_port;
 	uint64_t packets;

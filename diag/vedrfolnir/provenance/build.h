@@ -38,7 +38,7 @@ typedef void prov_slice_fn(struct prov_builder *b, const struct prov_slice *slic
 /* @return index of the port in the graph, added if need be; EV_NONE when out of memory */
 uint32_t prov_add_port(struct prov_builder *b, uint32_t port);
 
-/* Appends what a halted port waits for, adding those ports. @return 0 or -ENOMEM */
+/* Appends the ports that a paused port waits for, adding them to the graph. @return 0 or -ENOMEM */
 int prov_port_links(struct prov_builder *b, uint32_t index);
 
 /* Makes room for one more element. @return 0 or -ENOMEM */

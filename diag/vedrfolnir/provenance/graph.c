@@ -256,7 +256,7 @@ cmp_at_flow(const void *pa, const void *pb)
 	return a->flow < b->flow ? -1 : a->flow > b->flow;
 }
 
-/* A flow without rows at its own halted NIC has been there all the same. */
+/* A flow without rows at its own paused NIC has been there all the same. */
 static int
 add_nic(struct prov_builder *b)
 {
@@ -284,7 +284,7 @@ add_nic(struct prov_builder *b)
 	return 0;
 }
 
-/* The ports that the victim met: where it has packets in the window. */
+/* The ports of the victim: where it has packets in the window. */
 static int
 add_reached_ports(struct prov_builder *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the rows of one port say about a step's time: its state, and each flow's weights. */
+/* The rows of one port in a step's time: its state, and each flow's weights. */
 #include "diag/vedrfolnir/provenance/build.h"
 
 #include <errno.h>
@@ -9,7 +9,10 @@
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-/* A port's time, from report to report: counters only grow within an epoch, so each report says what came since the last. */
+/*
+ * A port's time, from report to report: counters only grow within an epoch, so each report adds the packets since the
+ * last.
+ */
 
 static uint64_t
 grown(uint64_t *counted, uint64_t count)
@@ -83,16 +86,16 @@ prov_each_slice(struct prov_builder *b, uint32_t port, prov_slice_fn *fn, void *
 }
 
 /*
- * Which flows were at a port together with the victim. The counters of one epoch mix what was there at different times:
- * before the step, or while the victim was held up on its way. What reports within the epoch add to each other tells
- * more, and so does what stood queued at one.
+ * Which flows were at a port together with the victim. The counters of one epoch mix flows of different times: before
+ * the step, or while the victim was held up on its path. The differences between reports within the epoch separate them
+ * better, and so does the queue at a report.
  */
 
-#define TOGETHER_SHARE 0.5 /* of the time between two reports, or of the step, in which the victim can have come */
+#define TOGETHER_SHARE 0.5 /* of the time between two reports, or of the step, in which the victim can have arrived */
 
 struct port_times {
 	struct window step;
-	struct window held; /* the victim could not come then */
+	struct window held; /* the victim could not arrive then */
 };
 
 /* How long a full queue takes to drain. @return INFINITY: it may not */
@@ -106,8 +109,8 @@ drain_ps(const struct prov_builder *b, const struct prov_port *port)
 }
 
 /*
- * The longest pause, still on at a report, that held up the victim before it came to this port; without the time in
- * which the packets that had come before may have stood here.
+ * The longest pause, still on at a report, that held up the victim before it arrived at this port; without the time in
+ * which the packets that had arrived before may have stood here.
  */
 static struct window
 find_held(const struct prov_builder *b, const struct prov_port *port)
@@ -175,7 +178,7 @@ read_together(struct prov_builder *b, const struct prov_slice *slice, void *arg)
 }
 
 /*
- * Says of the flows of the port being measured, whose entries are in graph.ats, which were there together with the victim
+ * Marks the flows of the port being measured, whose entries are in graph.ats, that were there together with the victim
  * within the step's time.
  */
 static void
@@ -193,9 +196,9 @@ prov_port_together(struct prov_builder *b, const struct prov_port *port)
  */
 
 /*
- * w(f_i,f_j) by the replay estimate: packets of each flow are spread evenly over the epoch, so the queue that a packet
- * of f_i meets is made of the flows in proportion of their packets.
- * @param depth_i  packets met in the queue, summed over the packets of f_i
+ * w(f_i,f_j) by the replay estimate: packets of each flow are spread evenly over the epoch, so the queue ahead of a
+ * packet of f_i consists of the flows in proportion of their packets.
+ * @param depth_i  packets found in the queue, summed over the packets of f_i
  * @param n_j      packets of f_j in the epoch
  * @param n_port   packets of the port in the epoch; at a NIC, where depth counts other flows' packets only, without
  *                 those of f_i
@@ -267,7 +270,7 @@ read_present(struct prov_builder *b, struct prov_port *port)
 	}
 }
 
-/* Says of the port being measured what others' packets took of the victim's time there. */
+/* Adds up the victim's time that others' packets took at the port being measured. */
 static void
 prov_port_taken(struct prov_builder *b, struct prov_port *port)
 {
@@ -277,7 +280,10 @@ prov_port_taken(struct prov_builder *b, struct prov_port *port)
 		prov_each_slice(b, port->port, read_taken, port);
 }
 
-/* Port-port edges: what a halted egress waits for, by the meters of the switch at the other end of its link. */
+/*
+ * Port-port edges: the egresses that a paused egress waits for, by the meters of the switch at the other end of its
+ * link.
+ */
 
 /* w(p_i,p_j): a share of bytes. */
 static inline double
@@ -345,15 +351,15 @@ link_weight(const struct prov_builder *b, bool standing, const struct feed *feed
 {
 	const struct feed senders = b->share == PROV_SHARE_SENDERS ? all_senders(b, feed->egress) : *total;
 
-	/* Nothing moved, or only before everything stood still: the bytes that stand there tell. */
+	/* Nothing moved, or only before everything stood still: the bytes that stand there decide. */
 	if (total->moved_bytes <= 0 || (standing && total->held_bytes > 0))
 		return weight_port_port(feed->held_bytes, senders.held_bytes);
 	return weight_port_port(feed->moved_bytes, senders.moved_bytes);
 }
 
 /*
- * What stands here now is for another egress, but this one was fed from here: if it stands still as well, its turn will
- * come, and it may close a circle of waits. No score passes such an edge.
+ * The bytes that stand here now are for another egress, but this one was fed from here: if it stands still as well, its
+ * turn will come, and it may close a circle of waits. No score passes such an edge.
  */
 static bool
 waits_in_turn(const struct prov_builder *b, const struct prov_port *port, const struct feed *feed)
@@ -407,8 +413,8 @@ weight_port_flow(double n_f, double n_port, double depth_port)
 }
 
 /*
- * Summed depth that n_f of the n_queue packets standing in a queue met, were they spread evenly over it: each has
- * (n_queue - 1) / 2 ahead on average. Stands in for the counters of epochs in which nothing moved.
+ * Summed queue depth of n_f of the n_queue packets that stand in a queue, if they are spread evenly over it: each has
+ * (n_queue - 1) / 2 ahead on average. It replaces the counters of epochs in which nothing moved.
  */
 static inline double
 weight_standing_depth(double n_f, double n_queue)
@@ -452,9 +458,9 @@ read_states(const struct prov_builder *b, struct prov_port *state)
 }
 
 /*
- * The part of an epoch's pauses that fell into the step: that of its time. None, if the step's flow sent so much that
- * PROV_MISSED_PAUSES of the packets that met a pause should be its own, and not one is: the pauses were before or after.
- * Only where both rows are of one report: a port row may have been lost, and an older one be there.
+ * The part of an epoch's pauses in the step: that of its time. None, if the step's flow sent enough that
+ * PROV_MISSED_PAUSES of the packets that found a pause should be its own, and not one is: the pauses were before or
+ * after. Only where both rows are of one report: a port row may have been lost, and an older one be there.
  */
 static double
 pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, const struct rec_port_row *port, double share)
@@ -470,7 +476,7 @@ pause_share(const struct prov_builder *b, const struct ev_epoch *epoch, const st
 	return share;
 }
 
-/* What the rows of the victim's class say: its pauses, and how deep its packets stood. */
+/* The rows of the victim's class: its pauses, and the queue depth of its packets. */
 static void
 add_class(const struct prov_builder *b, const struct ev_epoch *epoch, double share, struct prov_port *state)
 {
@@ -537,7 +543,7 @@ struct epoch_sums {
 	bool nic;              /* depths count other flows' packets only */
 	double packets, depth; /* of the port */
 	double flows;          /* packets of all flows with rows */
-	double cf_depth;       /* summed depth that the victim's packets met */
+	double cf_depth;       /* summed queue depth of the victim's packets */
 	double cf_packets;
 };
 
@@ -564,7 +570,7 @@ sum_epoch(const struct prov_builder *b, const struct ev_epoch *epoch)
 	return sums;
 }
 
-/* Packets that make up the queue which a flow meets: in a switch all of them, at a NIC those of the others. */
+/* Packets of the queue that a flow finds: in a switch all of them, at a NIC those of the others. */
 static double
 queue_packets(const struct epoch_sums *sums, double own_packets)
 {

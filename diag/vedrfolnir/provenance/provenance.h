@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Provenance graph of one step (III-D1): which flows and ports its flow waited for, over every epoch reported that
- * overlaps the step's time. It holds the ports that the flow met, and the ports that halted those by PFC, transitively;
- * nothing else can receive a score (Eq. 1 and 2).
+ * overlaps the step's time. It holds the ports that the flow crossed, and the ports that paused those by PFC,
+ * transitively; nothing else can receive a score (Eq. 1 and 2).
  */
 #pragma once
 
@@ -12,14 +12,17 @@
 #include "common/err.h"
 #include "diag/collect/evidence.h"
 
-/* A port is halted if its peer paused it for this share of the time that its rows cover. */
+/* A port is paused if its peer paused it for this share of the time that its rows cover. */
 #define PROV_PAUSED_SHARE 0.01
-/* So many packets that met a pause should be a flow's, by its part of the port's, and none is: it met no pause there. */
+/*
+ * A flow should have this number of the packets that found a pause, by its part of the port's, and has none: it found
+ * no pause.
+ */
 #define PROV_MISSED_PAUSES 8
 
 /* Which reading of w(p_i,p_j). */
 enum prov_share {
-	PROV_SHARE_RECEIVERS, /* meter(pi->pj) / sum over k of meter(pi->pk): where the halted traffic goes */
+	PROV_SHARE_RECEIVERS, /* meter(pi->pj) / sum over k of meter(pi->pk): where the paused traffic goes */
 	PROV_SHARE_SENDERS,   /* meter(pi->pj) / sum over k of meter(pk->pj): whose traffic fills the queue */
 };
 
@@ -27,7 +30,7 @@ enum prov_share {
 struct prov_at {
 	uint32_t flow;    /* index into prov_graph.flows */
 	uint16_t in_port; /* ingress of its last packet */
-	bool edge;        /* e(f,p): it waited for others there, or was halted there */
+	bool edge;        /* e(f,p): it waited for others there, or was paused there */
 	bool together;    /* it was there while the victim was: between two reports, or at one */
 	double packets;   /* in the window; those queued, where only the present state is known */
 	double depth_sum, paused_packets;
@@ -52,8 +55,8 @@ struct prov_port {
 	uint32_t port; /* global id */
 	bool reported; /* rows of it touch the window */
 	bool paused;   /* paused by its peer */
-	bool standing; /* one pause, still on at a report, is most of it: what is held tells what it waits for */
-	bool present;  /* the epochs are empty: weights come from the queue as it stood at the last report */
+	bool standing; /* one pause, still on at a report, is most of it: the held bytes show where it waits */
+	bool present;  /* the epochs are empty: weights rest on the queue of the last report */
 	double packets, depth_sum, pause_ps, covered_ps; /* pauses of the flow's class, the rest of all data */
 	double cf_packets, cf_depth; /* of the victim, slice by slice: its packets, and what all of them found queued */
 	uint32_t depth_max;
@@ -66,11 +69,11 @@ struct prov_port {
 
 struct prov_graph {
 	uint64_t from_ps, to_ps;
-	uint8_t prio;    /* class of the flow, as rows name it: pauses of others do not halt it */
+	uint8_t prio;    /* class of the flow, as rows name it: pauses of others do not stop it */
 	uint32_t victim; /* index into flows, EV_NONE: the flow was seen nowhere */
 	uint32_t *flows; /* flow ids, sorted */
 	uint32_t nflows;
-	struct prov_port *ports; /* those that the victim met come first */
+	struct prov_port *ports; /* those that the victim crossed are first */
 	uint32_t nports, nreached;
 	struct prov_at *ats;
 	uint32_t nats;

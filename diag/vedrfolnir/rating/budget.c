@@ -42,7 +42,7 @@ group_at(const struct budget_claim *claims, uint32_t first, uint32_t end)
 	return group;
 }
 
-/* What all get if a group gets so much for each picosecond that the step waited for it. */
+/* The sum of all shares if a group gets this price for each picosecond that the step waited for it. */
 static double
 sum_at(const struct budget_claim *claims, uint32_t count, double price)
 {
@@ -57,7 +57,7 @@ sum_at(const struct budget_claim *claims, uint32_t count, double price)
 	return sum_ps;
 }
 
-/* The price at which all together get what was lost. */
+/* The price at which all together get the lost time. */
 static double
 find_price(const struct budget_claim *claims, uint32_t count, double lost_ps)
 {

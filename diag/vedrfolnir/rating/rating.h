@@ -21,7 +21,7 @@ void rating_ports(const struct prov_graph *graph, double *r);
 
 /*
  * Eq. 2: R(f, cf) = sum over the ports p_k that cf waits at of [(w(cf,f) - w(p_k,f)) * I(f, p_k) + R(f, p_k)], where
- * w(cf,f) is what cf waited for f at p_k itself, and I(f, p_k) is 1 if f met p_k in the same time as cf.
+ * w(cf,f) is the wait of cf for f at p_k itself, and I(f, p_k) is 1 if f was at p_k at the same time as cf.
  * @param r       of Eq. 1
  * @param scores  filled, in packet-waits, [graph->nflows]; 0 for the victim itself
  */
@@ -37,19 +37,19 @@ double rating_step_weight(uint64_t exec_ps, uint64_t expect_ps, double excess_su
 double rating_excess_ps(uint64_t exec_ps, uint64_t expect_ps);
 
 /*
- * The time budget of a step: what it lost, divided among those that claim it, so that nothing is counted twice and what
- * nobody claims stays unexplained. Pure.
+ * The time budget of a step: its lost time, divided among the claims to it, so that nothing is counted twice and
+ * unclaimed time stays unexplained. Pure.
  */
 
 #define BUDGET_NO_FLOW UINT32_MAX
 
-/* Who says that he cost the step time. */
+/* A claim to the step's lost time. */
 struct budget_claim {
 	uint32_t flow;        /* its claims at several ports are about the same packets; BUDGET_NO_FLOW: about no flow */
-	uint32_t owner, part; /* the caller's, tell claims apart */
+	uint32_t owner, part; /* the caller's: they identify claims */
 	bool rest;            /* cannot be measured: gets of what the others leave */
 	double most_ps;       /* it cannot have cost more */
-	double waited_ps;     /* how long the step waited for it: by this claims are weighed that exceed what was lost */
+	double waited_ps;     /* how long the step waited for it: weighs claims that together exceed the lost time */
 	double share_ps;      /* result */
 };
 
@@ -62,9 +62,10 @@ struct budget_claim {
 void budget_split(struct budget_claim *claims, uint32_t count, double lost_ps);
 
 /*
- * What causes cost a job: its waiting graph replayed without them. A step that takes less lets those begin earlier that wait
- * for it, and what another way through the graph takes as long was not lost by this one alone. So each cause has its Shapley
- * value: what its presence adds to the job's time, on average over all orders in which the causes could have come.
+ * The cost of causes to a job: its waiting graph replayed without them. A step that takes less lets the steps that wait
+ * for it begin earlier. Where another path through the graph takes as long, this cause alone did not lose the time. So
+ * each cause has its Shapley value: the time that it adds to the job, on average over all orders in which the causes
+ * could be added.
  */
 
 /* A cause and what it made of one step's time. */
@@ -73,10 +74,10 @@ struct replay_claim {
 	uint32_t player;      /* which cause: any number that is its own; the call numbers them anew */
 	uint32_t owner, part; /* the caller's */
 	bool host;            /* a host's lateness: hosts wait for each other, and may cost only together */
-	bool found;           /* a finding's, not what nobody explains */
+	bool found;           /* a finding's, not unexplained time */
 	double ps;            /* of its lost time (run_lost_ps()); of all causes together at most that */
 	double share_ps;      /* result */
-	double regained_ps; /* result: without its player alone the job would take so much less, of which this claim's part */
+	double regained_ps;   /* result: this claim's part of the time saved without its player alone */
 };
 
 /* What the job would regain without several causes at once. */
@@ -86,11 +87,11 @@ struct replay_together {
 };
 
 /*
- * The claims of one job; what is not claimed of a step stays in every replay. Of a generator's flows, which nobody waits
- * for, each claim counts in full. Sampled, where orders are many: with the same claims always alike.
+ * The claims of one job; unclaimed time of a step stays in every replay. Of a generator's flows, which no step waits
+ * for, each claim counts in full. Sampled, where there are many orders: the same claims always give the same result.
  * @param job       index into run.jobs: every claim is of one of its steps
- * @param claims    [count] sorted by the call; results are set. The sum of share_ps is the job's time as it was less the
- *                  time without all of them
+ * @param claims    [count] sorted by the call; results are set. The sum of share_ps is the job's time less its time
+ *                  without all of them
  * @param together  set
  * @return 0, or -ENOMEM with err
  */

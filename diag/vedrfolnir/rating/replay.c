@@ -26,10 +26,10 @@ struct replay_node {
 	uint32_t first_on, non;
 	uint32_t last; /* of the latest replay: for which it waited to the last; RUN_NONE: for none */
 	double replayed_ps;
-	double less_ps; /* set by the caller: it takes so much less */
+	double less_ps; /* set by the caller: the reduction of its time */
 };
 
-/* Nodes are in an order in which each comes after all that it waits for: a replay goes through memory as it lies. */
+/* Each node is behind all nodes that it waits for: a replay goes through memory in order. */
 struct replay_graph {
 	struct replay_node *nodes; /* [nnodes] */
 	uint32_t nnodes, first_step;
@@ -256,7 +256,7 @@ replay_graph_init(struct replay_graph *graph, const struct run *run, uint32_t jo
 	b.nsteps = last->first_step + last->nsteps - first->first_step;
 	b.first_rank = run->collectives[b.first_collective].first_rank;
 	b.count = b.nsteps;
-	if (b.end_collective - b.first_collective > 1) /* else nothing comes before */
+	if (b.end_collective - b.first_collective > 1) /* else there is no predecessor */
 		b.count += end->first_rank + end->nranks - b.first_rank;
 	b.order = malloc(((size_t)b.count + 1) * sizeof(*b.order));
 	graph->at = malloc(((size_t)b.count + 1) * sizeof(*graph->at));
@@ -312,7 +312,7 @@ replay_graph_end_ps(struct replay_graph *graph, uint32_t *last)
 	return end_ps;
 }
 
-#define EXACT_PLAYERS 8    /* of so many, every set is replayed */
+#define EXACT_PLAYERS 8    /* up to this number, every set is replayed */
 #define MAX_PLAYERS 64     /* of more, those that claim least are one */
 #define MIN_PLAYERS 8      /* though they be; */
 #define MIN_ORDERS 2u      /* that are sampled: one and its reverse; */
@@ -392,7 +392,7 @@ give_slots(struct replay *r, struct total *totals, uint32_t nplayers)
 	}
 }
 
-/* Claims by slot, those that nobody waits for left out. */
+/* Claims by slot, without those that no step waits for. */
 static void
 sort_by_slot(struct replay *r)
 {
@@ -414,7 +414,7 @@ node_of(const struct replay *r, const struct replay_claim *claim)
 	return r->graph.at[claim->step - r->graph.first_step];
 }
 
-/* A slot's claims come back into the replay (sign -1), or leave it (1). */
+/* A slot's claims return to the replay (sign -1), or leave it (1). */
 static void
 move(struct replay *r, uint32_t slot, double sign)
 {
@@ -425,7 +425,7 @@ move(struct replay *r, uint32_t slot, double sign)
 	}
 }
 
-/* What a slot adds to the job's time is due to those of its claims that are on the way that takes longest now. */
+/* A slot's addition to the job's time is due to those of its claims that are on the longest path now. */
 static void
 give(struct replay *r, uint32_t slot, uint32_t last, double share_ps, double regained_ps)
 {
@@ -489,7 +489,7 @@ shuffle(struct prng *prng, uint32_t *order, uint32_t count)
 	}
 }
 
-/* So many orders, each followed by its reverse; in the end all is back. */
+/* A number of orders, each followed by its reverse; in the end all are back. */
 static void
 share_by_orders(struct replay *r)
 {

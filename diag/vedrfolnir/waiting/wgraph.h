@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting graph of one iteration of a job (III-B, III-D1), over all of its collectives: who waited for whom, pruned to what anybody waited for, and the
- * critical path through it.
+ * Waiting graph of one iteration of a job (III-B, III-D1), over all of its collectives: which step waited for which,
+ * pruned to those that any step waited for, and the critical path through it.
  */
 #pragma once
 
@@ -10,15 +10,14 @@
 #include "diag/vedrfolnir/section.h"
 
 /*
- * Builds graph, pruning and critical path in O(steps).
- * Light edges go only to what a step actually waited for (steps[i].waited_for). A step that started but did not
- * finish ends at its end_ps, which the caller sets to the end of the run; the path may end in such a step, and then
- * in the one that holds up the others. Steps nobody reported have vertices but no part in the path.
+ * Builds graph, pruning and critical path in O(steps). Light edges go only to the step that a step actually waited for
+ * (steps[i].waited_for). A step that started but did not finish ends at its end_ps, which the caller sets to the end of
+ * the run; the path may end in such a step, and then in the one that holds up the others. Unreported steps have
+ * vertices but no part in the path. Any acyclic schedule will do: of all its dependencies a step waited for one, and
+ * only that one delayed it. Its own time on the path may be a message's or, of a local step, computation.
  * @param steps    all steps of the verdict: waited_for indexes into it
- * Any acyclic schedule will do: of all that a step depends on it waited for one, and only that one delayed it. Its own
- * time on the path may be a message's or, of a local step, computation.
  * @param first    of the iteration's steps, which are consecutive, those of one rank of a collective too
- * @param count    how many there are
+ * @param count    number of them
  * @param waiting  filled on success; its arrays are the caller's to free
  * @return 0 or -ENOMEM with err
  */
