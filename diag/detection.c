@@ -89,7 +89,7 @@ note(struct search *search, int64_t cut, const struct verdict *verdict)
 	}
 }
 
-/* A stream that broke off so early that nothing can be made of it has no findings. @return 0, or -ENOMEM with err */
+/* A stream that broke off too early for a verdict has no findings. @return 0, or -ENOMEM with err */
 static int
 look(struct search *search, int64_t cut, struct err *err)
 {
@@ -143,7 +143,7 @@ width(const struct search *search, const struct bracket *bracket)
 		       : 0;
 }
 
-/* Bisects the bracket of the finding whose time is known least. @return a cut; -1: all are known well enough */
+/* The middle of the bracket of the finding whose time is known least. @return a cut; -1: all are known well enough */
 static int64_t
 choose(const struct search *search)
 {

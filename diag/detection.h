@@ -15,9 +15,9 @@
 #include "common/err.h"
 #include "diag/verdict.h"
 
-/* Diagnoses of parts of the stream, at most: each takes as long as the part is of the whole; */
+/* At most this number of diagnoses of a stream prefix, each of which takes time in proportion to its prefix; */
 #define DETECTION_PREFIXES 48
-/* and at most this multiple of the whole stream, but for the last of them. */
+/* and at most this multiple of the whole stream in sum, but for the last of them. */
 #define DETECTION_TIMES 16
 
 /*

@@ -48,7 +48,7 @@ struct diagnoser {
 	const char *name;
 	const struct diagnoser_option *options;
 	uint32_t noptions;
-	size_t options_bytes; /* of what set() writes to and diagnose() reads: zeroed, these are the defaults */
+	size_t options_bytes; /* of the options that set() writes and diagnose() reads; zeroed: the defaults */
 	/*
 	 * DIAGNOSER_READS() of the kinds of records that it rests on: reports of polls, probes, tags and monitors of
 	 * switches and hosts. If none of them was received it does not run.
@@ -57,7 +57,7 @@ struct diagnoser {
 	/*
 	 * @param options  never NULL, if it has any
 	 * @param section  zeroed but for by
-	 * @return 0 or negative errno with err; what was allocated is freed with the section
+	 * @return 0 or negative errno with err; allocated memory is freed with the section
 	 */
 	int (*diagnose)(const struct evidence *evidence, const struct run *run, const void *options,
 			struct section *section, struct err *err);

@@ -26,7 +26,7 @@ enum finding_trait {
 		1 << 15, /* something is broken, which no load alone does; operators' own knowledge of it is added */
 };
 
-/* A type of finding: a row that stands in the file of who finds it, and all that others know of it. */
+/* A type of finding: a row in the file of its cause, with all properties that other modules use. */
 struct finding_type {
 	const char *key;         /* "flow-contention": in verdict.json */
 	const char *title;       /* "flow contention": for people */
@@ -42,7 +42,7 @@ struct finding_type {
 	uint32_t nclauses;
 };
 
-/* A cause that costs less than this share of the time of what it hits, and less than a base RTT, is without effect. */
+/* A cause that costs less than this share of the affected time, and less than a base RTT, is without effect. */
 #define FINDING_LEAST_SHARE 0.005
 
 #define FINDING_CLAUSES 3
@@ -61,14 +61,17 @@ struct finding_evidence {
 	double ps, of_ps, percent;
 };
 
-/* What a finding costs in one iteration of a collective. */
+/* The cost of a finding in one iteration of a collective. */
 struct finding_part {
 	uint32_t collective; /* index into run.collectives */
 	double critical_ps;
 	double *flow_ps; /* [nflows] of the finding */
 };
 
-/* Of a step's lost time, what a finding explains: by one of its culprits, or as a whole. What several explain is disjoint. */
+/*
+ * The part of a step's lost time that a finding explains: by one of its culprits, or as a whole. Parts of several are
+ * disjoint.
+ */
 struct finding_claim {
 	uint32_t step; /* index into run.steps */
 	uint32_t flow; /* index into run.flows, RUN_NONE: of no culprit */
@@ -85,7 +88,7 @@ struct finding {
 	uint32_t *ports;     /* ports involved: from the first victim's to the root, then those of further victims */
 	uint32_t nports;
 	uint32_t *flows; /* culprits, worst first */
-	double *flow_ps; /* [nflows] what of critical_ps is each one's */
+	double *flow_ps; /* [nflows] each one's part of critical_ps */
 	uint32_t nflows;
 	uint32_t *victims; /* flows of the collective */
 	uint32_t nvictims;
@@ -108,8 +111,8 @@ struct finding {
 	double critical_ps;  /* of its job's time: sorts the list, largest first, then the score does */
 	double regained_ps;  /* time that the job would save without it alone, or without its culprits, one by one */
 	/*
-	 * 0 to 1: of the time that it claims, how much was measured, not inferred, of all that was to be reported, and not
-	 * claimed by another cause as well.
+	 * 0 to 1: of the time that it claims, the part that was measured, not inferred, of all expected reports, and
+	 * that no other cause claims as well.
 	 */
 	double confidence;
 	/* Of that time, the share that a late machine may account for, in real time: the confidence is 1 minus this at most. */

@@ -36,7 +36,7 @@ struct options {
 	uint64_t times_cpu_ns;   /* that times to detection took */
 	struct diagnosis *asked; /* [nasked], with room for PLUGIN_PROGRAMS more */
 	uint32_t nasked;
-	bool *named;   /* [ndiagnosers] by --diagnoser; none is: all are asked */
+	bool *named;   /* [ndiagnosers] by --diagnoser; if none is, all run */
 	void **chosen; /* [ndiagnosers] their options */
 };
 

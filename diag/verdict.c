@@ -24,7 +24,7 @@ struct joining {
 	uint64_t *rtt_ps; /* [run->ncollectives] longest base RTT */
 };
 
-/* Whose it is alone: culprits of one job are the others of another. RUN_NONE: of all jobs that it hits. */
+/* The job that it affects alone: culprits of one job are the others of another. RUN_NONE: all affected jobs. */
 static uint32_t
 job_of(const struct run *run, const struct finding *finding)
 {
@@ -122,7 +122,7 @@ put_flows(struct finding *into, const struct finding *from)
 	return 0;
 }
 
-/* In the confidence of all: by cost; that of one without any is next to nothing. */
+/* Weight in the confidence of all: by cost; a finding without any has next to none. */
 static double
 weight(const struct finding *finding)
 {
@@ -158,7 +158,7 @@ take(struct finding *into, const struct finding *from)
 	return 0;
 }
 
-/* What costs most first; of equals in the order that they are in. */
+/* By cost, largest first; equals keep their order. */
 static void
 sort_flows(struct finding *finding)
 {
@@ -188,7 +188,10 @@ weighs_more(const struct finding *a, const struct finding *b)
 	return a->critical_ps != b->critical_ps ? a->critical_ps > b->critical_ps : a->score > b->score;
 }
 
-/* Adds to the part of a collective what a finding, or its part of it, costs there; its flows are all known. @return 0 or -ENOMEM */
+/*
+ * Adds the cost of a finding there, or of its part of it, to the part of a collective; its flows are all known. @return
+ * 0 or -ENOMEM
+ */
 static int
 put_part(struct finding *into, const struct finding *from, const struct finding_part *cost)
 {
@@ -232,7 +235,7 @@ put_parts(struct finding *into, const struct finding *from)
 	return rc;
 }
 
-/* What a finding has to cost to have an effect: a part of the time of what it hits, or the longest base RTT of that. */
+/* The least cost of a finding with an effect: a part of the affected time, or the longest base RTT of that. */
 static double
 least_ps(const struct joining *j, const struct finding *finding)
 {

@@ -15,10 +15,10 @@ struct verdict {
 	uint32_t nfindings;
 	struct section *sections;
 	uint32_t nsections;
-	uint32_t prefixes; /* that were diagnosed for times to detection (diag/detection.h); 0: none was asked for */
+	uint32_t prefixes; /* that were diagnosed for times to detection (diag/detection.h); 0: none was requested */
 };
 
-/* A diagnoser to be asked. */
+/* A diagnoser to run. */
 struct diagnosis {
 	const struct diagnoser *by;
 	const void *options; /* NULL: defaults */
@@ -42,7 +42,7 @@ const struct claim *verdict_claim(const struct verdict *verdict);
 /* Is all evidence there, and was all of it looked at? */
 bool verdict_complete(const struct verdict *verdict);
 
-/* @return the section of the diagnoser of this name; NULL: it was not asked */
+/* @return the section of the diagnoser of this name; NULL: it did not run */
 const struct section *verdict_section(const struct verdict *verdict, const char *name);
 
 /* One cause at one place is one finding, however many iterations and jobs it hits. */

@@ -171,7 +171,7 @@ key_cmp(const struct rec_key *a, const struct rec_key *b)
 	return 0;
 }
 
-/* The last word between records of one key: time, node, sequence. */
+/* The final order between records of one key: time, node, sequence. */
 static int
 cmp_time(const struct rec_hdr *a, const struct rec_hdr *b)
 {
@@ -181,7 +181,7 @@ cmp_time(const struct rec_hdr *a, const struct rec_hdr *b)
 	return cmp != 0 ? cmp : memcmp(a, b, a->size);
 }
 
-/* Records of one array, and what orders them. */
+/* Records of one array, and their order. */
 struct order {
 	char *data;
 	size_t size_bytes;
@@ -229,7 +229,7 @@ is_settled(const struct order *o, uint32_t count)
 	return true;
 }
 
-/* What the words of the items leave open. */
+/* Orders items with equal words. */
 static void
 sort_ties(struct order *o, struct radix_item *items, uint32_t count)
 {
@@ -243,7 +243,7 @@ sort_ties(struct order *o, struct radix_item *items, uint32_t count)
 	}
 }
 
-/* Keeps the last record of each key. @return how many are kept */
+/* Keeps the last record of each key. @return their number */
 static uint32_t
 keep_last(const struct order *o, struct radix_item *items, uint32_t count)
 {
@@ -257,7 +257,7 @@ keep_last(const struct order *o, struct radix_item *items, uint32_t count)
 	return kept;
 }
 
-#define AHEAD 16 /* records asked of the memory before their turn */
+#define AHEAD 16 /* records prefetched before their turn */
 
 static void
 gather(const struct order *o, const struct radix_item *items, uint32_t count, char *to)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All records of one stream, deduplicated, sorted and joined by index: what every part of the diagnosis reads. */
+/* All records of one stream, deduplicated, sorted and joined by index: the input of every part of the diagnosis. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,7 +50,7 @@ struct ev_port {
 	uint32_t first_state, nstates;       /* in states: reports of the moment */
 	uint32_t first_poll, npolls;         /* in poll_by_port[]: polling packets that left here */
 	uint32_t last_passed;                /* in passed[]: the last that entered here, EV_NONE: none */
-	uint32_t first_overtake, novertakes; /* in overtakes: who took the link from data */
+	uint32_t first_overtake, novertakes; /* in overtakes: flows that took the link from data */
 };
 
 struct ev_flow {
@@ -102,7 +102,7 @@ struct ev_step {
 	const struct rec_schedule *sched;
 	const struct rec_step *report; /* NULL: none was received */
 	uint32_t first_dep, ndeps;     /* in deps[]: all that it waits for, the step before it on its channel too */
-	uint32_t waited_for;           /* what it did wait for: index into steps, EV_NONE: nothing, or unknown */
+	uint32_t waited_for;           /* the dependency that it waited for: index into steps; EV_NONE: none, or unknown */
 };
 
 /* Where a collective's record is. */
@@ -124,7 +124,7 @@ struct evidence {
 	struct rec_end end;
 	bool ended;              /* false: the stream broke off */
 	uint32_t torn_bytes;     /* of a record that it broke off in */
-	uint64_t left_out;       /* records that were not as they have to be: those of no header, and not fit to be read */
+	uint64_t left_out;       /* invalid records: of no header, and unfit to be read */
 	struct err left_out_why; /* the first of them, and the node that it was of, REC_NONE: of none */
 	uint32_t left_out_node;
 	uint64_t kinds[RECORD_KINDS];      /* received */
@@ -151,7 +151,7 @@ struct evidence {
 	 * replace the counters of an epoch, and the last one, of the closed epoch, has no state of a moment.
 	 */
 	struct ev_vec states;
-	/* struct rec_flow_row by (node, port, epoch, time): what flows had sent of an open epoch when it was reported. */
+	/* struct rec_flow_row by (node, port, epoch, time): counts of flows in an epoch that was open at the report. */
 	struct ev_vec flow_states;
 
 	/* built by evidence_finish() */

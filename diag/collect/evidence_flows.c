@@ -264,7 +264,7 @@ evidence_join_flows(struct evidence *ev, struct err *err)
 /* What had passed at the places that polling packets crossed: each record with those that it is compared with. */
 
 #define HOPS_LOOKED_AT                                                                                                     \
-	64 /* latest records of what left by a port: its polling packet is among them, or its record was lost */
+	64 /* latest records of packets that left by a port: its polling packet is among them, or its record was lost */
 
 /* Records by the port that their packets left by: the latest, and of each the one before. */
 struct leaving {

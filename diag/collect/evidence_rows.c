@@ -58,7 +58,7 @@ begin_feed(uint32_t egress, uint32_t first_row)
 	return feed;
 }
 
-/* The feeds of the rows [first, end), all of one ingress. @return how many */
+/* The feeds of the rows [first, end), all of one ingress. @return their number */
 static uint32_t
 split_feeds(const struct evidence *ev, struct ev_feed *feeds, uint32_t first, uint32_t end)
 {
@@ -110,7 +110,7 @@ evidence_join_feeds(struct evidence *ev, struct err *err)
 	return 0;
 }
 
-/* Where a row stands in the order (port, epoch). Ports are consecutive by node, so it is the rows' own order. */
+/* The place of a row in the order (port, epoch). Ports are consecutive by node, so it is the rows' own order. */
 static uint64_t
 place(const struct evidence *ev, const struct rec_hdr *hdr, uint16_t port, uint32_t epoch_first)
 {
@@ -186,7 +186,7 @@ guess_time(const struct evidence *ev, uint64_t reported_ps, struct ev_epoch *epo
 		epoch->to_ps = reported_ps;
 }
 
-/* Merges the three sorted arrays; fills epochs when not NULL. @return how many epochs there are */
+/* Merges the three sorted arrays; fills epochs when not NULL. @return the number of epochs */
 static uint32_t
 merge_epochs(const struct evidence *ev, struct ev_epoch *epochs)
 {
@@ -396,7 +396,7 @@ evidence_port_row(const struct evidence *ev, const struct ev_epoch *epoch, uint8
 	return NULL;
 }
 
-/* Who took a port's link from data. */
+/* The flows that took a port's link from data. */
 static int
 index_overtakes(struct evidence *ev, struct err *err)
 {
@@ -435,9 +435,9 @@ evidence_join_rows(struct evidence *ev, struct err *err)
 	return rc;
 }
 
-/* The earliest, or latest, time that an element and those after, or before, it cover. */
+/* The rows of a port or a flow in a time, found by bisection: earlier and later reports cost nothing. */
 
-/* The earliest, or latest, time that an element and those after, or before, it tell of. */
+/* The earliest, or latest, time that an element and those after, or before, it cover. */
 typedef uint64_t time_fn(const struct evidence *ev, uint32_t i);
 
 /* Leaves out what ends before from_ps and what begins after to_ps. */

@@ -128,7 +128,7 @@ take_reports(struct evidence *ev)
 		uint32_t step =
 			evidence_step(ev, evidence_collective(ev, rec->collective, rec->iteration), rec->rank, rec->step);
 
-		/* A host speaks for its own ranks alone. */
+		/* A host reports its own ranks alone. */
 		if (step == EV_NONE || ev->steps[step].host != rec->hdr.node)
 			ev->unscheduled_steps++;
 		else
@@ -169,7 +169,9 @@ evidence_join_steps(struct evidence *ev, struct err *err)
 	return ev->steps != NULL && next != NULL ? evidence_join_deps(ev, err) : -ENOMEM;
 }
 
-/* What each step waits for: of its own schedule record, of DEPEND records, and the step before it on its channel. */
+/*
+ * The dependencies of each step: of its own schedule record, of DEPEND records, and the step before it on its channel.
+ */
 
 #define OF_SCHEDULE 2                 /* dependencies that a SCHEDULE record has */
 #define DEPS_A_STEP (OF_SCHEDULE + 1) /* and the step before on the channel */

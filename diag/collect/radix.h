@@ -7,8 +7,8 @@
 #define RADIX_WORDS 2
 
 struct radix_item {
-	uint64_t key[RADIX_WORDS]; /* the first word counts first */
-	uint32_t index;            /* what it stands for */
+	uint64_t key[RADIX_WORDS]; /* the most significant word first */
+	uint32_t index;            /* of the item */
 };
 
 /*

@@ -55,7 +55,7 @@ source_map(const char *path, size_t *size_bytes, struct err *err)
 	return data != MAP_FAILED ? data : NULL;
 }
 
-/* Closes fd and keeps what went wrong. */
+/* Closes fd and keeps the error. */
 static int
 fail(int fd, const char *address, const char *what, struct err *err)
 {
@@ -170,7 +170,7 @@ stream_feed(struct stream *stream, const void *data, size_t size_bytes, struct e
 		size_bytes -= take;
 		if (stream->held_bytes < want)
 			continue;
-		/* With the header of a record complete, its size is known: ask again before taking it. */
+		/* With the header of a record complete, its size is known: compute the need again before taking it. */
 		rc = wanted_bytes(stream, &want, err);
 		if (rc != 0)
 			return rc;
@@ -231,7 +231,7 @@ stream_read_fd(int fd, struct evidence *ev, struct err *err)
 	return rc;
 }
 
-/* How many bytes must be held before something can be decided. */
+/* The number of bytes that must be held before anything can be decided. */
 static int
 wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err)
 {

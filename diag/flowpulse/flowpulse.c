@@ -20,7 +20,7 @@
 #define LEANING_STRAYS 2 /* standard deviations of its estimate, by which that may be more by chance */
 #define FEWEST_PORTS 4   /* of which noise is learned */
 #define BY_CHANCE 1e-5   /* faults that chance alone may make in a run */
-#define RECURS 3         /* iterations with alarms of packets that lean, which one cause may have in two */
+#define RECURS 3         /* iterations with alarms of correlated packets, of which one cause may make two */
 
 enum { CLAUSE_LESS, CLAUSE_PAIR, CLAUSE_ONCE, CLAUSE_PATH };
 static const char *const clauses[] = {
@@ -53,8 +53,8 @@ static const struct finding_type silent_fault = {
 /* ---- findings ---- */
 
 /*
- * @return at how many places something as far off is expected by chance (Bonferroni): of all that was compared, unless hosts sent
- *         packets again, which they did because some were lost
+ * @return the number of places where chance makes as large a deviation (Bonferroni): of all that was compared, unless
+ *         hosts sent packets again, which they did because some were lost
  */
 static double
 chance(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
@@ -133,7 +133,10 @@ make_finding(const struct flowpulse *own, const struct run *run, const struct fl
 	return 0;
 }
 
-/* @return variance over mean, as estimated of a monitor's ports and of its iterations so far, from which on packets lean on each other */
+/*
+ * @return variance over mean, as estimated of a monitor's ports and of its iterations so far, from which on packets are
+ *         correlated
+ */
 static double
 leaning(const struct flowpulse *own, const struct flowpulse_fault *fault)
 {

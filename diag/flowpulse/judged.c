@@ -44,13 +44,13 @@ flowpulse_hold_of(const struct rec_volume_alarm *alarm, const struct flowpulse_f
 	/* All that is lost is sent again; where hosts sent less than half of it again, spraying moved the most. */
 	if (is_reported && missing_packets(alarm) > 2 * (double)facts->resent)
 		return FLOWPULSE_EXCESS;
-	/* A port was sent less measured data by at most what it was sent of others' instead. */
+	/* A port was sent less measured data by at most the other traffic that it was sent instead. */
 	if (facts->other_bytes != 0 && alarm->expected <= alarm->got + facts->other_bytes)
 		return FLOWPULSE_SHARED;
 	return alarm->noise == REC_NOISE_UNKNOWN && !is_reported ? FLOWPULSE_NO_NOISE : FLOWPULSE_JUDGED;
 }
 
-/* Does a switch send what an alarm misses? @param node  of a monitor */
+/* Does a switch send the packets that an alarm misses? @param node  of a monitor */
 static bool
 is_sender(const struct paths *paths, const struct rec_volume_alarm *alarm, uint32_t node)
 {
@@ -83,7 +83,7 @@ ports_of(const struct flowpulse *own, uint32_t node)
 	for (uint32_t i = 0; i < own->nmonitors; i++)
 		if (own->monitors[i].hdr.node == node && own->monitors[i].ports != 0)
 			return own->monitors[i].ports;
-	return REC_NONE; /* not known yet: nothing is shown */
+	return REC_NONE; /* not known yet: no proof */
 }
 
 void
@@ -93,7 +93,7 @@ flowpulse_judge(struct flowpulse *own, const struct paths *paths, const struct r
 		const struct rec_volume_alarm *alarm = &own->alarms[i];
 		struct flowpulse_facts facts = { resent_of(resent, alarm), others_of(own, paths, alarm) };
 
-		/* Perhaps in vain: then only that nothing was sent again shows something. */
+		/* Perhaps in vain: then only the absence of retransmissions is a proof. */
 		if (own->config.in_order && facts.resent != 0)
 			facts.resent = RESENT_UNKNOWN;
 		own->resent[i] = facts.resent;

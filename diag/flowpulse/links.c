@@ -18,7 +18,7 @@ struct suspect {
 	uint32_t named;       /* the first alarm that names it alone: index */
 	bool is_named_twice;  /* and another, of another switch or iteration */
 	bool is_named_by_two; /* and another, of another switch */
-	bool is_cleared;      /* the link lost nothing of what left by it meanwhile for other leaves */
+	bool is_cleared;      /* the link lost no packet that left by it meanwhile for other leaves */
 };
 
 struct joining {
@@ -204,14 +204,14 @@ sort_ranked(struct ranked *ranked, uint32_t count)
 		qsort(ranked, count, sizeof(*ranked), cmp_ranked);
 }
 
-/* Of what a port was to see. */
+/* Of the packets that a port was to see. */
 static double
 missing_share(const struct rec_volume_alarm *alarm)
 {
 	return alarm->predicted != 0 ? 1 - (double)alarm->seen / (double)alarm->predicted : 0;
 }
 
-/* What each fault's alarms are: how many, in which iterations, of how many switches. @param ranked  [nalarms] room */
+/* The alarms of each fault: their number, iterations and switches. @param ranked  [nalarms] room */
 static void
 count_alarms(struct flowpulse *own, const uint32_t *fault_of, struct ranked *ranked)
 {

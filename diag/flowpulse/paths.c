@@ -163,7 +163,7 @@ paths_is_of_pods(const struct paths *paths, uint32_t node)
 
 /* ---- links ---- */
 
-/* All of a node's ports that lead to another. @return how many; port is set to the first */
+/* All of a node's ports that lead to another. @return their number; port is set to the first */
 static uint32_t
 count_links(const struct run *run, uint32_t from, uint32_t to, uint32_t *port)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much faulty links lose. */
+/* The loss rates of faulty links. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,10 +8,10 @@
 #include "diag/flowpulse/section.h"
 #include "diag/run/run.h"
 
-/* What the alarms of a fault expected and got, in packets, and the variance of what they expected. */
+/* Packets that the alarms of a fault expected and got, and the variance of the expected ones. */
 struct flowpulse_lost {
 	double expected, got, dispersion;
-	bool is_unbounded; /* of an alarm at least hosts did not report what they sent again */
+	bool is_unbounded; /* of an alarm at least, hosts did not report their retransmissions */
 };
 
 /*

@@ -87,7 +87,7 @@ resent_fini(struct resent *resent)
 	*resent = (struct resent){ 0 };
 }
 
-/* Is a host below the switch that stands for a group: a leaf, or a pod? A host with several NICs is below several. */
+/* Is a host below the switch that represents a group: a leaf, or a pod? A host with several NICs is below several. */
 static bool
 is_below(const struct resent *resent, uint32_t host, uint32_t node, bool is_pod)
 {

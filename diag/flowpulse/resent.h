@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What hosts sent again of collectives, by iteration and pair of hosts, as their RNICs count it (packet_seq_err,
- * local_ack_timeout_err) and STEP records report it. A packet that a link loses is sent again: so no more can have been lost
- * than that, and where nothing was sent again, nothing was lost.
+ * Retransmissions of hosts in collectives, by iteration and pair of hosts, as their RNICs count them (packet_seq_err,
+ * local_ack_timeout_err) and STEP records report them. A packet that a link loses is sent again: no more than these can
+ * have been lost, and without retransmissions nothing was lost.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What FlowPulse makes of a run: faulty links, and what its monitors saw. */
+/* FlowPulse's results of a run: faulty links, and its monitors' observations. */
 #pragma once
 
 #include "common/wire/record_volumes.h"
@@ -17,7 +17,7 @@ enum flowpulse_hold {
 	FLOWPULSE_HOLDS
 };
 
-/* What an alarm takes for granted: rows in judged.c. */
+/* The preconditions of an alarm: rows in judged.c. */
 struct flowpulse_precondition {
 	const char *key;
 	const char *because; /* why it does not hold: of "cannot tell", or of the proof that nothing was lost */
@@ -67,13 +67,13 @@ struct flowpulse {
 	uint32_t nalarms;
 	uint8_t *held;    /* [nalarms] enum flowpulse_hold */
 	uint64_t *resent; /* [nalarms] resent_of() */
-	bool *is_cleared; /* [nalarms] of one sender: what it sent to other leaves meanwhile was not lost: resent_clears() */
+	bool *is_cleared; /* [nalarms] of one sender: no loss on its paths to other leaves: resent_clears() */
 	bool *is_below;   /* [nalarms] of an edge: the aggregation above it sees the link, and has an alarm of its own */
 	struct rec_volume_flaw *flaws; /* [nflaws] in order of time */
 	uint32_t nflaws;
 	struct flowpulse_fault *faults; /* [nfaults + ndoubtful] those that are findings first */
 	uint32_t nfaults;
-	uint32_t ndoubtful; /* what their alarms miss is within what chance makes */
+	uint32_t ndoubtful; /* their alarms miss no more than chance makes */
 };
 
 /* Of two links: would a fault of the second that lasts only while one sender has its turn look like one of that sender's link? */

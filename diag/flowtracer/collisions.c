@@ -13,7 +13,7 @@
 #include "diag/run/fill.h"
 #include "diag/run/run.h"
 
-/* What jobs would have taken less if some steps had: each iteration again, with the dependencies and gaps that there were. */
+/* The time that jobs would save if some steps had: each iteration again, with its dependencies and gaps. */
 
 /* Room for it, made once for all of a run's questions. */
 struct regain {
@@ -125,7 +125,7 @@ count_longer(const struct run *run, uint64_t than_ps)
 	return count;
 }
 
-/* Steps that send, the longest if they are too many. @return how many, in the order of steps */
+/* Steps that send, the longest if they are too many. @return their number, in the order of steps */
 static uint32_t
 choose(struct flowtracer *own, const struct run *run, struct flowtracer_judged *judged)
 {
@@ -154,7 +154,7 @@ choose(struct flowtracer *own, const struct run *run, struct flowtracer_judged *
 	return count;
 }
 
-/* ---- what they have in common ---- */
+/* ---- the links that they share ---- */
 
 static int
 cmp_judged(const void *pa, const void *pb)
@@ -183,7 +183,7 @@ struct spell {
 	uint64_t start_ps, end_ps;
 };
 
-/* Those of flows on a link. @return how many */
+/* Those of flows on a link. @return their number */
 static uint32_t
 list_spells(const struct flowtracer *own, const struct run *run, uint32_t port, bool *stepped, struct spell *spells)
 {
@@ -325,7 +325,7 @@ join(struct flowtracer *own, const struct run *run, const struct flowtracer_judg
 	return rc;
 }
 
-/* ---- what they cost jobs ---- */
+/* ---- their cost to jobs ---- */
 
 /* @param each_ps  [c->nsteps] that its steps take less */
 static void

@@ -16,7 +16,7 @@
 #include "diag/flowtracer/section.h"
 #include "diag/run/fill.h"
 
-/* A record of a hop, and whose it is. */
+/* A record of a hop, and its flow. */
 struct path_report {
 	uint32_t flow, round, hop;
 	const struct rec_traced_hop *rec;
@@ -202,7 +202,7 @@ flowtracer_path_of(const struct flowtracer *own, uint32_t flow, uint64_t time_ps
 	return path;
 }
 
-/* How many flows each link carries, in layers, and how far that is from even: III-C of the paper. */
+/* The number of flows on each link, in layers, and its distance from an even spread: III-C of the paper. */
 
 static bool
 is_shown(const struct flowtracer *own, const struct flowtracer_path *path)
@@ -239,7 +239,7 @@ ports_of(const struct run *run, uint32_t node, uint32_t ip)
 	return (ports.of[0] | ports.of[1]) != 0 ? ports : all;
 }
 
-/* What flows of a path could have done; where a switch reported ports of equal cost, they count, and not its cables. */
+/* The choices of flows of a path; where a switch reported ports of equal cost, they count, and not its cables. */
 static bool
 list_path(const struct flowtracer *own, const struct run *run, const struct flowtracer_path *path, struct fim_flow *flow,
 	  struct fim_set *sets, uint32_t *nsets)
@@ -350,7 +350,7 @@ flowtracer_links(struct flowtracer *own, const struct run *run, struct err *err)
 
 /* Throughput between hosts, as their steps report it: Fig. 3(a) of the paper. */
 
-/* Steps of flows that were traced. @return how many */
+/* Steps of flows that were traced. @return their number */
 static uint32_t
 list(const struct flowtracer *own, const struct run *run, struct pair_message *messages)
 {
@@ -449,7 +449,7 @@ known_share(const struct flowtracer *own, const struct run *run)
 
 /*
  * The traced share of what there was to trace: an untraced flow allows no sure finding. Hosts name all flows that they
- * have; sampling hosts name those of the sample. Then only hosts' reports of steps show what is missing.
+ * have; samples name only the sampled flows. Then only hosts' reports of steps show what is missing.
  */
 static double
 traced_share(const struct flowtracer *own, const struct run *run)
@@ -503,7 +503,7 @@ make_finding(const struct flowtracer *own, const struct run *run, const struct f
 	return 0;
 }
 
-/* What costs jobs something by itself first, then by what steps lost. */
+/* First those that cost jobs time by themselves, then by the time that steps lost. */
 static int
 cmp_collision(const void *pa, const void *pb, void *least_ps)
 {

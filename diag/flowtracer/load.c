@@ -102,7 +102,7 @@ flowtracer_events(const struct flowtracer *own, const struct run *run, const str
 }
 
 #define MOST_HOPS 16     /* of a path, from its source on, that are judged */
-#define AT_NIC MOST_HOPS /* in place of a hop: what a flow lost as others of its NIC were held */
+#define AT_NIC MOST_HOPS /* in place of a hop: the time that a flow lost while others of its NIC were held */
 #define PLACES (AT_NIC + 1u)
 
 /* An active flow, among those of its NIC. */
@@ -131,7 +131,7 @@ struct sweep {
 	struct spell_event *events;
 	uint32_t nevents;
 	struct active_flow *flows;     /* [run->nflows] */
-	uint32_t *first, *of_nic, *on; /* [run->nports] of a NIC: first flow, how many; of a link: how many */
+	uint32_t *first, *of_nic, *on; /* [run->nports] of a NIC: first flow, number; of a link: number */
 	double *load_bps;              /* [run->nports] behind the first hop */
 	double (*cost_ps)[PLACES];     /* [judged] by hop, and at the NIC */
 	double *even_bits;             /* [judged] that it could have sent meanwhile, with even shares everywhere */
@@ -212,7 +212,7 @@ end_flow(struct sweep *s, uint32_t flow)
 	f->path = NULL;
 }
 
-/* What a link has to carry over its rate, and what all of its set have over theirs; the least loaded of the others. */
+/* A link's load over its rate, and that of all of its set over theirs; the least loaded of the others. */
 struct loads {
 	double link, set;
 	double even_bps; /* of one flow, if all flows of the set shared it evenly */

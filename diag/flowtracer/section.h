@@ -75,7 +75,7 @@ struct flowtracer {
 	struct rec_tracer config;
 	struct flowtracer_round *rounds; /* [nrounds] */
 	uint32_t nrounds;
-	uint32_t shown; /* the round that what follows is of: the last of those with most flows; RUN_NONE: none */
+	uint32_t shown; /* the round of the fields below: the last of those with most flows; RUN_NONE: none */
 	struct flowtracer_path *paths; /* [npaths] */
 	uint32_t npaths;
 	struct flowtracer_hop *hops; /* [nhops] */
@@ -90,7 +90,8 @@ struct flowtracer {
 	uint32_t sprayed;             /* flows that no link is counted for from where each packet has its own */
 	struct pair_rate *pairs;      /* of flows that were traced and whose steps are known */
 	uint32_t npairs;
-	struct flowtracer_collision *collisions; /* what costs jobs something by itself first, then by what steps lost */
+	struct flowtracer_collision
+		*collisions; /* first those that cost jobs time by themselves, then by the time that steps lost */
 	uint32_t ncollisions;
 	double cost_ps;    /* time that jobs would save without all collisions */
 	uint32_t unjudged; /* steps that took less than FLOWTRACER_MOST_JUDGED others */
@@ -104,7 +105,7 @@ flowtracer_has(const struct flowtracer_set *set, uint32_t port)
 	return port < 128 && (set->ports[port / 64] >> port % 64 & 1) != 0;
 }
 
-/* @return how many ports */
+/* @return the number of ports */
 static inline uint32_t
 flowtracer_count(const struct flowtracer_set *set)
 {

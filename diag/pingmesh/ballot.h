@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How probes over links and switches fared, and whose are the same. Private to votes.c and ballot.c. */
+/* Good and bad probes over links and switches, and places with the same probes. Private to votes.c and ballot.c. */
 #pragma once
 
 #include "diag/pingmesh/judge.h"
@@ -16,7 +16,7 @@ struct votes {
 	struct vote_count *links;    /* [nports] of both directions, at the lower port */
 	struct vote_count *ports;    /* [nports] of one */
 	struct vote_count *switches; /* [nnodes] */
-	double *loss_rate;           /* [nports] how likely a probe is lost there, by em_links_port() */
+	double *loss_rate;           /* [nports] probability that a probe is lost there, by em_links_port() */
 	struct vote_count *through;  /* [nnodes] scratch of switch_blame() */
 	uint8_t *unsure;             /* [nports] 1: by em_sprayed(), of several it is one that may lose */
 	uint32_t stamp;
@@ -60,18 +60,21 @@ int em_sprayed(const struct ballot *b);
 /* Counts all that take part. @return bad probes whose path is known */
 uint32_t ballot_count(const struct ballot *b);
 
-/* @return what stands for both directions of a link: the lower of its ports */
+/* @return the representative of both directions of a link: the lower of its ports */
 uint32_t ballot_link(const struct run *run, uint32_t port);
 /* An end of Wilson's interval for a share, at 3 standard deviations: few probes prove little. @param side  -1: the lower, 1: the upper */
 double wilson(double bad, double all, int side);
 /* Its lower end for the share of bad probes. */
 double ballot_lower_bound(const struct vote_count *t);
 
-/* Algorithm 1: places what most of the ballot's bad probes cross. @param seen  set @return whether there is such a place */
+/*
+ * Algorithm 1: places the link that most of the ballot's bad probes cross. @param seen  set @return whether there is
+ * such a place
+ */
 bool algorithm1(const struct ballot *b, struct pingmesh_problem *seen);
 
 struct em_place {
-	uint32_t port; /* which most surely loses what it sends; RUN_NONE: none explains JUDGE_LEAST_TIMEOUTS */
+	uint32_t port; /* which most surely loses its packets; RUN_NONE: none explains JUDGE_LEAST_TIMEOUTS */
 	double charged, log_likelihood;
 };
 
@@ -79,16 +82,16 @@ struct em_place {
 int em_links_port(const struct ballot *b, struct em_place *place);
 
 /*
- * What if these ports lost nothing?
- * @param without  [nports] 1: such a one; all that the same probes cross have to be
+ * The likelihood if these ports lost nothing.
+ * @param without  [nports] 1: such a one; all ports with the same probes have to be
  * @param charged  [nports] set to bad probes that others would be charged with
  * @return 0 or -ENOMEM
  */
 int em_links_without(const struct ballot *b, const uint8_t *without, double *charged, double *log_likely);
 
 /*
- * After em_links_port(): the switch that is meant where a link is named, since its other links are as bad (the paper's footnote), or since the
- * link is well but for what goes through that switch. @return RUN_NONE: the link itself
+ * After em_links_port(): the switch that is at fault where a link is named, since its other links are as bad (the
+ * paper's footnote), or since the link is well but for packets through that switch. @return RUN_NONE: the link itself
  */
 uint32_t switch_blame(const struct ballot *b, uint32_t link, double log_likely);
 
@@ -112,7 +115,7 @@ bool ballot_is_host_link(const struct run *run, uint32_t port);
 /* @return the switch at the other end of a host's link, RUN_NONE: it is none */
 uint32_t ballot_tor(const struct run *run, uint32_t port);
 /*
- * A host's link that all probes cross which cross a switch: with one host at a ToR nothing parts the two.
+ * A host's link that all probes over a switch cross: with one host at a ToR no probe separates the two.
  * @param node  RUN_NONE: there is none @return the link; RUN_NONE: some probes cross the switch without it
  */
 uint32_t ballot_only_link(const struct votes *v, uint32_t node);
@@ -126,8 +129,8 @@ enum significance { SIGNIFICANCE_SURE, SIGNIFICANCE_WAITS };
 /* @return 1: the observations are significantly likelier with the place than without it; 0; -ENOMEM */
 int significance_is_sure(const struct ballot *b, const struct em_place *place, const struct pingmesh_problem *seen);
 /*
- * Could it as well be elsewhere? Then it is a known place that serves as well; or it waits for more; or, when it has waited long enough, all
- * places are named that are as good.
+ * Could it as well be elsewhere? Then it is a known place that fits as well; or it waits for more evidence; or, after
+ * the longest wait, all places that fit as well are named.
  * @param seen  the place; may be changed @return enum significance, or -ENOMEM
  */
 int significance_place(const struct ballot *b, const struct em_place *place, struct pingmesh_problem *seen);

@@ -43,7 +43,7 @@ cmp_double(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Delays as prober and as responder are of the same CPU. @return how many; delays [2 * (end - first)] */
+/* Delays as prober and as responder are of the same CPU. @return their number; delays [2 * (end - first)] */
 static uint32_t
 collect(const struct judging *j, uint32_t first, uint32_t end, struct delay *delays)
 {

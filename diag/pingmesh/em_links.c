@@ -189,7 +189,7 @@ worst(const struct em_links *l)
 	return worst;
 }
 
-/* The logarithm of how likely all of the ballot's probes are. */
+/* The log-likelihood of all of the ballot's probes. */
 static double
 log_likelihood(const struct em_links *l)
 {

@@ -18,16 +18,16 @@
 #include "diag/pingmesh/ballot.h"
 
 #define ROUNDS 50
-#define FIRST 1e-3 /* how likely any link loses, before anything is known */
+#define FIRST 1e-3 /* loss probability of any link at the start */
 #define LEAST 1e-12
-#define CONVERGED 1e-4 /* what a round adds to the log-likelihood */
+#define CONVERGED 1e-4 /* gain of a round in log-likelihood */
 #define MOST_LINKS 16  /* that are looked at, of those that most is shared out to */
 
 struct drawing {
 	const struct ballot *b;
 	struct net *net;
 	double *arrived;     /* [ntraces] of paths, at the first that is alike: packets of this ballot's time */
-	double *lose;        /* [nports] how likely */
+	double *lose;        /* [nports] loss probability */
 	double *carried;     /* [nports] received packets that crossed it */
 	double *shared;      /* [nports] lost packets that are shared out to it, of a round */
 	double *most_shared; /* [nports] as shared, of the likeliest explanation */
@@ -78,7 +78,7 @@ share_out(struct drawing *d, const struct net_probe *probe)
 	const struct net_tuple *of = &net->tuples[probe->tuple];
 	double all = 0;
 
-	for (uint32_t turn = 0; turn < 2; turn++) /* how likely all are, then each one's share */
+	for (uint32_t turn = 0; turn < 2; turn++) /* first the sum of all probabilities, then each one's share */
 		for (uint32_t back = 0; back < 2; back++)
 			for (uint32_t w = 0; ballot_is_of_path(d->b, probe, back != 0) && w < of->count_path[back]; w++) {
 				uint32_t path = net->paths[of->first_path[back] + w];

@@ -27,7 +27,7 @@ overlaps(const struct run *run, const struct run_iteration *iteration, const str
 	return problem->start_ps <= end_of(run, iteration) && problem->end_ps >= iteration->start_ps;
 }
 
-/* ---- who uses the place ---- */
+/* ---- the users of the place ---- */
 
 /* Does a job iterate while a problem lasts? */
 static bool
@@ -113,7 +113,7 @@ is_disturbed(const struct judging *j, uint32_t service, const struct run_iterati
 	return false;
 }
 
-/* @return what an iteration of a service usually takes, 0: not known */
+/* @return the usual time of a service's iteration, 0: not known */
 static double
 usual_ps(const struct judging *j, uint32_t service, double *room)
 {
@@ -184,7 +184,7 @@ measure_services(struct judging *j, double threshold)
 	return room != NULL ? 0 : -ENOMEM;
 }
 
-/* ---- priorities, and the word on the network ---- */
+/* ---- priorities, and the verdict on the network ---- */
 
 static bool
 is_of_network(const struct pingmesh_problem *problem)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What problems mean to services: P0, P1, P2 (R-Pingmesh 4.3.4). */
+/* The impact of problems on services: P0, P1, P2 (R-Pingmesh 4.3.4). */
 #pragma once
 
 #include "diag/pingmesh/judge.h"

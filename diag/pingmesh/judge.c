@@ -14,7 +14,7 @@
 
 /* ---- problems ---- */
 
-/* Links that are as likely, without the switch that may be meant instead. */
+/* Links that are as likely, without the switch that may be at fault instead. */
 static uint32_t
 links_of(const struct pingmesh_problem *problem)
 {
@@ -211,7 +211,7 @@ find_silent(struct judging *j)
 
 /* ---- RNICs ---- */
 
-/* Two that only each other speaks against: one of them is meant. */
+/* Two RNICs with evidence against them from each other alone: one of them is at fault. */
 static uint32_t
 alike_of(const struct judging *j, uint32_t rnic)
 {
@@ -357,7 +357,7 @@ make_periods(struct judging *j)
 	return j->own->periods != NULL ? 0 : -ENOMEM;
 }
 
-/* Who waits longest begins what the next period is judged with. */
+/* The longest wait sets the first probe of the next period. */
 static void
 keep_waiting(struct judging *j)
 {

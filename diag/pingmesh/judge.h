@@ -10,13 +10,13 @@
 #define JUDGE_MESH_PERCENT 10  /* of ToR-mesh probes to an RNIC time out: it is anomalous (5) */
 #define JUDGE_LEAST_MESH 5     /* ToR-mesh probes to it that count as evidence */
 #define JUDGE_RNIC_PERIODS 3   /* after which all timeouts to and from an anomalous RNIC are its own: a minute (5) */
-#define JUDGE_LEAST_TIMEOUTS 3 /* put down to switches that are voted on: the paper's threshold, which it does not state */
+#define JUDGE_LEAST_TIMEOUTS 3 /* put down to switches for a vote: the paper's threshold, which it does not state */
 #define JUDGE_LEAST_DELAYS 20  /* of a host in a period, that count as evidence */
-#define JUDGE_DELAY_RATIO 3    /* over what P99s of all hosts are usually: abnormally high */
+#define JUDGE_DELAY_RATIO 3    /* over the usual P99 of all hosts: abnormally high */
 #define JUDGE_LATE_PART 4      /* of its P99: an agent that was late by less had its processor in time */
 #define JUDGE_TIMEOUT_PART 10  /* a delay from this part of the timeout on may make timeouts */
 #define JUDGE_MOST_VOTES 16    /* places a network and period */
-#define JUDGE_WAIT_PERIODS 3   /* so long a timeout waits for more of its like, where these few have no place surely */
+#define JUDGE_WAIT_PERIODS 3   /* that a timeout waits for more of its like, without a significant place */
 #define JUDGE_SURELY 4.5 /* a place is sure that is e^4.5 times as likely as all others together: 3 standard deviations */
 
 struct judging {
@@ -36,7 +36,7 @@ struct judging {
 	uint32_t nflows;
 	bool slow; /* even the quickest probe takes long beside the timeout */
 	uint64_t *
-		late_until_ps; /* [2 * nrnics] so long timeouts after late answers may be late, too: of the cluster's, of services */
+		late_until_ps; /* [2 * nrnics] until then timeouts after late answers may be late: of the cluster's, of services */
 	bool late;             /* in the last period probes returned so late that timeouts may be late answers */
 	uint32_t problem_cap;
 	struct err *err;
@@ -70,7 +70,7 @@ uint32_t mesh_bad_rnics(const struct judging *j, uint32_t tor);
  * @return the probability of the one cause against that of the many
  */
 double mesh_believe_tor(const struct judging *j, uint32_t tor, uint32_t rnics);
-/* After cpu_judge(): clears those whom none but overloaded hosts speak against. */
+/* After cpu_judge(): clears RNICs that only overloaded hosts are evidence against. */
 void mesh_review(struct judging *j);
 
 /* Sets j->usual_delay_ps. @return 0 or -ENOMEM */
@@ -95,7 +95,10 @@ int votes_judge_high(struct judging *j, enum pingmesh_network network);
 /* Marks probes with high RTT of all periods: of hardware's times, as those of busy kernels are high by themselves. @return 0 or -ENOMEM */
 int rtt_mark(struct judging *j);
 
-/* Adds what a period saw of a problem to the one of the same kind and place that lasted until lately, or makes it. @return 0 or -ENOMEM */
+/*
+ * Adds a period's observation of a problem to the recent one of the same kind and place, or makes it. @return 0 or
+ * -ENOMEM
+ */
 int problem_add(struct judging *j, const struct pingmesh_problem *seen);
 
 static inline enum pingmesh_network

@@ -15,7 +15,7 @@ void
 limits_prepare(struct judging *j)
 {
 	uint64_t least_ps = UINT64_MAX, least_rtt_ps = UINT64_MAX, part_ps = j->net.config.timeout_ps / LIMITS_SLOW;
-	bool answered = true; /* as all are that ask for an answer, if there are any */
+	bool answered = true; /* as all probes are that need an answer, if there are any */
 
 	for (uint32_t i = 0; i < j->net.nprobes; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
@@ -147,7 +147,7 @@ limits_take_late(struct judging *j, bool hosts)
 
 /* ---- lost by the network, or by an agent? ---- */
 
-/* What a host's agent had no room for in a period, by its own word. */
+/* Received probes that a host's agent had no room for in a period, by its own count. */
 struct room {
 	uint64_t dropped;
 	bool unknown; /* it has dropped something, and reports no more of the period */
@@ -206,7 +206,7 @@ limits_take_dropped(struct judging *j)
 	return j->own->limits[PINGMESH_LIMIT_DROPPED] != before;
 }
 
-/* ---- what nothing could judge ---- */
+/* ---- tests that could not be made ---- */
 
 /* The evidence about an RNIC, of the whole run and of a period. */
 struct coverage {

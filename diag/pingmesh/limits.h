@@ -4,8 +4,7 @@
 
 #include "diag/pingmesh/judge.h"
 
-#define LIMITS_SLOW                                                                                                        \
-	4 /* a probe that nothing delays takes no more than this part of the timeout, or late and lost are one */
+#define LIMITS_SLOW 4 /* an undelayed probe takes no more than this part of the timeout, or late and lost are one */
 #define LIMITS_HOST_PS                                                                                                     \
 	(1000ull * 1000 * 1000) /* a shorter timeout is one that processors make, which take some 10 us a completion */
 #define LIMITS_LATE 2           /* an answer that took this part of the timeout was late, */
@@ -27,5 +26,5 @@ int limits_take_late(struct judging *j, bool hosts);
  * @return 1: there were some, 0, or -ENOMEM
  */
 int limits_take_dropped(struct judging *j);
-/* After all periods: counts in own->limits what no test could judge. @return 0 or -ENOMEM */
+/* After all periods: counts the tests that could not be made in own->limits. @return 0 or -ENOMEM */
 int limits_count(struct judging *j);

@@ -16,7 +16,7 @@ static void
 count(struct judging *j)
 {
 	for (uint32_t i = 0; i < j->net.nrnics; i++)
-		if (!j->mesh[i].anomalous) /* those keep what they were found by */
+		if (!j->mesh[i].anomalous) /* those keep the evidence that they were found by */
 			j->mesh[i] = (struct mesh_rnic){ .peer = RUN_NONE, .bad_peer = RUN_NONE };
 	for (uint32_t i = j->first; i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
@@ -81,7 +81,7 @@ find_alike(const struct judging *j, uint32_t worst)
 													      : RUN_NONE;
 }
 
-/* Has who alone vouches against it more to answer for? Then that one is meant, also if it is not over the threshold itself. */
+/* Is the only one that vouches against it worse? Then that one is at fault, even below the threshold. */
 static bool
 is_outdone(const struct judging *j, uint32_t rnic)
 {

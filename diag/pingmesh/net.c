@@ -243,7 +243,7 @@ is_registered(const struct net *net, uint32_t host)
 	return any;
 }
 
-/* Who registers is alive, too: an agent that starts again uploads for the first time a while later. */
+/* A registration is a sign of life, too: a restarted agent uploads for the first time a while later. */
 static void
 end_at_registration(const struct net *net, uint32_t host, uint64_t time_ps, uint64_t *from_ps, uint64_t *to_ps)
 {

@@ -29,7 +29,7 @@ struct net_probe {
 	uint8_t lost;         /* enum net_lost */
 	uint8_t late;         /* enum net_late */
 	uint32_t paths[2];    /* there and back, where em_sprayed() gave it some: indices into traces; else RUN_NONE */
-	bool open;            /* a timeout that nothing explains yet */
+	bool open;            /* a timeout without an explanation yet */
 	bool high;            /* its RTT is */
 };
 
@@ -77,7 +77,7 @@ struct net {
 	uint32_t nregistered;
 	struct rec_upload *uploads; /* by (host, time) */
 	uint32_t nuploads;
-	uint64_t begin_ps;   /* the first that is known of any agent */
+	uint64_t begin_ps;   /* the first known time of any agent */
 	uint64_t startup_ps; /* from when an agent registers until its first upload: the median of hosts */
 	uint64_t horizon_ps; /* the last upload of any host */
 	uint64_t dropped;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * R-Pingmesh's analyzer, a diagnoser (4.3): results of probes between RNICs to problems of RNICs, switches, hosts and CPUs,
- * and how much they matter to services. What they cost in time it does not know.
+ * R-Pingmesh's analyzer, a diagnoser (4.3): from results of probes between RNICs to problems of RNICs, switches, hosts
+ * and CPUs, and their impact on services. It does not know their cost in time.
  */
 #pragma once
 

@@ -84,7 +84,7 @@ add_paths(const struct judging *j, uint32_t tuple, bool one_way, struct usual *u
 		usual->hops = 0;
 }
 
-/* @return the least RTT of a tuple beyond what its cables take; the first of its samples is its least */
+/* @return the least RTT of a tuple beyond the time of its cables; the first of its samples is its least */
 static double
 own_part(const struct sample *least, const struct usual *usual)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What R-Pingmesh's analyzer makes of a run: problems, and the SLAs of the cluster's network and of services' (4.3). */
+/* R-Pingmesh's results of a run: problems, and the SLAs of the cluster's network and of services' (4.3). */
 #pragma once
 
 #include "common/wire/record_probes.h"
@@ -7,7 +7,7 @@
 
 #define PINGMESH_NAME "pingmesh"
 
-/* What a probe's timeout is put down to, in the order in which that is asked. Value, name. */
+/* The causes of a probe's timeout, in the order of their tests. Value, name. */
 #define PINGMESH_CAUSES(ROW)                                                                                               \
 	ROW(PINGMESH_ANSWERED, 0, "answered")                                                                              \
 	ROW(PINGMESH_HOST_DOWN, 1, "host-down")                                                                            \
@@ -89,7 +89,7 @@ struct pingmesh_problem {
 	bool both;         /* directions of the link */
 	bool unsure;       /* of a whole switch: by chance its faulty link cannot be identified */
 	uint32_t bases;    /* bits of enum pingmesh_basis */
-	uint32_t networks; /* bits of enum pingmesh_network: whose probes show it */
+	uint32_t networks; /* bits of enum pingmesh_network: of the probes that show it */
 	uint32_t first_period, last_period, periods;
 	uint64_t start_ps, end_ps; /* the first and the last of its probes */
 	uint64_t found_ps;         /* when the analyzer had all of the first period */
@@ -97,7 +97,7 @@ struct pingmesh_problem {
 	double base_ps, high_ps;   /* RTT or processing delay that is usual, and the median of the bad (P99 of delays) */
 	double machine;            /* share of it that a late machine may explain: the confidence is 1 minus this at most */
 	double confidence;
-	uint64_t services;               /* bits of the first PINGMESH_SEEN_SERVICES: whose probes show it */
+	uint64_t services;               /* bits of the first PINGMESH_SEEN_SERVICES: of the probes that show it */
 	bool in_service;                 /* a service uses the place */
 	uint32_t priority;               /* 0, 1 or 2 (4.3.4): of the service that it matters most to */
 	double degradation;              /* the largest of the services that use the place, as of pingmesh_impact */
@@ -107,7 +107,7 @@ struct pingmesh_problem {
 #define PINGMESH_SEEN_SERVICES 64
 #define PINGMESH_FLOWS 4 /* of a service, over a problem's place, that are named */
 
-/* What a problem is to one service that uses its place (4.3.4). */
+/* The impact of a problem on one service that uses its place (4.3.4). */
 struct pingmesh_impact {
 	uint32_t service;               /* index into pingmesh.services */
 	uint32_t priority;              /* 0 or 1 */
@@ -146,7 +146,7 @@ struct pingmesh_server {
 /* The two tests that separate an overloaded CPU from RNICs that drop (6), by hosts and periods. */
 struct pingmesh_cpu_checks {
 	uint32_t several, delay, both;
-	uint32_t agent;           /* by its agent's word: not the paper's */
+	uint32_t agent;           /* by its agent's report: not the paper's */
 	uint32_t several_refuted; /* several RNICs at once, but processing was as fast as ever */
 };
 
@@ -165,8 +165,8 @@ struct pingmesh_service {
 	uint32_t traced;      /* of them: both directions are known as a whole */
 	struct pingmesh_metric metric;
 	/*
-	 * Can it be decided whether the network slowed it? Its iterations compare with each other, and all of its connections are traced: what
-	 * none of them crosses is not its network's.
+	 * Can it be decided whether the network slowed it? Its iterations compare with each other, and all of its
+	 * connections are traced: a place that none of them crosses is not of its network.
 	 */
 	bool decided;
 	bool innocent; /* decided: iterations are degraded, and none of them while a problem of its network lasted */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A switch that loses by addresses: a route or an entry of an ACL is missing, or its table is corrupt. No link of its loses: of some tuples
- * everything is lost, of others that cross the same links nothing. What a switch loses by addresses it loses of all that
- * has them, so that one through which as much of the same addresses goes well is not meant.
+ * A switch that loses by addresses: a route or an entry of an ACL is missing, or its table is corrupt. No link of its
+ * loses: of some tuples all packets are lost, of others that cross the same links none. The switch loses all packets
+ * with these addresses, so a switch that forwards as much of the same addresses is not at fault.
  */
 #include <errno.h>
 #include <math.h>
@@ -33,10 +33,10 @@ struct selecting {
 	uint64_t since_ps; /* when the first of all that are lost was */
 };
 
-/* What a switch would be as the culprit. */
+/* A candidate culprit. */
 struct culprit {
 	uint32_t node;
-	double score; /* logarithm of how likely it is */
+	double score; /* logarithm of its likelihood */
 };
 
 /* @return the traced path of 2 * tuple + back, NULL: it is not known as a whole */
@@ -180,7 +180,10 @@ fare(const struct selecting *s, const struct crossing *of, uint32_t count)
 	return fared;
 }
 
-/* Likelihood of a switch that loses a part of all units, whole ones: those of which some are lost and some are well speak against it. */
+/*
+ * Likelihood of a switch that loses a part of all units, whole ones: units with both lost and good probes count against
+ * it.
+ */
 static double
 score(const struct selecting *s, const struct crossing *of, uint32_t count, enum unit unit)
 {
@@ -205,7 +208,7 @@ score(const struct selecting *s, const struct crossing *of, uint32_t count, enum
 		return -INFINITY; /* dark paths alone may be a link's loss */
 	part = lost / (lost + well);
 	sum = lost * log(part) + (well != 0 ? well * log(1 - part) : 0);
-	/* each of the others a matter of its own */
+	/* each of the others has a cause of its own */
 	return sum - (s->nlost + s->ndark - covered - dark) * log((double)s->ndirections + 1);
 }
 

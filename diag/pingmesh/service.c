@@ -7,7 +7,7 @@
 #include "diag/pingmesh/net_inside.h"
 #include "diag/run/fill.h"
 
-/* ---- whose connections ---- */
+/* ---- owners of connections ---- */
 
 struct owner {
 	uint32_t collective, job;
@@ -48,7 +48,7 @@ find_run_flow(const struct run *run, const struct rec_tuple *tuple)
 	return found != NULL ? (uint32_t)(found - run->flows) : RUN_NONE;
 }
 
-/* @param owners  [run.ncollectives] set, by the collective's id @return how many */
+/* @param owners  [run.ncollectives] set, by the collective's id @return their number */
 static uint32_t
 list_owners(const struct run *run, struct owner *owners)
 {
@@ -133,7 +133,7 @@ services_list(struct judging *j)
 	return owners != NULL && services != NULL && j->flows != NULL && j->own->services != NULL ? 0 : -ENOMEM;
 }
 
-/* ---- what they cross ---- */
+/* ---- links of connections ---- */
 
 void
 service_note(const struct judging *j, const struct net_probe *probe, struct pingmesh_problem *seen)

@@ -15,7 +15,7 @@ struct service_flow {
 
 /* Lists services and their connections: own->services, j->flows, and each tuple's service. @return 0 or -ENOMEM with j->err */
 int services_list(struct judging *j);
-/* Notes whose probe shows a problem: of the cluster's network, or of which service's. */
+/* Notes the owner of the probe that shows a problem: the cluster's network, or a service's. */
 void service_note(const struct judging *j, const struct net_probe *probe, struct pingmesh_problem *seen);
 /* Is a service's path known as a whole, there and back? */
 bool service_is_traced(const struct judging *j, const struct service_flow *of);

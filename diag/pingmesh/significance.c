@@ -66,7 +66,7 @@ is_seen(const struct run *run, const struct pingmesh_problem *known, const struc
 	return false;
 }
 
-/* Is it a place that was named within the last minute? Then it is that one again, if it serves as well. */
+/* Is it a place that was named within the last minute? Then it is that one again, if it fits as well. */
 static const struct pingmesh_problem *
 known_place(const struct ballot *b, const struct pingmesh_problem *seen, const double *charged, double enough,
 	    uint8_t *ports)
@@ -87,7 +87,7 @@ known_place(const struct ballot *b, const struct pingmesh_problem *seen, const d
 	return NULL;
 }
 
-/* All that would do as well by itself is named, too. */
+/* All places that would fit as well by themselves are named, too. */
 static void
 add_others(const struct ballot *b, const double *charged, double enough, struct pingmesh_problem *seen)
 {

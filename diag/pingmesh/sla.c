@@ -6,7 +6,7 @@
 
 #include "diag/run/fill.h"
 
-/* What probes are measured together, if they are of the network. */
+/* The group of probes that are measured together, if they are of the network. */
 struct group {
 	enum pingmesh_network network;
 	uint32_t first, count; /* of the probes, or of the list */
@@ -70,7 +70,7 @@ measure(const struct judging *j, struct group group, const struct room *room)
 	return sla;
 }
 
-/* Both hosts of a probe of service tracing; @return how many they are, 0: it is none */
+/* Both hosts of a probe of service tracing; @return their number, 0: it is none */
 static uint32_t
 hosts_of(const struct judging *j, const struct net_probe *probe, uint32_t hosts[2])
 {
@@ -89,7 +89,7 @@ service_of(const struct judging *j, const struct net_probe *probe, uint32_t serv
 	return network_of(probe) == PINGMESH_SERVICE && services[0] != RUN_NONE;
 }
 
-/* What probes of service tracing are sorted by. */
+/* The sort keys of probes of service tracing. */
 struct sorting {
 	uint32_t (*keys_of)(const struct judging *j, const struct net_probe *probe, uint32_t keys[2]);
 	uint32_t nkeys;
@@ -127,7 +127,7 @@ measure_key(const struct judging *j, const struct sorting *s, uint32_t key, cons
 	return measure(j, (struct group){ PINGMESH_SERVICE, s->ends[key], s->ends[key + 1] - s->ends[key], s->list }, room);
 }
 
-/* The services' network is of few servers: what they are part of is not summed up by ToR, only by themselves (7.4). */
+/* The services' network is of few servers: ToRs are not summed up, only services (7.4). */
 static int
 measure_servers(struct judging *j, const struct room *room)
 {

@@ -92,7 +92,7 @@ likely_link(const struct votes *v, uint32_t link)
 	return peer != RUN_NONE ? fmax(v->loss_rate[link], v->loss_rate[peer]) : v->loss_rate[link];
 }
 
-/* Links of a switch that are probed, the next most likely after one, and how many are half as likely as that one. */
+/* Probed links of a switch, the next most likely after one, and the number of those half as likely as that one. */
 struct other_links {
 	uint32_t probed, next, as_likely;
 };
@@ -127,7 +127,7 @@ is_needed(const struct ballot *b, uint32_t node, const uint32_t *but, double log
 	for (uint32_t i = 0; without != NULL && i < run->nports; i++)
 		without[i] = is_end(run, i, node) && ballot_link(run, i) != but[0] && ballot_link(run, i) != but[1];
 	if (without == NULL || charged == NULL || em_links_without(b, without, charged, &log_without) != 0)
-		log_without = log_likely; /* nothing is known: it is no switch */
+		log_without = log_likely; /* unknown: it is no switch */
 	free(without);
 	free(charged);
 	return log_likely - log_without >= JUDGE_SURELY;
@@ -181,7 +181,7 @@ common_end(const struct ballot *b, uint32_t link)
 }
 
 /*
- * Two bad links make no bad switch: what goes by its others has to be as bad, or nearly. Where it has no more than one other, which
+ * Two bad links make no bad switch: its others have to be as bad, or nearly. Where it has no more than one other, which
  * no probe crosses alone, all have to be as likely.
  */
 static bool

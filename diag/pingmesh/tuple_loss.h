@@ -15,10 +15,13 @@ struct tuple_loss {
 	uint64_t well_ps;           /* when the last was good */
 };
 
-/* Counts all that take part. @param fates  [2 * ntuples] zeroed; of tuple i there at 2 * i, and back behind that */
+/*
+ * Counts all that take part. @param tuple_losses  [2 * ntuples] zeroed; of tuple i, forward at 2 * i, and back behind
+ * that
+ */
 void tuple_losses_count(const struct ballot *b, struct tuple_loss *tuple_losses);
 
-/* Nothing is lost, of enough. */
+/* No probe is lost, out of enough. */
 static inline bool
 tuple_loss_is_clean(const struct tuple_loss *loss)
 {

@@ -83,8 +83,8 @@ ballot_name_link(const struct ballot *b, uint32_t link, struct pingmesh_problem 
 }
 
 /*
- * Do RNICs of several hosts at a ToR probe each other? Then what a service's few tuples cannot part the cluster's probes do. In the cluster's
- * ballot that is seen by which probes cross the ToR.
+ * Do RNICs of several hosts at a ToR probe each other? Then the cluster's probes separate places that a service's few
+ * tuples cannot. In the cluster's ballot the probes that cross the ToR show it.
  */
 static bool
 has_mesh(const struct ballot *b, uint32_t tor)
@@ -102,7 +102,10 @@ has_mesh(const struct ballot *b, uint32_t tor)
 	return false;
 }
 
-/* A switch at an end of a link, all of whose probes cross one host's link and are nearly as bad: then the link is no worse than they. */
+/*
+ * A switch at an end of a link, all of whose probes cross one host's link and are nearly as bad: then the link is no
+ * worse than they.
+ */
 static uint32_t
 lonely_tor(const struct votes *v, uint32_t port)
 {
@@ -119,7 +122,7 @@ lonely_tor(const struct votes *v, uint32_t port)
 	return RUN_NONE;
 }
 
-/* Does each RNIC of a ToR lose, and nothing is lost over it but to and from them? @return how many they are, 0: no */
+/* Does each RNIC of a ToR lose, and no probe over it that is not to or from them? @return their number, 0: no */
 static uint32_t
 all_rnics(const struct ballot *b, const struct pingmesh_problem *tor)
 {
@@ -336,7 +339,7 @@ find_plain(const struct ballot *b, struct em_place *place, struct pingmesh_probl
 	return rc == 1 ? significance_is_sure(&plain, place, seen) : rc;
 }
 
-/* @return 1: a place was named, or what has none waits; 0: there is nothing left; -ENOMEM */
+/* @return 1: a place was named, or probes without one wait; 0: there is nothing left; -ENOMEM */
 static int
 vote_once(const struct ballot *b, double *rtts)
 {

@@ -31,7 +31,7 @@ struct index {
 struct lookup {
 	const struct run *run;
 	struct index ports, nodes, flows;
-	struct err *err; /* what a name is not */
+	struct err *err; /* the error of a name */
 };
 
 static const char *
@@ -103,7 +103,7 @@ index_find(const struct index *index, const struct run *run, const char *name)
 
 /* ---- a finding ---- */
 
-/* Appends what names are. @return 0, or -EINVAL with lookup's err */
+/* Appends the values of names. @return 0, or -EINVAL with lookup's err */
 static int
 find_all(const struct lookup *l, const struct index *index, const char *what, const struct plugin_names *names,
 	 uint32_t *to, uint32_t *count)
@@ -165,7 +165,7 @@ find_job(const struct lookup *l, const struct plugin_finding *from, struct findi
 	return job ? 0 : err_set(l->err, -EINVAL, "a finding names job %u, and there is none", from->job);
 }
 
-/* Braces would stand for facts. */
+/* Braces would be read as facts. */
 static void
 make_words(const struct plugin_finding *from, struct plugin_words *words)
 {
@@ -336,7 +336,7 @@ plugin_rows(const struct plugin_report *report, const struct diagnoser_writers *
 	}
 }
 
-/* @return what a section's program was left out for; NULL: it was not, or the section is no program's */
+/* @return why a section's program was left out; NULL: it was not, or the section is no program's */
 static const struct plugin *
 left_out(const struct section *section)
 {

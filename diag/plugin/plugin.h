@@ -17,10 +17,10 @@
 void plugin_rows(const struct plugin_report *report, const struct diagnoser_writers *reporters, struct diagnoser *rows,
 		 struct diagnosis *asked);
 
-/* @return how many of them were left out, by the run or for what their findings name */
+/* @return the number of those left out, by the run or for names in their findings */
 uint32_t plugin_left_out(const struct verdict *verdict);
 /*
- * Reports on stderr which of them are left out for what their findings name.
+ * Reports on stderr which of them are left out for names in their findings.
  * @param recorded  those that the run had left out, too
  */
 void plugin_print(const struct verdict *verdict, bool recorded);

@@ -6,7 +6,7 @@
 #include "plugin/account.h"
 
 struct plugin {
-	const struct plugin_account *account; /* borrowed: the options it was asked with */
+	const struct plugin_account *account; /* borrowed: the options it ran with */
 	uint32_t nfindings;                   /* of the account's, the first, that are taken */
 	char why[PLUGIN_WHY];                 /* why it was left out, then or now; "": it was not */
 	uint64_t left_ps;

@@ -178,7 +178,7 @@ facts_unreported(const struct verdict *v, uint32_t *nodes)
 
 #define UNHEARD_SHOWN 6
 
-/* Where reports were lost: whose. */
+/* Where reports were lost: their nodes. */
 static void
 print_unreported_hosts(const struct verdict *v, char *buf)
 {
@@ -196,7 +196,7 @@ print_unreported_hosts(const struct verdict *v, char *buf)
 	free(nodes);
 }
 
-/* What steps lost that were not reported is bounded by the run's time alone. */
+/* The lost time of unreported steps is bounded by the run's time alone. */
 static void
 print_unreported(const struct run *run, char *buf)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sentence of facts.h on what shows a finding: the clauses of its type, with the facts of its evidence in them. */
+/*
+ * The sentence of facts.h on the evidence for a finding: the clauses of its type, with the facts of its evidence in
+ * them.
+ */
 #include <string.h>
 
 #include "common/array.h"
@@ -162,7 +165,7 @@ render_percent(const struct run *run, const struct finding_evidence *seen, char 
 	fmt_append(buf, FACTS_EVIDENCE, "%.0f", seen->percent);
 }
 
-/* What {NAME} in a clause stands for. */
+/* The facts of each {NAME} in a clause. */
 static const struct {
 	const char *name;
 	render_fn *render;
@@ -176,7 +179,7 @@ static const struct {
 	{ "percent", render_percent },
 };
 
-/* @param name  of len characters  @return NULL: nothing stands for it */
+/* @param name  of len characters  @return NULL: there is no such fact */
 static render_fn *
 find_fact(const char *name, size_t len)
 {

@@ -281,7 +281,7 @@ facts_innocent(const struct verdict *v)
 	return claim != NULL && claim->innocent;
 }
 
-/* The list begins with what weighs most. @param of  FINDING_OF_HOST: about hosts; 0: about the network */
+/* The list begins with the finding of most weight. @param of  FINDING_OF_HOST: about hosts; 0: about the network */
 static const struct finding *
 first_of(const struct verdict *v, uint32_t of, bool any)
 {

@@ -26,7 +26,7 @@ struct facts facts_of(const struct verdict *v);
 uint64_t facts_took_ps(const struct verdict *v, const struct run_collective *collective);
 /* Is it the only one of its job? */
 bool facts_alone(const struct verdict *v, const struct run_collective *collective);
-/* How many of its steps were reported as finished. */
+/* The number of its steps that were reported as finished. */
 uint32_t facts_done(const struct verdict *v, const struct run_collective *collective);
 /* 0.258: a quarter longer than expected. 0 without an expectation. */
 double facts_excess(uint64_t took_ps, uint64_t expect_ps);
@@ -45,9 +45,9 @@ const char *facts_op_key(uint32_t op);                 /* "allgather", of the ta
 char *facts_flow(const struct verdict *v, uint32_t flow, char *buf, size_t cap);
 /* "1-3, 7" */
 char *facts_ranges(const uint32_t *sorted, uint32_t count, char *buf, size_t cap);
-/* Whose a step is: its flow, as facts_flow() has it; of a local step its host. @return buf */
+/* The owner of a step: its flow, as facts_flow() has it; of a local step its host. @return buf */
 char *facts_doer(const struct verdict *v, const struct run_step *step, char *buf, size_t cap);
-/* Step numbers of a finding, sorted, once each. @param out  [finding->nsteps]  @return how many */
+/* Step numbers of a finding, sorted, once each. @param out  [finding->nsteps]  @return their number */
 uint32_t facts_step_numbers(const struct verdict *v, const struct finding *finding, uint32_t *out);
 
 /* "Ring AllGather over 8 ranks took 270.907 ms, 25.8 % longer than the 215.299 ms expected." */
@@ -61,13 +61,13 @@ char *facts_reason(const struct verdict *v, char *buf);
  * @param nodes  [run.nnodes] set to them  @return their number
  */
 uint32_t facts_unreported(const struct verdict *v, uint32_t *nodes);
-/* What evidence is missing; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */
+/* The missing evidence; "" if none is. @param buf  of FACTS_INCOMPLETE bytes  @return buf */
 char *facts_incomplete(const struct verdict *v, char *buf);
 /* That the recording knows less than this verdict does. @return NULL where it does not */
 char *facts_recording_lost(const struct facts *facts, char *buf, size_t cap);
 /*
- * How late the machine was that ran the fabric in real time, and of how many steps that leaves nothing to be known. @return NULL in
- * virtual time
+ * The lateness of the machine that ran the fabric in real time, and the number of steps that it leaves unknown. @return
+ * NULL in virtual time
  */
 char *facts_lateness(const struct facts *facts, char *buf, size_t cap);
 /* "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" */
@@ -95,10 +95,10 @@ char *facts_cost(const struct facts *facts, const struct finding *finding, char 
 char *facts_parts(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
 /* The parts of the lost time, which add up to it. */
 struct facts_loss {
-	double lost_ps;                   /* what jobs would have taken less if no step had lost time */
+	double lost_ps;                   /* time that jobs would save if no step had lost time */
 	double causes_ps, alone_ps;       /* explained by findings with an effect; by those without any */
-	double little_ps, unexplained_ps; /* by hosts late by too little to be named; by nothing */
-	uint32_t causes, alone;           /* how many findings have the first two */
+	double little_ps, unexplained_ps; /* of hosts late by too little to be named; without an explanation */
+	uint32_t causes, alone;           /* number of findings with the first two */
 };
 struct facts_loss facts_loss(const struct verdict *v);
 /* " Of the 7.930 ms lost in all, ... is unexplained. Confidence that the network is guilty: 0.87.", behind what buf holds. */

@@ -18,7 +18,7 @@
 #include "diag/report/text.h"
 #include "diag/verdict.h"
 
-/* What FlowPulse did not judge, and why: each reason once, with how often and where. */
+/* What FlowPulse did not judge, and why: each reason once, with its count and places. */
 
 #define SWITCHES_SHOWN 4
 #define FLOWS_SHOWN 4
@@ -32,7 +32,7 @@ static const char *const flaw_sentences[] = { REC_VOLUME_FLAWS(FLAW_SENTENCE) };
 
 /* A reason, and the number of cases that were not judged for it. Flaws first, then reasons that hold alarms back. */
 struct reason {
-	const char *why, *because, *of; /* of: what count counts, in the singular */
+	const char *why, *because, *of; /* of: the counted thing, in the singular */
 	bool is_clear;                  /* nothing was lost */
 	uint32_t count;
 	uint64_t measured_bytes, other_bytes; /* REC_FLAW_SHARED */
@@ -142,7 +142,7 @@ is_at_shared(const struct verdict *v, const struct flowpulse *own, uint32_t host
 	return false;
 }
 
-/* Flows of no collective that switches reported: what the operator moves to another class. */
+/* Flows of no collective that switches reported: the operator moves them to another class. */
 static void
 append_flows(const struct verdict *v, const struct flowpulse *own, char *line, size_t cap)
 {
@@ -355,7 +355,7 @@ unmeasured_json(const struct verdict *v, const struct flowpulse *own)
 	return array;
 }
 
-/* What the words mean that "why" has. */
+/* The meaning of the values of "why". */
 static json_t *
 reasons_json(const struct flowpulse *own)
 {

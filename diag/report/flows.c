@@ -7,7 +7,7 @@
 #include "common/slowdown.h"
 #include "diag/report/json.h"
 
-/* How flows fared: of one generator, or of all. */
+/* Results of flows: of one generator, or of all. */
 struct fared {
 	uint32_t flows, slow, open;
 	struct slowdown_bucket buckets[SLOWDOWN_BUCKETS];

@@ -6,7 +6,7 @@
 
 #include "diag/report/text.h"
 
-/* Are there flows of generators, and nothing else? */
+/* Are there flows of generators, and no collectives? */
 bool flows_alone(const struct verdict *v);
 
 /* "2901 flows: 412 of them took more than twice as long as on an idle fabric; ..." @return buf */

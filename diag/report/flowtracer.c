@@ -207,7 +207,7 @@ cmp_rate(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Fig. 3(a): the distribution, and who got least. */
+/* Fig. 3(a): the distribution, and the flows that got least. */
 static int
 show_pairs(const struct text *text, const struct flowtracer *own)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report of each job: what its iterations took and lost, and what its critical paths went through. */
+/* The report of each job: the duration and lost time of its iterations, and the parts of its critical paths. */
 #pragma once
 
 #include <jansson.h>

@@ -55,7 +55,10 @@ value_flow(const struct verdict *v, uint32_t flow)
 	return flow < v->run.nflows ? value_text(v->run.flows[flow].name) : json_null();
 }
 
-/* {"job", "collective", "iteration"}: what these words mean in every file. @param collective  index into run.collectives */
+/*
+ * {"job", "collective", "iteration"}: the meaning of these keys in every file. @param collective  index into
+ * run.collectives
+ */
 static json_t *
 value_collective(const struct verdict *v, uint32_t collective)
 {
@@ -133,7 +136,7 @@ json_write(const struct verdict *v, FILE *to)
 	return rc == 0 && fputc('\n', to) != EOF ? 0 : -EIO;
 }
 
-/* The report's first sentences, and the collective that they speak of; null: of none. */
+/* The report's first sentences, and their collective; null: of none. */
 static json_t *
 headline(const struct verdict *v)
 {
@@ -238,7 +241,7 @@ steps(const struct verdict *v, const struct finding *finding, uint32_t collectiv
 	return array;
 }
 
-/* What it costs in each iteration of a collective that it hits. */
+/* Its cost in each affected iteration of a collective. */
 static json_t *
 iterations(const struct verdict *v, const struct finding *finding)
 {

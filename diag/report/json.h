@@ -26,7 +26,7 @@ int json_write(const struct verdict *v, FILE *to);
 
 /* @return array, or NULL once anything failed: a report that lacks a row would look whole */
 json_t *value_add(json_t *array, json_t *item);
-/* What something cost: to the nearest nanosecond, as text rounds it. */
+/* A cost: to the nearest nanosecond, as text rounds it. */
 json_t *value_cost(double ps);
 json_t *value_ns(uint64_t time_ps);
 json_t *value_real(double value);

@@ -5,7 +5,7 @@
 #include "diag/report/facts.h"
 #include "diag/report/json.h"
 
-/* Of the sources of one kind, who was latest. @return NULL: there is none that was measured */
+/* Of the sources of one kind, the latest. @return NULL: none was measured */
 static const struct run_lateness *
 latest(const struct run *run, enum rec_lateness_kind kind, uint32_t *count, uint32_t *unmeasured)
 {

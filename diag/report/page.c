@@ -15,7 +15,7 @@
 #include "diag/vedrfolnir/section.h"
 #include "diag/verdict.h"
 
-/* The page's events, as columns: what hosts detected and handed on, and what switches were asked. */
+/* The page's events, as columns: detections of hosts and their notifications, and polls of switches. */
 
 /* A named list of numbers, one of each row. */
 struct page_column {
@@ -51,7 +51,7 @@ value_of(const struct verdict *v, const struct page_column *column, uint32_t fir
 	return column->rising && row > 0 ? value - column->of(v, first + row - 1) : value;
 }
 
-/* A run of equal numbers is one pair [number, how many]. */
+/* A run of equal numbers is one pair [number, count]. */
 static json_t *
 column(const struct verdict *v, const struct page_column *column, uint32_t first, uint32_t count)
 {
@@ -202,7 +202,7 @@ page_polls(const struct verdict *v)
 	return page_columns(v, columns, ARRAY_LEN(columns), 0, v->run.npolls);
 }
 
-/* The page's view of flows without a collective: how long they took by size, the slowest, and who was ahead of them. */
+/* The page's view of flows without a collective: their times by size, the slowest, and the flows ahead of them. */
 
 #define SLOWEST_SHOWN 20
 #define AHEAD_SHOWN 4
@@ -285,7 +285,7 @@ page_generated(const struct verdict *v)
 
 /* The provenance graphs of the page, the most significant first. */
 
-/* A graph, by what its step is worth. */
+/* A graph, by the weight of its step. */
 struct worth {
 	uint32_t graph;
 	bool critical;
@@ -400,9 +400,11 @@ page_graphs(const struct verdict *v)
 	return json_pack("{s:o, s:I}", "list", list, "all", (json_int_t)own->ngraphs);
 }
 
-/* The page's steps and events, as columns. What iterations of a collective have in common is its schedule, written once. */
+/*
+ * The page's steps and events, as columns. The common part of a collective's iterations is its schedule, written once.
+ */
 
-#define SCHEDULES_COMPARED 16 /* how many a collective's schedule is compared with; like none of them: written again */
+#define SCHEDULES_COMPARED 16 /* schedules that a collective's is compared with; like none of them: written again */
 
 /* Bits of a step's state; model.js names them too. */
 enum step_state {
@@ -413,7 +415,7 @@ enum step_state {
 	STEP_SLOW = 16,
 	STEP_PRUNED = 32,       /* no step waited for it */
 	STEP_WAITED_OWN = 64,   /* for the first of its own that it depends on, */
-	STEP_WAITED_DATA = 128, /* for the first of another rank; what else it waited for is in "rare" */
+	STEP_WAITED_DATA = 128, /* for the first of another rank; its other waits are in "rare" */
 };
 
 static const struct run_collective *
@@ -546,7 +548,9 @@ waited_of(const struct verdict *v, uint32_t i)
 	return on == first_dep(v, i, true) || on == first_dep(v, i, false) ? -1 : page_index(on);
 }
 
-/* What few steps have: host's delays, sent again, telemetry that did not arrive, another wait than most. */
+/*
+ * The properties of few steps: host's delays, retransmissions, telemetry that did not arrive, another wait than most.
+ */
 static json_t *
 rare(const struct verdict *v, const struct run_collective *c)
 {

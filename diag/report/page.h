@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* report.html: the run's data in the page that web/ built, whose script draws it. One file that needs nothing else. */
+/* report.html: the run's data in the page that web/ built, whose script draws it. One file without dependencies. */
 #pragma once
 
 #include <stdio.h>
 
 #include "diag/verdict.h"
 
-#define PAGE_DATA_MARK "@data@"    /* in the page's template: where the data goes */
+#define PAGE_DATA_MARK "@data@"    /* in the page's template: the place of the data */
 #define PAGE_MAX_STEPS 400000      /* more: only the worst collective and the first ones have theirs in the page */
 #define PAGE_MAX_GRAPH_EDGES 60000 /* more: the provenance graphs of the critical path and of most time lost */
 

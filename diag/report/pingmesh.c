@@ -92,7 +92,9 @@ append_shared(const struct verdict *v, const struct pingmesh *own, const struct 
 	fmt_append(line, cap, " share it.");
 }
 
-/* Appends to a line what a problem is to each service that uses its place, with the connections that cross it. */
+/*
+ * Appends the impact of a problem on each service that uses its place, with the connections that cross it, to a line.
+ */
 static void
 pingmesh_impacts_text(const struct verdict *v, const struct pingmesh *own, const struct pingmesh_problem *p, char *line,
 		      size_t cap)
@@ -110,7 +112,7 @@ pingmesh_impacts_text(const struct verdict *v, const struct pingmesh *own, const
 	append_shared(v, own, p, line, cap);
 }
 
-/* Sets a line: whether a service is slower, whether its network is innocent, and what cannot be decided. */
+/* Sets a line: whether a service is slower, whether its network is innocent, and the open questions. */
 static void
 pingmesh_service_text(const struct verdict *v, const struct pingmesh_service *s, char *line, size_t cap)
 {
@@ -332,7 +334,7 @@ print_services(const struct text *text, const struct section *section)
 		fprintf(text->to, "  ... and %u more jobs, in verdict.json\n", own->nservices - SERVICES_SHOWN);
 }
 
-/* What no test could judge, once each. */
+/* The tests that could not be made, once each. */
 static void
 print_limits(const struct text *text, const struct pingmesh *own)
 {
@@ -347,7 +349,7 @@ print_limits(const struct text *text, const struct pingmesh *own)
 	}
 }
 
-/* What no problem was made of. */
+/* Observations that are no problem. */
 static void
 print_rest(const struct text *text, const struct pingmesh *own)
 {
@@ -500,7 +502,7 @@ ports_json(const struct verdict *v, const struct pingmesh_problem *p)
 	return array;
 }
 
-/* What a problem is to each service that uses its place. */
+/* The impact of a problem on each service that uses its place. */
 static json_t *
 impacts_json(const struct verdict *v, const struct pingmesh *own, const struct pingmesh_problem *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes what the analyzer concluded, for people and for machines. */
+/* Writes the analyzer's conclusions, for people and for machines. */
 #pragma once
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct text;
 
 /*
  * Writes every report of a verdict into a directory, which is created when absent.
- * @param page  what the page is made of (diag/report/page.h), from web/page.h
+ * @param page  the page's template (diag/report/page.h), from web/page.h
  * @return 0, or negative errno with err naming file and cause
  */
 int report_write(const struct verdict *verdict, const char *dir, const char *page, struct err *err);
@@ -68,7 +68,7 @@ int dot_write_waiting(const struct verdict *v, FILE *to);
 /* provenance.dot: one cluster a slow step. @return 0 or -EIO */
 int dot_write_provenance(const struct verdict *v, FILE *to);
 
-/* How what a plugin diagnoser reported is written (struct diagnoser_writers). */
+/* How the report of a plugin diagnoser is written (struct diagnoser_writers). */
 
 /* Appends to the array "plugins". */
 int plugin_json(const struct verdict *v, const struct section *section, struct json_t *root);

@@ -11,7 +11,7 @@ int run_fill_steps(struct run *run, const struct evidence *ev, struct err *err);
 int run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err);
 void run_sum_up_iterations(struct run *run);
 int run_fill_ranks(struct run *run, struct err *err);
-/* How late the machine was, and what that may explain of steps. */
+/* The machine's lateness, and the part of steps that it may explain. */
 int run_fill_lateness(struct run *run, const struct evidence *ev, struct err *err);
 /* Overhead and completeness. */
 int run_account(struct run *run, const struct evidence *ev, struct err *err);

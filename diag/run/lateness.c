@@ -15,7 +15,7 @@ cmp_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* By source, and in order of time: what has its own number before what has REC_NONE. */
+/* By source, and in order of time: records with their own number before those with REC_NONE. */
 static int
 cmp_record(const void *pa, const void *pb)
 {
@@ -164,7 +164,7 @@ share_of(uint64_t part_ps, uint64_t of_ps)
 	return of_ps != 0 ? (double)part_ps / (double)of_ps : 0;
 }
 
-/* Of what its host did: from when all that a step depends on was there until it started; a computation, to its end. */
+/* Of its host's work: from the end of all dependencies until its start; a computation, to its end. */
 static void
 fill_host(const struct run *run, struct run_step *step)
 {

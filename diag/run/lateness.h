@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How late the machine was that ran a fabric in real time (LATENESS records), and how much of what hosts' clocks measured that
- * may explain. All of it are upper bounds: what lies within them may be the machine's, and no finding can be sure of it.
+ * The lateness of the machine that ran a fabric in real time (LATENESS records), and the part of the times by hosts'
+ * clocks that it may explain. All of it are upper bounds: times within them may be the machine's, and no finding can be
+ * sure of them.
  */
 #pragma once
 
 #include "diag/run/run.h"
 
-/* How much of a time the machine may account for. */
+/* The part of a time that the machine may account for. */
 struct run_machine {
 	uint64_t most_ps;       /* by measurement, at most */
-	uint64_t unmeasured_ps; /* in which nothing was measured */
+	uint64_t unmeasured_ps; /* without a measurement */
 };
 
 /*
@@ -21,7 +22,7 @@ struct run_machine run_waited(const struct run *run, uint32_t host, uint64_t fro
 /* How long the fabric's windows were behind the clock in [from_ps, to_ps), those of all parts in sum. */
 struct run_machine run_behind(const struct run *run, uint64_t from_ps, uint64_t to_ps);
 
-/* Is this a host with its own kernel, whose times a late machine alters? */
+/* Is this a kernel host, whose times a late machine alters? */
 bool run_is_kernel_timed(const struct run *run, uint32_t host);
 
 /*

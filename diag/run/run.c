@@ -19,7 +19,7 @@
 #include "common/wire/record_run.h"
 #include "diag/run/fill.h"
 
-/* The run's tables of what the network is and how its ports fared. */
+/* The run's tables of the network and the results of its ports. */
 
 /* The end record's time, unless a report is of a later moment. */
 static uint64_t
@@ -360,7 +360,7 @@ run_alloc(size_t count, size_t size_bytes, struct err *err)
 	return p;
 }
 
-/* The run's jobs, their iterations, the collectives of these and who takes part in them. */
+/* The run's jobs, their iterations, the collectives of these and their ranks. */
 
 static void
 name(char *to, const char *from)
@@ -432,7 +432,7 @@ list_after(struct run *run, const struct evidence *ev, struct run_collective *ou
 	out->nafter = run->nafter - out->first_after;
 }
 
-/* How many FOLLOW records apply, over all iterations. */
+/* The number of FOLLOW records that apply, over all iterations. */
 static size_t
 count_after(const struct evidence *ev)
 {

@@ -19,7 +19,7 @@
 struct evidence;
 
 #define RUN_NONE UINT32_MAX
-#define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it is not known what their ranks did */
+#define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it the ranks' results are unknown */
 #define RUN_UNKNOWN UINT64_MAX   /* an unknown time */
 #define RUN_SLOW_PERCENT 1
 #define RUN_SLOW_FLOW_PERCENT 100 /* of a generator's flow: slower than on an idle fabric by more than this */
@@ -98,7 +98,7 @@ struct run_collective {
 struct run_rank {
 	bool part;        /* it sends, receives or computes */
 	uint64_t done_ps; /* all sent and received, without a part: could begin; RUN_UNKNOWN: open, or not reported */
-	/* The same, if what it received was there a base RTT before its sender knew. */
+	/* The same, if its message arrived a base RTT before its sender knew. */
 	uint64_t earliest_ps;
 };
 
@@ -142,12 +142,12 @@ struct run_step {
 	uint64_t starved_ps, machine_ps;
 	bool starved;                                  /* its host may have been in time, but for starved_ps */
 	double starved_unmeasured, machine_unmeasured; /* share of these times without a measurement */
-	uint32_t first_dep, ndeps;                     /* what it depends on: in run.depends */
+	uint32_t first_dep, ndeps;                     /* its dependencies: in run.depends */
 	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
 	uint32_t retransmits;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
 	uint32_t rtt_samples;             /* number of measured ones */
-	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
+	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond the line's own gaps */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts */
 	uint64_t
 		waited_ps; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
@@ -214,7 +214,7 @@ struct run_overhead {
 	uint64_t notification_packets, notification_bytes;
 	uint64_t report_bytes;      /* sent by the exporter */
 	uint64_t deferred, dropped; /* records */
-	uint64_t left_out;          /* records that were not as they have to be */
+	uint64_t left_out;          /* invalid records */
 	uint64_t astray;            /* records that the end record counts, and that did not arrive */
 	/*
 	 * Share of the expected records that arrived: of the reports, and of the steps. 1 with nothing lost; 0 of a
@@ -225,7 +225,7 @@ struct run_overhead {
 	uint32_t nkinds;
 };
 
-/* What evidence is missing, beside what the budget kept back and what went astray. */
+/* The missing evidence, beside records that the budget kept back and that were lost. */
 struct run_missing {
 	uint32_t torn_bytes;         /* of a record that the stream broke off in */
 	uint32_t left_out_node;      /* that the first record left out is of, RUN_NONE: of none */
@@ -304,7 +304,7 @@ run_excess_ps(const struct run_step *step)
 	return step->started && excess_ps > 0 ? excess_ps : 0;
 }
 
-/* Time that a step lost: that, and how much later it started than it could. */
+/* The lost time of a step: that, and the delay of its start. */
 static inline double
 run_lost_ps(const struct run_step *step)
 {

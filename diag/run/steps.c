@@ -323,7 +323,7 @@ fill_step(struct run *run, const struct evidence *ev, uint32_t i)
 		take_report(run, step, from->report);
 }
 
-/* How a collective fared, from its steps. */
+/* The result of a collective, from its steps. */
 static void
 sum_up(struct run *run, struct run_collective *out)
 {

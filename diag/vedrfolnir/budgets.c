@@ -17,7 +17,7 @@ struct sharing {
 	const struct run *run;
 	struct section *section;
 	uint32_t *alike;  /* [nfindings] the first finding of the same type and root */
-	uint32_t *job_of; /* [nflows] whose flow it is, RUN_NONE: no job's */
+	uint32_t *job_of; /* [nflows] the flow's job, RUN_NONE: no job's */
 	double *left_ps;  /* [nsteps] lost, and not explained */
 	struct replay_claim *claims;
 	uint32_t nclaims;
@@ -195,7 +195,7 @@ take(const struct sharing *s, const struct replay_claim *claim)
 			finding->flow_ps[f] += claim->share_ps;
 }
 
-/* ---- what has an effect ---- */
+/* ---- findings with an effect ---- */
 
 /* @param base_rtt_ps  the longest of the collective's steps */
 static double

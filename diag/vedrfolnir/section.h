@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What VEDRFOLNIR makes of a run: waiting graphs, provenance graphs and contributors (III-B, III-D). */
+/* VEDRFOLNIR's results of a run: waiting graphs, provenance graphs and contributors (III-B, III-D). */
 #pragma once
 
 #include <stdbool.h>
@@ -79,7 +79,7 @@ struct provenance_edge {
 	double weight;
 };
 
-/* R(f, cf) of Eq. 2: what flow did to this step. */
+/* R(f, cf) of Eq. 2: the effect of flow on this step. */
 struct provenance_score {
 	uint32_t flow; /* index into run.flows */
 	double score;
@@ -115,21 +115,21 @@ struct contributor {
 	uint32_t nshares;
 };
 
-/* What it knows of one step. */
+/* Its results about one step. */
 struct vedrfolnir_step {
 	bool critical;  /* on the critical path; a generator's flow: slow */
 	bool shown;     /* its graph is kept whole: of flows, of those that lost most alone */
 	uint32_t graph; /* its provenance graph, or RUN_NONE */
 };
 
-/* What a collective lost of its job's time (of flows: what all lost), and what findings explain of it. */
+/* The part of its job's time that a collective lost (of flows: that all lost), and the part that findings explain. */
 struct time_budget {
 	double lost_ps, explained_ps;
 	double hidden_ps; /* time that it would save without the unexplained time alone */
 	double little_ps; /* of explained_ps, that of hosts which were late by too little to be a finding */
 	double hosts_ps;  /* time that the job would save without the lateness of all hosts */
 	double found_ps;  /* time that the job would save without all that findings explain */
-	double least_ps;  /* what explains less than that is without effect */
+	double least_ps;  /* findings that explain less are without effect */
 };
 
 /* The unexplained time. */
@@ -162,7 +162,7 @@ struct vedrfolnir {
 	struct vedrfolnir_unjudged unjudged;
 };
 
-/* Its part of a verdict; NULL: it was not asked. */
+/* Its part of a verdict; NULL: it did not run. */
 static inline struct vedrfolnir *
 vedrfolnir_of(const struct verdict *v)
 {
@@ -171,7 +171,7 @@ vedrfolnir_of(const struct verdict *v)
 	return section != NULL ? section->own : NULL;
 }
 
-/* What it knows of a step of the run. */
+/* Its results about a step of the run. */
 static inline struct vedrfolnir_step *
 vedrfolnir_step(const struct verdict *v, const struct run_step *step)
 {

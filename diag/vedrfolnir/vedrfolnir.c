@@ -145,7 +145,7 @@ graphs_empty(struct provenance *graph)
 	graph->nvertices = graph->nedges = graph->nscores = 0;
 }
 
-/* What the order of steps rests on. */
+/* The sort keys of steps. */
 struct ranking {
 	const struct run_step *steps;
 	const struct vedrfolnir_step *own;
@@ -159,7 +159,7 @@ turn_of(const struct vedrfolnir_step *step)
 	return 2;
 }
 
-/* Of an open one too: what it lost up to the run's end. */
+/* Of an open one too: the time that it lost up to the run's end. */
 static uint64_t
 lost_ps(const struct run_step *step)
 {
@@ -196,7 +196,7 @@ graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, ui
 	return count;
 }
 
-#define CONCLUDE_LIKELY 0.5 /* a finding that blames the network is borne out by more: else it is as likely wrong */
+#define CONCLUDE_LIKELY 0.5 /* least confidence of a finding that blames the network: below it, it is as likely wrong */
 
 /* A link's time was taken by an unknown flow. */
 static bool
@@ -227,7 +227,7 @@ has_unnamed(const struct section *section)
 	return false;
 }
 
-/* Telemetry that shows no reason speaks for the network only where it shows the time. */
+/* Telemetry without a reason is evidence for the network only where it shows the time. */
 static bool
 was_watched(const struct run *run, const struct vedrfolnir *own, uint32_t i)
 {
@@ -584,7 +584,7 @@ build_graphs(struct diagnosing *d, enum prov_share share, struct err *err)
 	return rc;
 }
 
-/* What a flow did to the collectives, while that is being summed up. */
+/* A flow's effect on the collectives, while it is being summed up. */
 struct contributions {
 	double *score; /* [nflows] Eq. 3 */
 	uint32_t *nshares;
@@ -604,7 +604,7 @@ excess_sum_ps(const struct run *run, const struct waiting_graph *w)
 	return sum_ps;
 }
 
-/* Eq. 3 over one critical path. Flows of collectives are not rated: they are what others hurt. */
+/* Eq. 3 over one critical path. Flows of collectives are not rated: they are the victims. */
 static void
 count_path_share(const struct run *run, const struct vedrfolnir *own, const struct waiting_graph *w,
 		 struct contributions *contributions)

@@ -32,10 +32,10 @@ void vedrfolnir_destroy(void *own);
 int vedrfolnir_port_share(void *options, const char *value, struct err *err);
 
 /*
- * Slow steps in the order in which they have their graphs built: those on the path that are shown, those on it, then the
- * others; of each those that lost most time first. What a limit leaves out is what cost least.
+ * Slow steps in the order in which they have their graphs built: those on the path that are shown, those on it, then
+ * the others; of each those that lost most time first. A limit leaves out those that cost least.
  * @param order  [nsteps] set to their indices
- * @return how many they are
+ * @return their number
  */
 uint32_t graphs_order(const struct run_step *steps, const struct vedrfolnir_step *own, uint32_t nsteps, uint32_t *order);
 

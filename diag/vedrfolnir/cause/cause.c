@@ -165,7 +165,7 @@ activity_both_ran_ps(const struct activity *activity, uint32_t one, uint32_t oth
 	return sum_ps;
 }
 
-/* What signatures ask of steps and ports. */
+/* Measurements of steps and ports for signatures. */
 
 bool
 cause_at_once(const struct cause_set *set, uint32_t flow, uint32_t step)
@@ -248,7 +248,7 @@ cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps)
 bool
 cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 {
-	/* A NIC serves its flows in turn: no queue grows, and yet each waits for the others. */
+	/* A NIC serves its flows in turn: no queue grows, and still each waits for the others. */
 	if (in->ev->nodes[in->ev->ports[port->port].node].host)
 		return true;
 	return port->depth_max >= CAUSE_MIN_DEPTH ||

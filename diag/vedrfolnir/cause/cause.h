@@ -30,7 +30,7 @@
 #define CAUSE_REPORTED_OF_PAUSE 0.5 /* of a row's time: where less is the step's, the row's pauses may not be */
 #define CAUSE_LOSS_LEFT 0.5         /* of a step's lost time: where pauses explain more, it sent again on timeouts */
 #define CAUSE_RETAIN_PS (50 * 1000000ULL) /* of the reports of a port in this time (50 us) one may be kept */
-#define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less stands idle */
+#define CAUSE_IDLE_LOAD 0.1               /* of its rate: a port that carries less is idle */
 #define CAUSE_FULL_LOAD 0.75              /* of its rate: a port with this load keeps senders back without a queue */
 #define CAUSE_MAX_FINDINGS 65536
 #define CAUSE_BUCKETS 4096
@@ -63,8 +63,8 @@ struct cause_finding {
 	uint32_t order;              /* of its cause, among those that look */
 	double best;                 /* score of the sample that the evidence is about */
 	double *flow_score;          /* [out.nflows] */
-	double claimed_ps;           /* of the step's time: what cause_explains() made of it */
-	uint32_t part;               /* of what claimed_ps sums up now */
+	double claimed_ps;           /* of the step's time: the result of cause_explains() */
+	uint32_t part;               /* the part that claimed_ps sums up now */
 	double part_ps;
 	uint32_t best_step; /* after merging: the step that the evidence is about */
 	uint32_t next;      /* in its bucket, EV_NONE: none */
@@ -115,8 +115,8 @@ extern const uint32_t ncauses;
 
 /*
  * Runs every signature over every step.
- * @param findings  set to the findings, by score; with their arrays the caller's to free. What they explain of a job's
- *                  time is not known yet
+ * @param findings  set to the findings, by score; with their arrays the caller's to free. Their cost to a job is not
+ *                  known yet
  * @return 0, -E2BIG past CAUSE_MAX_FINDINGS, or -ENOMEM with err
  */
 int cause_find(const struct cause_input *in, struct finding **findings, uint32_t *count, struct err *err);
@@ -131,7 +131,7 @@ int cause_find(const struct cause_input *in, struct finding **findings, uint32_t
  */
 struct cause_finding *cause_add(struct cause_set *set, uint32_t root_port, const char *root, uint32_t key, uint32_t step);
 void cause_port(struct cause_set *set, struct cause_finding *finding, uint32_t port);
-/* A culprit with what it did; flows sort by the sum of it. */
+/* A culprit with its effect; flows sort by the sum of it. */
 void cause_flow(struct cause_set *set, struct cause_finding *finding, uint32_t flow, double score);
 void cause_time(struct cause_finding *finding, uint64_t start_ps, uint64_t end_ps);
 /* Adds to the score. @return true if the evidence should be about this sample: the strongest so far */
@@ -161,7 +161,7 @@ bool cause_both_at_once(const struct cause_set *set, uint32_t flow, uint32_t oth
  */
 double cause_machine_share(const struct cause_input *in, uint32_t step, const struct cause_finding *finding);
 
-/* By how much a step's host itself delayed it: it started late, and if it computes, it took too long. */
+/* The delay of a step by its host: it started late, and if it computes, it took too long. */
 uint64_t cause_host_ps(const struct cause_input *in, uint32_t step);
 /* Time that a slow step lost: its execution beyond what its acknowledged bytes should have taken. */
 double cause_excess_ps(const struct cause_input *in, uint32_t step);
@@ -175,7 +175,7 @@ double cause_stretch_ps(const struct cause_input *in, uint32_t step, const struc
 
 /* Time lost by a step in frame times of its NIC: the score where no queue is to blame. */
 double cause_lost_frames(const struct cause_input *in, uint32_t step, double lost_ps);
-/* The worst of the culprits so far, and how many they are, as a finding's evidence has them. */
+/* The worst of the culprits so far, and their number, as a finding's evidence has them. */
 void cause_name_flows(const struct cause_finding *finding, struct finding_evidence *evidence);
 
 /* Does this flow end at the host that the step's flow ends at? */
@@ -229,7 +229,7 @@ bool cause_has_queue(const struct cause_input *in, const struct prov_port *port)
 
 /* Weighs each finding of one step, before they join others. */
 void confidence_step(struct cause_set *set, uint32_t step);
-/* Sets what it is of a finding by all of its steps: of those on the critical path, if there are any. */
+/* Sets the confidence of a finding by all of its steps: of those on the critical path, if there are any. */
 void confidence_conclude(struct cause_finding *finding);
 
 /* ---- its rule, for tests ---- */

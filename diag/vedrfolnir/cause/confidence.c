@@ -143,7 +143,7 @@ unfound_ps(const struct cause_set *set, uint32_t step, double lost_ps)
 	return found ? 0 : lost_ps;
 }
 
-/* What other findings claim of the step. */
+/* The claims of other findings to the step. */
 static double
 rivals_ps(const struct cause_set *set, const struct finding *out, double lost_ps)
 {

@@ -34,7 +34,7 @@ row_of(const struct evidence *ev, const struct ev_epoch *epoch, uint32_t flow)
 	return NULL;
 }
 
-/* Until when is an epoch known of a flow? Its port may have been asked again, and the flow's row not have arrived. */
+/* Up to when is an epoch known of a flow? Its port may have been polled again, and the flow's row not have arrived. */
 static uint64_t
 known_to_ps(const struct ev_epoch *epoch, const struct rec_flow_row *row)
 {
@@ -201,7 +201,7 @@ frames_ps(const struct evidence *ev, const struct ev_flow *flow)
 	return sum_ps;
 }
 
-/* Whether something is known of the waits of a step's packets. */
+/* Is anything known of the waits of a step's packets? */
 static bool
 is_reported(const struct cause_input *in, uint32_t step)
 {
@@ -212,7 +212,7 @@ is_reported(const struct cause_input *in, uint32_t step)
 	       !acks_may_wait(in->ev, s);
 }
 
-/* Of a step, as far as it is known to have sent. */
+/* Of a step, as far as it has sent. */
 static double
 packets_of(const struct cause_input *in, const struct run_step *s)
 {
@@ -330,7 +330,7 @@ struct delay_links {
 	uint64_t *longest_ps;             /* [nports] of the steps that crossed it */
 };
 
-#define IN_TIME 0.5   /* of the delay: who took less more than that did not have it */
+#define IN_TIME 0.5   /* of the delay: a step with a smaller excess did not have it */
 #define MOST_TIME 0.9 /* of a step's time: a condition that held for this share also held when it was delayed */
 
 enum direction { DIRECTION_UNKNOWN, DIRECTION_FORWARD, DIRECTION_REVERSE };
@@ -373,7 +373,7 @@ by_start(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* When messages were there: who waited for one, and was not late, began then. */
+/* Arrivals of messages: a step that waited for one, and was not late, began then. */
 static void
 note_arrivals(struct delay_links *links)
 {
@@ -597,8 +597,8 @@ delays_known(const struct delays *delays, uint32_t step)
 }
 
 /*
- * Do links between switches differ in rate or length? Then a packet with a path of its own may take longer than the one path
- * that is configured for its flow, and nothing is known of an idle one.
+ * Do links between switches differ in rate or length? Then a packet with a path of its own may take longer than the one
+ * path that is configured for its flow, and the time of an idle one is unknown.
  */
 static bool
 is_uneven(const struct evidence *ev)
@@ -643,7 +643,7 @@ at_least_ps(const struct run_step *s, double rtt_ps, double wait_ps)
 	return extra_ps >= CAUSE_MIN_SHARE * (double)s->base_rtt_ps ? extra_ps : 0;
 }
 
-/* By how much all of its round trips were longer. */
+/* The excess of all of its round trips. */
 static double
 least_extra_ps(const struct cause_input *in, uint32_t step)
 {

@@ -15,23 +15,26 @@
 struct delay_place {
 	uint32_t first, count; /* in delays.ports: indistinguishable links; 0: none is left */
 	uint32_t root_port;    /* of them, if all are one cable; else EV_NONE */
-	uint32_t flow;         /* whose steps lost most */
+	uint32_t flow;         /* of the steps that lost most */
 	uint64_t from_ps, to_ps;
 };
 
 struct delays {
-	double *certain_ps; /* [nsteps] by how much at least round trips were longer than queues account for; 0: not known to be */
-	double *extra_ps; /* [nsteps] by how much they are likely to have been, beside other such steps too */
-	uint32_t *place;  /* [nsteps] in places; EV_NONE: of no such step */
+	double *certain_ps; /* [nsteps] the least excess of round trips over the waits in queues; 0: none is certain */
+	double *extra_ps;   /* [nsteps] their likely excess, beside other such steps too */
+	uint32_t *place;    /* [nsteps] in places; EV_NONE: of no such step */
 	struct delay_place *places;
 	uint32_t nplaces;
 	uint32_t *ports;
 };
 
-/* What a step's longer round trips cost it: once at least, else in each window that it sent, as it is expected to (docs/steps.md). */
+/*
+ * The cost of a step's longer round trips: once at least, else in each window that it sent, as it is expected to
+ * (docs/steps.md).
+ */
 double delay_cost_ps(const struct cause_input *in, uint32_t step, double extra_ps);
 
-/* @return of what a step's round trips are taken to have been longer by, the part that nothing else can account for */
+/* @return the part of a step's excess of round trips that no other cause can account for */
 double delays_known(const struct delays *delays, uint32_t step);
 
 /* @return 0 or -ENOMEM */

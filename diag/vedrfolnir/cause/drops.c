@@ -14,7 +14,7 @@
 static struct passage_link passage_of_link(const struct cause_input *in, uint32_t step, uint32_t in_port,
 					   uint64_t since_ps);
 
-/* What a link did within a step's time. */
+/* The counts of a link within a step's time. */
 struct passage_link {
 	bool known; /* by a reading after since_ps */
 	uint64_t lost_frames, received_frames;
@@ -201,8 +201,8 @@ drops_sent_again(const struct cause_input *in, uint32_t step)
 }
 
 /*
- * What became of the polling packets of one event on the victim's path: polls are sorted by time, a later record of
- * the event is farther on.
+ * The end of the polling packets of one event on the victim's path: polls are sorted by time, a later record of the
+ * event is farther on.
  * @return the port that one left by and vanished behind; EV_NONE: it arrived, looped, or is not of this step
  */
 static uint32_t
@@ -258,7 +258,7 @@ look_for_vanished(const struct evidence *ev, const struct run_step *s, bool back
 	return found;
 }
 
-/* A link that lost frames is to blame, one that lost none is not; else it is who passes nothing in a row. */
+/* A link that lost frames is at fault, one that lost none is not; else the switch is that forwards nothing in a row. */
 static struct drops_silence
 judge(const struct cause_input *in, uint32_t step, const struct vanished *found)
 {
@@ -381,8 +381,8 @@ clear(struct passage_place *place, uint32_t in_port)
 }
 
 /*
- * What a link lost, and the switch behind it itself. Where none of the flow's own packets can be missing, others' frames were
- * lost, or none.
+ * Losses of a link, and of the switch behind it. Where none of the flow's own packets can be missing, others' frames
+ * were lost, or none.
  */
 static void
 take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i, uint64_t lost)
@@ -404,7 +404,7 @@ take_hop(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	take(&p->node, ev, i, more(more(now.least, before.most), lost), s->start_ps);
 }
 
-/* What the destination counted, since the step began. */
+/* The destination's counts, since the step began. */
 static void
 take_end(struct passage *p, const struct evidence *ev, const struct run_step *s, uint32_t i)
 {
@@ -581,7 +581,7 @@ passage_find(const struct cause_input *in, uint32_t step)
 			take_end(&p, ev, s, i);
 	}
 	p.lost = p.ended && p.out_of_sequence == 0 ? lost_of(in, s, first, until_ps) : 0;
-	/* All that was sent again arrived twice: what a switch had not let go then it did later. */
+	/* All retransmitted packets arrived twice: packets that a switch had not forwarded then it forwarded later. */
 	if (p.ended && p.out_of_sequence == 0 && !s->open && s->retransmits != 0 && p.duplicates >= s->retransmits)
 		p.node = nowhere;
 	return p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the signatures that rest on drop counters share. */
+/* Shared by the signatures that rest on drop counters. */
 #pragma once
 
 #include "common/wire/drop.h"

@@ -161,8 +161,8 @@ claim_queue(struct settling *s, uint32_t owner, const struct finding *out, const
 }
 
 /*
- * Pauses of a queue that the step's packets go through themselves: they wait before it for what passes it, each culprit
- * for as long as its packets take.
+ * Pauses of a queue that the step's packets go through themselves: they wait before it for the packets that pass it,
+ * each culprit for as long as its packets take.
  */
 static void
 claim_own_pauses(struct settling *s, uint32_t owner, const struct cause_finding *finding, const struct prov_port *root)
@@ -226,9 +226,10 @@ is_loss(const struct finding *finding)
 }
 
 /*
- * What vanished cost the time until its sender noticed, and that of sending it again, and all behind it: on an idle path at
- * the line's rate, among others at the rate that the step had, and between these as one cause of several. Of several losses,
- * each has as much; where the sender does not know when it noticed, they get of what other causes leave.
+ * Vanished packets cost the time until their sender noticed, and that of sending them again, and all behind them: on an
+ * idle path at the line's rate, among others at the rate that the step had, and between these as one cause of several.
+ * Of several losses, each costs as much; where the time of the sender's notice is unknown, they get the time that other
+ * causes leave.
  */
 static void
 claim_loss(struct settling *s, uint32_t owner, double ps)
@@ -288,8 +289,8 @@ give(struct cause_finding *finding, const struct budget_claim *claim)
 }
 
 /*
- * Sets what each finding of a step's set explains of what the step lost, and each of its culprits: disjoint, and in sum at
- * most that. Late hosts have what they were late by.
+ * Sets the part of the step's lost time that each finding of its set explains, and each of its culprits: disjoint, and
+ * in sum at most that. Late hosts have their lateness.
  */
 static void
 settle_step(struct cause_set *set, uint32_t step)
@@ -389,7 +390,7 @@ put_claims(struct cause_set *set, struct finding *to, const struct finding_claim
 	to->nclaims += count;
 }
 
-/* Adds what one finding explains to another. */
+/* Adds the time that one finding explains to another. */
 static void
 merge_take_claims(struct cause_set *set, struct finding *to, const struct finding *from)
 {
@@ -455,7 +456,7 @@ most_paused_ps(const struct cause_set *set)
 	return paused_ps;
 }
 
-/* What has been settled of one step. */
+/* The results of one step. */
 static void
 note_claims(struct cause_set *set, struct finding *out, uint32_t step)
 {

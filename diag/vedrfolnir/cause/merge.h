@@ -29,7 +29,7 @@ merge_is(const struct finding *finding, uint32_t traits)
 	return (finding->type->traits & traits) != 0;
 }
 
-/* Joins, over all steps, what has one root. */
+/* Joins findings with one root, over all steps. */
 void merge_roots(struct cause_set *all);
 
 /* Worst culprit first, then by id. */

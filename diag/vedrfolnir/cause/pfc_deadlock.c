@@ -11,7 +11,7 @@
 struct circle {
 	const struct prov_graph *graph;
 	uint32_t component, size;
-	uint32_t lowest; /* index of its lowest port: what the circle is named by */
+	uint32_t lowest; /* index of its lowest port, which names the circle */
 	bool has_victim; /* its ports hold packets of the step's flow */
 	uint32_t origin; /* global port id: root of the pauses beyond it, EV_NONE: none */
 	bool is_storm;
@@ -28,7 +28,7 @@ component_size(const struct prov_graph *graph, uint32_t component)
 	return size;
 }
 
-/* All of the graph is what the victim waits for. */
+/* The victim waits for all of the graph. */
 static struct circle
 find_circle(const struct prov_graph *graph)
 {

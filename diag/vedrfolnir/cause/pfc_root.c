@@ -14,7 +14,7 @@
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/provenance/window.h"
 
-/* ---- the meaning of a switch's reports without queue and pause ---- */
+/* The meaning of a switch's reports without a queue or a pause. */
 
 /*
  * Packets: fewer wait wherever two flows cross. The ingress's threshold is not known, and some frames of several egresses may
@@ -109,8 +109,8 @@ paused_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, s
 }
 
 /*
- * Where every switch reports all its ports at the end of every epoch, silence means something up to the last end that it
- * reported: of the epoch that was open at the run's end nothing is known.
+ * Where every switch reports all its ports at the end of every epoch, silence is evidence up to the last end that it
+ * reported: the epoch that was open at the run's end is unknown.
  */
 static double
 reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused, struct window step)

@@ -26,7 +26,7 @@ static const char *const clauses[] = {
 			 "went ahead, {ms} ms of the link's time",
 };
 
-/* What class 0 took of a port's link in the step's time. */
+/* The share of class 0 of a port's link in the step's time. */
 struct culprit {
 	uint32_t flow; /* EV_NONE: unknown */
 	bool acks;
@@ -53,7 +53,7 @@ culprit_of(struct culprits *all, uint32_t flow, bool acks)
 	return &all->at[all->count++];
 }
 
-/* Is it in what the schedule expects? */
+/* Is it in the schedule's expected time? */
 static bool
 is_expected(const struct evidence *ev, uint32_t flow, bool acks, uint32_t victim)
 {

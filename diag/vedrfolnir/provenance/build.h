@@ -24,10 +24,13 @@ struct prov_port prov_port_state(const struct prov_builder *b, uint32_t port);
 /* Appends the port's flows with their weights to graph.ats (flow: a global id as yet). @return 0 or -ENOMEM */
 int prov_port_flows(struct prov_builder *b, struct prov_port *port);
 
-/* What passed a port between two of its reports in one epoch, or from an epoch's start to the first, or after the last. */
+/*
+ * The packets that passed a port between two of its reports in one epoch, or from an epoch's start to the first, or
+ * after the last.
+ */
 struct prov_slice {
 	const struct rec_flow_row *rows; /* [count] of the report at its end */
-	const uint32_t *flows; /* [count] whose rows they are; b->more[] has what each sent since the report before */
+	const uint32_t *flows; /* [count] of the rows; b->more[] has the packets of each since the report before */
 	uint32_t count;
 	uint64_t from_ps, to_ps;
 	bool nic;

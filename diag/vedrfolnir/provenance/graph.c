@@ -18,7 +18,7 @@
 struct tarjan {
 	struct prov_graph *graph;
 	uint32_t *index, *low; /* [nports] */
-	uint32_t *next_link;   /* [nports] how far a port's links were followed */
+	uint32_t *next_link;   /* [nports] number of a port's links that were followed */
 	uint32_t *stack, nstack;
 	uint32_t *calls, ncalls;
 	bool *stacked;

@@ -190,9 +190,9 @@ prov_port_together(struct prov_builder *b, const struct prov_port *port)
 }
 
 /*
- * What others' packets took of the victim's time at a port. In a slice a flow cost the victim at most the packets that it
- * sent, and at most those that stood ahead of the victim's: a queue is counted once for each packet that stands in it, and
- * passes only once.
+ * The victim's time at a port that others' packets took. In a slice a flow cost the victim at most the packets that it
+ * sent, and at most those that stood ahead of the victim's: a queue is counted once for each packet that stands in it,
+ * and passes only once.
  */
 
 /*
@@ -212,7 +212,7 @@ weight_flow_flow(double depth_i, double n_j, double n_port)
 struct passed {
 	double share;        /* of the slice in the step's time */
 	double all;          /* packets of all flows */
-	double cf, cf_depth; /* of the victim; what its packets found queued */
+	double cf, cf_depth; /* of the victim; the queue that its packets found */
 };
 
 static void
@@ -323,7 +323,7 @@ read_feed(const struct prov_builder *b, const struct ev_feed *from)
 	return feed;
 }
 
-/* What all ingresses together fed to an egress. */
+/* The bytes that all ingresses together fed to an egress. */
 static struct feed
 all_senders(const struct prov_builder *b, uint32_t egress)
 {

@@ -58,7 +58,7 @@ struct prov_port {
 	bool standing; /* one pause, still on at a report, is most of it: the held bytes show where it waits */
 	bool present;  /* the epochs are empty: weights rest on the queue of the last report */
 	double packets, depth_sum, pause_ps, covered_ps; /* pauses of the flow's class, the rest of all data */
-	double cf_packets, cf_depth; /* of the victim, slice by slice: its packets, and what all of them found queued */
+	double cf_packets, cf_depth; /* of the victim, slice by slice: its packets, and the queue that they found */
 	uint32_t depth_max;
 	uint64_t paused_from_ps, paused_to_ps;
 	uint32_t first_at, nats;           /* in prov_graph.ats, sorted by flow */
@@ -84,12 +84,12 @@ struct prov_graph {
 	bool cyclic;     /* a component of more than one port: ports wait for each other in a circle */
 };
 
-/* What a flow sent by a port in some time. */
+/* A flow's packets by a port in some time. */
 struct prov_count {
 	uint64_t packets, depth_sum;
 };
 
-/* What one graph after another is built with: room for all ports and flows, all 0 between two graphs. */
+/* Memory that is reused from graph to graph: room for all ports and flows, all 0 between two graphs. */
 struct prov_scratch {
 	uint32_t *port_slot;               /* [nports] */
 	uint32_t *flow_slot;               /* [nflows] */

@@ -16,7 +16,7 @@ void
 rating_ports(const struct prov_graph *graph, double *r)
 {
 	memset(r, 0, (size_t)graph->nports * graph->nflows * sizeof(*r));
-	/* Downstream first: what a component waits for is rated before it. */
+	/* Downstream first: a component is rated after those that it waits for. */
 	for (uint32_t first = 0, end; first < graph->nports; first = end) {
 		uint32_t component = graph->ports[graph->order[first]].component;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contributor rating (III-D3): how much each flow did to a step, and to the whole collective. Pure. */
+/* Contributor rating (III-D3): the effect of each flow on a step, and on the whole collective. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -47,16 +47,16 @@ double rating_excess_ps(uint64_t exec_ps, uint64_t expect_ps);
 struct budget_claim {
 	uint32_t flow;        /* its claims at several ports are about the same packets; BUDGET_NO_FLOW: about no flow */
 	uint32_t owner, part; /* the caller's: they identify claims */
-	bool rest;            /* cannot be measured: gets of what the others leave */
+	bool rest;            /* cannot be measured: gets a part of the time that the others leave */
 	double most_ps;       /* it cannot have cost more */
 	double waited_ps;     /* how long the step waited for it: weighs claims that together exceed the lost time */
 	double share_ps;      /* result */
 };
 
 /*
- * Claims of one flow are one: at most the largest of them, weighed by what the step waited for it in all. All get what they
- * claim if that is not more than was lost; else each in proportion of the waits, and none more than it claims. The rest
- * goes to those that cannot be measured, in proportion of what they claim.
+ * Claims of one flow are one: at most the largest of them, weighed by the step's wait for it in all. All get their
+ * claims if these are not more than the lost time; else each in proportion of the waits, and none more than its claim.
+ * The rest goes to those that cannot be measured, in proportion of their claims.
  * @param claims  [count] sorted by the call; the results are set. Their sum is at most lost_ps
  */
 void budget_split(struct budget_claim *claims, uint32_t count, double lost_ps);
@@ -68,7 +68,7 @@ void budget_split(struct budget_claim *claims, uint32_t count, double lost_ps);
  * could be added.
  */
 
-/* A cause and what it made of one step's time. */
+/* A cause and its part of one step's time. */
 struct replay_claim {
 	uint32_t step;        /* index into run.steps */
 	uint32_t player;      /* which cause: any number that is its own; the call numbers them anew */
@@ -80,7 +80,7 @@ struct replay_claim {
 	double regained_ps;   /* result: this claim's part of the time saved without its player alone */
 };
 
-/* What the job would regain without several causes at once. */
+/* The time that the job would regain without several causes at once. */
 struct replay_together {
 	double hosts_ps; /* without the lateness of all hosts */
 	double found_ps; /* without all that findings explain */

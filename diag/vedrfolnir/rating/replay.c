@@ -15,11 +15,11 @@
 #include "diag/run/run.h"
 
 /*
- * A job's waiting graph (III-B) as what it takes to replay it: who waits for whom, and how long each took from then on. Over
+ * A job's waiting graph (III-B) in the form of its replay: which node waits for which, and its time from then on. Over
  * all of its iterations: a rank begins a collective when it is done with those before.
  */
 
-/* A started step, or what a rank had to do in a collective, which is done with the last that it waits for. */
+/* A started step, or a rank's part in a collective, which ends with the last node that it waits for. */
 struct replay_node {
 	double end_ps;  /* as it was */
 	double took_ps; /* of it, after the last that it waited for; from time 0 if it waited for none */
@@ -33,7 +33,7 @@ struct replay_node {
 struct replay_graph {
 	struct replay_node *nodes; /* [nnodes] */
 	uint32_t nnodes, first_step;
-	uint32_t *on; /* [non] node by node: what they wait for */
+	uint32_t *on; /* [non] node by node: the nodes that they wait for */
 	uint32_t non;
 	uint32_t *at; /* nodes of the job's steps, from first_step: RUN_NONE for one that takes no part */
 };
@@ -74,7 +74,7 @@ add_edge(struct build *b, uint32_t node, uint32_t on)
 	b->edges[b->nedges++] = (struct edge){ node, on };
 }
 
-/* The node of what a rank does in a collective, RUN_NONE: there is none. */
+/* The node of a rank's part in a collective, RUN_NONE: there is none. */
 static uint32_t
 rank_node(const struct build *b, const struct run_collective *collective, uint32_t rank)
 {
@@ -83,7 +83,7 @@ rank_node(const struct build *b, const struct run_collective *collective, uint32
 	return b->nsteps + collective->first_rank + rank - b->first_rank;
 }
 
-/* A node waits for what a rank did before. */
+/* A node waits for a rank's earlier part. */
 static void
 wait_for_rank(struct build *b, uint32_t node, const struct run_collective *collective, uint32_t rank)
 {
@@ -146,7 +146,10 @@ turn(const struct build *b, uint32_t *first, uint32_t *next)
 	first[b->count] = b->nedges;
 }
 
-/* Kahn's: what waits for itself in a circle, since data may be wrong, is left out, and what waits for that. */
+/*
+ * Kahn's: nodes that wait for themselves in a circle, since data may be wrong, are left out, and nodes that wait for
+ * those.
+ */
 static int
 sort_nodes(struct build *b)
 {
@@ -174,7 +177,7 @@ sort_nodes(struct build *b)
 	return ret;
 }
 
-/* Nodes and what they wait for, in order. @return 0 or -ENOMEM */
+/* Nodes and those that they wait for, in order. @return 0 or -ENOMEM */
 static int
 lay_out(struct build *b)
 {
@@ -317,7 +320,7 @@ replay_graph_end_ps(struct replay_graph *graph, uint32_t *last)
 #define MIN_PLAYERS 8      /* though they be; */
 #define MIN_ORDERS 2u      /* that are sampled: one and its reverse; */
 #define REPLAYS 1024.      /* at most of all orders together, and fewer where these went through more than */
-#define MAX_WORK 50000000. /* nodes and what these wait for */
+#define MAX_WORK 50000000. /* nodes and their edges */
 
 struct replay {
 	const struct run *run;
@@ -327,7 +330,7 @@ struct replay {
 	uint32_t *slot_of;               /* [nplayers] players that claim least share one */
 	uint32_t first[MAX_PLAYERS + 1]; /* claims of each slot, in by_slot */
 	uint32_t *by_slot;               /* [count] */
-	uint32_t nslots, replays;        /* replays: how many there may be, about */
+	uint32_t nslots, replays;        /* replays: their approximate limit */
 	bool *on_path;                   /* [nnodes] false but while a slot's share is given out */
 };
 
@@ -519,7 +522,10 @@ share_by_orders(struct replay *r)
 	}
 }
 
-/* Leaves out what findings explain, or of it the lateness of hosts alone. @return what the job regains */
+/*
+ * Leaves out the time that findings explain, or of it the lateness of hosts alone. @return the time that the job
+ * regains
+ */
 static double
 without_ps(struct replay *r, bool hosts, double all_ps)
 {
@@ -539,7 +545,10 @@ without_ps(struct replay *r, bool hosts, double all_ps)
 	return fmax(0, regained_ps);
 }
 
-/* What the job regains without each alone, if it is as it was; of a slot of many players, without all of these. */
+/*
+ * The time that the job regains without each alone, if it is as it was; of a slot of many players, without all of
+ * these.
+ */
 static void
 regain(struct replay *r, double *end_ps, struct replay_together *together)
 {
@@ -586,7 +595,7 @@ share(struct replay *r, uint32_t nplayers, struct replay_together *together, str
 	return r->on_path != NULL ? 0 : -ENOMEM;
 }
 
-/* Players from 0 without gaps, in their order. @param claims  sorted @return how many they are */
+/* Players from 0 without gaps, in their order. @param claims  sorted @return their number */
 static uint32_t
 number_players(struct replay_claim *claims, uint32_t count)
 {

@@ -103,7 +103,7 @@ add_edge(struct build *b, uint32_t kind, uint32_t from, uint32_t to, uint64_t we
 	w->edges[w->nedges++] = (struct waiting_edge){ kind, from, to, weight_ps, false, false };
 }
 
-/* Index within the graph of what step i waited for, RUN_NONE: of nothing in it. */
+/* Index within the graph of the step that step i waited for, RUN_NONE: none in it. */
 static uint32_t
 awaited(const struct build *b, uint32_t i)
 {

@@ -25,8 +25,8 @@ int wgraph_build(const struct run_step *steps, uint32_t first, uint32_t count, s
 		 struct err *err);
 
 /*
- * What stands for the critical path where nothing waits for a flow but itself: the slow flows of generators that lost most
- * time, most first. Flows are rated over it as over a critical path.
+ * The substitute for the critical path where nothing waits for a flow but itself: the slow flows of generators that
+ * lost most time, most first. Flows are rated over it as over a critical path.
  */
 
 #define SLOW_FLOWS_LISTED 24
