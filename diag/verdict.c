@@ -24,7 +24,10 @@ struct joining {
 	uint64_t *rtt_ps; /* [run->ncollectives] longest base RTT */
 };
 
-/* The job that it affects alone: culprits of one job are the others of another. RUN_NONE: all affected jobs. */
+/*
+ * The only affected job, if its culprits are flows of jobs: for another job the culprits are others. RUN_NONE: it is of
+ * all affected jobs.
+ */
 static uint32_t
 job_of(const struct run *run, const struct finding *finding)
 {

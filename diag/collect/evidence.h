@@ -102,7 +102,7 @@ struct ev_step {
 	const struct rec_schedule *sched;
 	const struct rec_step *report; /* NULL: none was received */
 	uint32_t first_dep, ndeps;     /* in deps[]: all that it waits for, the step before it on its channel too */
-	uint32_t waited_for;           /* the dependency that it waited for: index into steps; EV_NONE: none, or unknown */
+	uint32_t waited_for;           /* the dependency that it waited for, of steps; EV_NONE: none, or unknown */
 };
 
 /* Where a collective's record is. */

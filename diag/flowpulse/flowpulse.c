@@ -53,8 +53,8 @@ static const struct finding_type silent_fault = {
 /* ---- findings ---- */
 
 /*
- * @return the number of places where chance makes as large a deviation (Bonferroni): of all that was compared, unless
- *         hosts sent packets again, which they did because some were lost
+ * @return the number of places where chance is expected to make as large a deviation (Bonferroni): of all that was
+ *         compared, unless hosts sent packets again, which they did because some were lost
  */
 static double
 chance(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)

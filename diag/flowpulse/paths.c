@@ -217,8 +217,8 @@ find_neighbour(const struct paths *paths, uint32_t node, uint8_t tier, uint32_t 
 }
 
 /*
- * The aggregation by which an edge sends what another one, of another pod, sends to it: the one that shares cores with
- * it.
+ * The aggregation by which an edge sends packets that arrive by another one, of another pod: the one that shares cores
+ * with it.
  */
 static uint32_t
 uplink(const struct paths *paths, uint32_t edge, uint32_t aggregation)

@@ -85,7 +85,8 @@ is_edge(const struct flowpulse *own, uint32_t alarm, const uint32_t *fault_of)
 }
 
 /*
- * @param inner, all  [own->nfaults] zero; loss between the edges, and with that of the edges that lack the same share
+ * @param inner, all  [own->nfaults] zero; loss between a fault's first and last iteration, and with those of the two
+ *               that lack no less
  */
 static void
 sum_up(const struct flowpulse *own, const struct run *run, const uint32_t *fault_of, struct flowpulse_lost *inner,

@@ -13,7 +13,7 @@
 #include "diag/run/fill.h"
 #include "diag/run/run.h"
 
-/* The time that jobs would save if some steps had: each iteration again, with its dependencies and gaps. */
+/* The time that jobs would save if some steps took less: each iteration is replayed with its dependencies and gaps. */
 
 /* Room for it, made once for all of a run's questions. */
 struct regain {
@@ -37,7 +37,7 @@ cmp_start(const void *pa, const void *pb, void *of)
 	return i < j ? -1 : i > j;
 }
 
-/* @return 0 or -ENOMEM with err; regain_fini() either way */
+/* @return 0 or -ENOMEM with err; regain_fini() in both cases */
 static int
 regain_init(struct regain *regain, const struct run *run, struct err *err)
 {

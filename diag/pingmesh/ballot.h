@@ -40,10 +40,10 @@ bool ballot_takes_part(const struct ballot *b, uint32_t probe);
 bool ballot_is_bad(const struct ballot *b, const struct net_probe *probe);
 
 /*
- * The paths that a probe is evidence about, forward and back. A lost probe of a tuple with traced paths in both
- * directions was lost on one of them. Any ACK that arrived left from the probe's destination: a missing ACK was lost on
- * the path back. So was one of a probe that its responder received. A probe that its responder did not receive is no
- * evidence about the path back.
+ * The paths that a probe is evidence about, forward and back. A lost probe of a tuple whose path alternates was lost on
+ * one of its paths. Either ACK that arrived left from the probe's destination: a missing ACK was lost on the path back.
+ * So was one of a probe that its responder received. A probe that its responder did not receive is no evidence about
+ * the path back.
  * @param traces  set to indices into net.traces @return their number
  */
 uint32_t ballot_paths(const struct ballot *b, const struct net_probe *probe, uint32_t traces[BALLOT_PATHS]);

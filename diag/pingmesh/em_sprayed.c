@@ -134,7 +134,7 @@ next_link(const struct drawing *d, double *shared)
 	return most;
 }
 
-/* Which links lose their share significantly? A switch does not choose host links. */
+/* Marks links without significant loss. A switch does not choose host links. */
 static void
 find_unsure(struct drawing *d)
 {
@@ -150,7 +150,7 @@ find_unsure(struct drawing *d)
 	find_likelihood(d, RUN_NONE);
 }
 
-/* To the link that most likely lost it, if it took that path. */
+/* Is the link of this path that most likely lost the packet unsure? */
 static bool
 is_unsure(const struct drawing *d, uint32_t path)
 {

@@ -357,7 +357,7 @@ make_periods(struct judging *j)
 	return j->own->periods != NULL ? 0 : -ENOMEM;
 }
 
-/* The longest wait sets the first probe of the next period. */
+/* The probe that waits longest sets the first probe of the next period. */
 static void
 keep_waiting(struct judging *j)
 {

@@ -34,10 +34,9 @@ struct judging {
 	struct votes *votes;
 	struct service_flow *flows; /* [nflows] connections of services, by service */
 	uint32_t nflows;
-	bool slow; /* even the quickest probe takes long beside the timeout */
-	uint64_t *
-		late_until_ps; /* [2 * nrnics] until then timeouts after late answers may be late: of the cluster's, of services */
-	bool late;             /* in the last period probes returned so late that timeouts may be late answers */
+	bool slow;               /* even the quickest probe takes long beside the timeout */
+	uint64_t *late_until_ps; /* [2 * nrnics] until then timeouts may be late answers: of the cluster, of services */
+	bool late;               /* in the last period probes returned so late that timeouts may be late answers */
 	uint32_t problem_cap;
 	struct err *err;
 };

@@ -127,7 +127,7 @@ measure_key(const struct judging *j, const struct sorting *s, uint32_t key, cons
 	return measure(j, (struct group){ PINGMESH_SERVICE, s->ends[key], s->ends[key + 1] - s->ends[key], s->list }, room);
 }
 
-/* The services' network is of few servers: ToRs are not summed up, only services (7.4). */
+/* The services' network is of few servers: each is measured by itself, not by ToR (7.4). */
 static int
 measure_servers(struct judging *j, const struct room *room)
 {

@@ -14,7 +14,7 @@
 /* No number by which a diagnoser of ours knows a finding of its own. */
 #define FIRST_KEY 0x80000000u
 
-/* The texts of one finding: its type, by the name in other programs. */
+/* The texts of one finding: its type, in the form that other modules use. */
 struct plugin_words {
 	struct finding_type type;
 	char title[PLUGIN_TYPE], evidence[PLUGIN_EVIDENCE];

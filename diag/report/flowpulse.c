@@ -142,7 +142,7 @@ is_at_shared(const struct verdict *v, const struct flowpulse *own, uint32_t host
 	return false;
 }
 
-/* Flows of no collective that switches reported: the operator moves them to another class. */
+/* Flows of no collective that switches reported: candidates for another class. */
 static void
 append_flows(const struct verdict *v, const struct flowpulse *own, char *line, size_t cap)
 {

@@ -35,7 +35,7 @@ struct fmt fmt_change(double ratio);
 void fmt_append(char *buf, size_t cap, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
- * Names come from a stream that may be damaged or hostile: nothing of it reaches a graph unescaped, and only plain text
+ * Names are from a stream that may be damaged or hostile: nothing of it reaches a graph unescaped, and only plain text
  * of it does (common/printable.h).
  */
 

@@ -30,7 +30,7 @@ json_t *value_add(json_t *array, json_t *item);
 json_t *value_cost(double ps);
 json_t *value_ns(uint64_t time_ps);
 json_t *value_real(double value);
-/* Names come from the stream: invalid UTF-8 must not make the report fail. */
+/* Names are from the stream: invalid UTF-8 must not make the report fail. */
 json_t *value_text(const char *raw);
 json_t *value_flow(const struct verdict *v, uint32_t flow);
 /*

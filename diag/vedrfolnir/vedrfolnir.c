@@ -145,7 +145,7 @@ graphs_empty(struct provenance *graph)
 	graph->nvertices = graph->nedges = graph->nscores = 0;
 }
 
-/* The sort keys of steps. */
+/* The input of the order of steps. */
 struct ranking {
 	const struct run_step *steps;
 	const struct vedrfolnir_step *own;

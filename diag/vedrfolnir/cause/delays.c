@@ -488,7 +488,7 @@ is_cleared(const struct delay_links *links, uint32_t port, uint32_t step, double
 	return (double)in_time_ps >= MOST_TIME * (double)took_ps && took_ps != 0;
 }
 
-/* The share of a port of the path in an idle trip, without the switch or host behind it. */
+/* The time that a port of the path adds to an idle trip, without the switch or host behind it. */
 static double
 link_ps(const struct evidence *ev, uint32_t port, double bytes)
 {
@@ -523,7 +523,7 @@ longer_direction(const struct delay_links *links, uint32_t step, double extra_ps
 /*
  * Links that may have made a step's round trips longer by this time.
  * @param throughout  all of them; else on average: it may have been so for a part of its time alone
- * @param ports  [of its hops both ways] set to them
+ * @param ports  [of the hops of both paths] set to them
  * @return their number
  */
 static uint32_t

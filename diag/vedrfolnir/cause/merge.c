@@ -729,7 +729,7 @@ is_in_loop(const struct evidence *ev, const struct finding *loop, const struct f
 }
 
 /*
- * The loop, seen itself, from which packets with a TTL that expired anywhere came, or which has those that are missing.
+ * The loop, seen itself, that packets left whose TTL expired anywhere, or that has the missing ones.
  * @return NULL: there is none
  */
 static struct cause_finding *

@@ -359,7 +359,7 @@ link_weight(const struct prov_builder *b, bool standing, const struct feed *feed
 
 /*
  * The bytes that stand here now are for another egress, but this one was fed from here: if it stands still as well, its
- * turn will come, and it may close a circle of waits. No score passes such an edge.
+ * turn follows, and it may close a circle of waits. No score passes such an edge.
  */
 static bool
 waits_in_turn(const struct prov_builder *b, const struct prov_port *port, const struct feed *feed)
