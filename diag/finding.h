@@ -95,7 +95,10 @@ struct finding {
 	uint32_t *steps; /* slow steps it explains: into run.steps (JSON prints step numbers, once each) */
 	uint32_t nsteps;
 	uint32_t collective; /* index into run.collectives: where it costs most */
-	/* By iteration, in the order of run.collectives; a diagnoser makes one finding of each, and the verdict one of them all. */
+	/*
+	 * By iteration, in the order of run.collectives; a diagnoser makes one finding of each, and the verdict one of
+	 * all.
+	 */
 	struct finding_part *parts;
 	uint32_t nparts;
 	uint64_t start_ps, end_ps;
@@ -115,7 +118,10 @@ struct finding {
 	 * that no other cause claims as well.
 	 */
 	double confidence;
-	/* Of that time, the share that a late machine may account for, in real time: the confidence is 1 minus this at most. */
+	/*
+	 * Of that time, the share that a late machine may account for, in real time: the confidence is at most 1 minus
+	 * it.
+	 */
 	double machine;
 	double borne_out; /* the same, whichever of the findings has the time that several claim */
 	bool costless;    /* too little to count: no root cause, though it was there */

@@ -63,8 +63,8 @@ int source_open_file(const char *path, struct err *err);
 const void *source_map(const char *path, size_t *size_bytes, struct err *err);
 
 /*
- * Waits for one connection, then listens no more. Signals of common/interrupt.h end the program while it waits; they are
- * held back when it returns, so that none of them is lost on a stream that has begun.
+ * Waits for one connection, then stops listening. Signals of common/interrupt.h end the program while it waits; they
+ * are held back when it returns, so that none of them is lost on a stream that has begun.
  * @param address  "HOST:PORT" (TCP), else the path of a unix socket, which is made and removed again
  * @param before  set to the signals that were held back before
  * @return file descriptor of the connection, or negative errno with err

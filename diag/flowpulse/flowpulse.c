@@ -171,7 +171,11 @@ is_doubtful(const struct flowpulse *own, const struct flowpulse_fault *fault, co
 	       (fault->low <= 0 || fault->is_scattered || (lost->is_unbounded && chance(own, fault, lost) > BY_CHANCE));
 }
 
-/* Puts doubtful ones behind the others, each in their order. @param[in,out] lost, fault_of  go with them @return 0 or -ENOMEM */
+/*
+ * Puts doubtful ones behind the others, each in their order.
+ * @param[in,out] lost, fault_of  move with them
+ * @return 0 or -ENOMEM
+ */
 static int
 put_doubtful_last(struct flowpulse *own, struct flowpulse_lost *lost, uint32_t *fault_of, struct err *err)
 {
@@ -216,8 +220,8 @@ names_alone(const struct flowpulse_link *link, const struct rec_volume_alarm *al
 }
 
 /*
- * When an alarm first left its switch that names the place by itself; where alarms name pairs and have it in common, the second
- * of them.
+ * The first time at which an alarm that names the place by itself left its switch; where alarms name pairs that share
+ * the place, that of the second.
  */
 static void
 set_detected(const struct flowpulse *own, const uint32_t *fault_of, uint32_t fault, struct finding *finding)

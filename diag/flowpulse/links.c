@@ -85,9 +85,10 @@ name_alone(const struct joining *j, struct suspect *suspect, uint32_t alarm)
 }
 
 /*
- * One of two: with one sender at the port; and where one leaf alone points to one sender's link. All lose who send while a fault
- * of the leaf's own link lasts: if that begins or ends within the iteration, those senders alone that have their turn. In a
- * further iteration the same would be chance, but where what the sender sends elsewhere shows that its link loses nothing then.
+ * One of two: with one sender at the port; and where one leaf alone points to one sender's link. All senders lose
+ * packets while a fault of the leaf's own link lasts: if it begins or ends within the iteration, only those senders
+ * that have their turn. In a further iteration the same would be chance, unless the sender's other traffic shows that
+ * its link loses nothing then.
  */
 static bool
 is_of_two(const struct joining *j, uint32_t alarm)
@@ -134,8 +135,8 @@ collect(struct joining *j)
 }
 
 /*
- * Of two, the one that other alarms name alone; else the one that other switches name, too, or that is named of other senders,
- * too: what several suspect from their side is what they have in common.
+ * Of two, the one that other alarms name alone; else the one that other switches name, too, or that is named of other
+ * senders, too: the place that several suspects share.
  */
 static void
 resolve(struct joining *j)

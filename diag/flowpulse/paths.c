@@ -196,7 +196,7 @@ peer_of_alarm(const struct paths *paths, const struct rec_volume_alarm *alarm)
 	return peer_of(paths->run, alarm->hdr.node, alarm->port);
 }
 
-/* The one neighbour of a switch that is of a tier, and of a pod or marked. @return RUN_NONE: there is none, or several */
+/* The only neighbour of a switch that is of a tier, and of a pod or marked. @return RUN_NONE: none, or several */
 static uint32_t
 find_neighbour(const struct paths *paths, uint32_t node, uint8_t tier, uint32_t pod, uint32_t mark)
 {

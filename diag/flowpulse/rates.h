@@ -15,11 +15,11 @@ struct flowpulse_lost {
 };
 
 /*
- * Estimates each fault's drop rate and its interval at 95 %: the alarms of all switches and iterations are samples of one rate.
- * The first and last iteration of a fault may have had it for a part of their time: alarms of these that lack less than those
- * between them do are left out, and none lost more than hosts sent again (resent.h).
+ * Estimates each fault's drop rate and its interval at 95 %: the alarms of all switches and iterations are samples of
+ * one rate. The first and last iteration of a fault may have had it for a part of their time: alarms of these that lack
+ * less than those between them are left out, and none lost more than hosts sent again (resent.h).
  * @param fault_of  [own->nalarms] fault of each alarm that is judged
- * @return [own->nfaults] what the rates are of, to free(); NULL: no memory
+ * @return [own->nfaults] the counts of the rates, to free(); NULL: no memory
  */
 struct flowpulse_lost *flowpulse_rates(struct flowpulse *own, const struct run *run, const uint32_t *fault_of,
 				       struct err *err);

@@ -125,8 +125,8 @@ end_of_collective(const struct resent *resent, uint32_t first)
 }
 
 /*
- * Tags have iterations modulo 16, and a monitor numbers a task's from the first that it sees: an alarm is about the latest
- * iteration of this remainder that had begun.
+ * Tags have iterations modulo 16, and a monitor numbers a task's from the first that it sees: an alarm is about the
+ * latest iteration of this remainder that had begun.
  * @return false: none of the collective's had
  */
 static bool

@@ -39,13 +39,14 @@ int resent_init(struct resent *resent, const struct paths *paths, const struct e
 void resent_fini(struct resent *resent);
 
 /*
- * @return packets that hosts sent again in the iterations of an alarm, from the senders that it is about to hosts below its
- *         switch; RESENT_UNKNOWN: not all steps were reported
+ * @return packets that hosts sent again in the iterations of an alarm, from its senders to hosts below its switch;
+ *         RESENT_UNKNOWN: not all steps were reported
  */
 uint64_t resent_of(const struct resent *resent, const struct rec_volume_alarm *alarm);
 
 /*
- * Hosts of an alarm's sender sent to other leaves meanwhile, by all paths alike, and nothing again: does that show that the
- * sender's link loses nothing at that time? @param ports  that the sender's packets are spread over
+ * Hosts of an alarm's sender sent to other leaves meanwhile, by all paths alike, and nothing again: does that show that
+ * the sender's link loses nothing at that time?
+ * @param ports  that the sender's packets are spread over
  */
 bool resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports);

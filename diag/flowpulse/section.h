@@ -76,7 +76,7 @@ struct flowpulse {
 	uint32_t ndoubtful; /* their alarms miss no more than chance makes */
 };
 
-/* Of two links: would a fault of the second that lasts only while one sender has its turn look like one of that sender's link? */
+/* Of two links: would a fault of the second during one sender's turn alone look like one of that sender's link? */
 static inline bool
 flowpulse_is_fleeting(const struct flowpulse *own, const struct flowpulse_fault *fault)
 {

@@ -519,8 +519,8 @@ cmp_collision(const void *pa, const void *pb, void *least_ps)
 }
 
 /*
- * A link is named that costs jobs something by itself. Where many do, each regains nothing while the others are left: then the one
- * on which steps lost most stands for all.
+ * A link is named that costs jobs time by itself. Where many do, each regains nothing while the others are left: then
+ * the one on which steps lost most represents all.
  */
 static int
 find(const struct flowtracer *own, const struct run *run, struct section *section, struct err *err)

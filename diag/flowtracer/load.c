@@ -305,8 +305,8 @@ judge(struct sweep *s, uint32_t judged, double ps)
 }
 
 /*
- * A NIC sends its flows in turn, and a pause holds all of a class: while one of them loses time on a link, the others of the NIC
- * lose as much of theirs. conclude() bounds that by how much longer they took.
+ * A NIC sends its flows in turn, and a pause holds all of a class: while one of them loses time on a link, the others
+ * of the NIC lose as much of theirs. conclude() bounds that by the excess of their time.
  */
 static void
 judge_nic(struct sweep *s, uint32_t judged, double ps)
@@ -390,8 +390,8 @@ longer_ps(const struct sweep *s, uint32_t judged)
 }
 
 /*
- * What a step lost on all links of its path together: not more than the sum, as they delay it at the same time, nor more than what
- * it would not have needed with even shares everywhere.
+ * The lost time of a step on all links of its path together: not more than the sum, as they delay it at the same time,
+ * nor more than it would have saved with even shares everywhere.
  */
 static double
 all_ps(const struct sweep *s, uint32_t judged, double limit_ps)

@@ -62,7 +62,10 @@ uint32_t ballot_count(const struct ballot *b);
 
 /* @return the representative of both directions of a link: the lower of its ports */
 uint32_t ballot_link(const struct run *run, uint32_t port);
-/* An end of Wilson's interval for a share, at 3 standard deviations: few probes prove little. @param side  -1: the lower, 1: the upper */
+/*
+ * An end of Wilson's interval for a share, at 3 standard deviations: few probes prove little.
+ * @param side  -1: the lower, 1: the upper
+ */
 double wilson(double bad, double all, int side);
 /* Its lower end for the share of bad probes. */
 double ballot_lower_bound(const struct vote_count *t);

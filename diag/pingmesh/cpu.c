@@ -91,7 +91,7 @@ measure(struct judging *j, uint32_t first, uint32_t end, struct host_delays **ou
 	return *out != NULL ? 0 : -ENOMEM;
 }
 
-/* Delays of processing have a frame's time at the RNIC's own line in them, be hosts as fast as they may: of the slowest RNIC. */
+/* Processing delays include a frame's time at the RNIC's own line, however fast the host is: of the slowest RNIC. */
 static double
 wire_ps(const struct judging *j)
 {
@@ -139,8 +139,8 @@ struct suspicion {
 };
 
 /*
- * How long does what a period before had shown go on? Until the last probe that the host took long enough about to make timeouts; and
- * until the first that it answered in time, if there were timeouts before: what had queued up is not all done with the load.
+ * The end of a condition that a period before had shown: the last probe that the host processed slowly enough to make
+ * timeouts; and the first that it answered in time, if there were timeouts before: the queue outlasts the load.
  * @return when the last such probe was sent
  */
 static uint64_t
@@ -162,7 +162,10 @@ lingers_until(const struct judging *j, uint32_t host)
 	return answered ? max_u64(last_ps, silent_ps) : last_ps;
 }
 
-/* How late was the host's agent in the period for its own timers? Not at all: below the timeout, or with kernels on shared CPUs. */
+/*
+ * The lateness of the host's agent for its own timers in the period; 0: below the timeout, or with kernels on shared
+ * CPUs.
+ */
 static void
 ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 {

@@ -93,7 +93,10 @@ share_out(struct drawing *d, const struct net_probe *probe)
 	return all;
 }
 
-/* @param without  a link that loses nothing, RUN_NONE: any may. @return log-likelihood, but for what does not depend on links */
+/*
+ * @param without  a link that loses nothing, RUN_NONE: any may
+ * @return log-likelihood, but for the terms that do not depend on links
+ */
 static double
 find_likelihood(struct drawing *d, uint32_t without)
 {
@@ -118,7 +121,10 @@ find_likelihood(struct drawing *d, uint32_t without)
 	return log_likely;
 }
 
-/* @return of links between switches the one that most is shared out to, but for those that were returned before; RUN_NONE: none has enough */
+/*
+ * @return of links between switches the one with the largest share, except those that were returned before; RUN_NONE:
+ *         none has enough
+ */
 static uint32_t
 next_link(const struct drawing *d, double *shared)
 {

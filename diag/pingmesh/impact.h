@@ -5,9 +5,10 @@
 #include "diag/pingmesh/judge.h"
 
 /*
- * Sets own->impacts, priorities and degradations of all problems, puts the most urgent first, and sets the metric of each service and of all,
- * and whether the network is innocent. A service's metric is how long iterations of its job take, against the median of those that no problem
- * of its own network overlaps. A problem counts for a service alone whose probes show it, or whose connections cross it.
+ * Sets own->impacts, priorities and degradations of all problems, puts the most urgent first, and sets the metric of
+ * each service and of all, and whether the network is innocent. A service's metric is the time of iterations of its
+ * job, against the median of those that no problem of its own network overlaps. A problem counts for a service only if
+ * its probes show it, or its connections cross it.
  * @param threshold  of degradation, beyond which a problem is P0: 0.1 for 10 %
  * @return 0 or -ENOMEM with j->err
  */

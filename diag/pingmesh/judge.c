@@ -71,8 +71,8 @@ is_at(const struct run *run, const struct pingmesh_problem *of_link, uint32_t no
 }
 
 /*
- * Is one of two a switch of which a link loses, and the other that link? Which it is shows in some periods, and not in others. Then the
- * place is the link, and probes are counted that were over it.
+ * Is one of two a switch of which a link loses, and the other that link? Some periods show the link, others only the
+ * switch. Then the place is the link, and the probes over it are counted.
  */
 static bool
 joins(const struct run *run, struct pingmesh_problem *known, struct pingmesh_problem *seen)

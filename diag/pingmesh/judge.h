@@ -75,9 +75,9 @@ void mesh_review(struct judging *j);
 /* Sets j->usual_delay_ps. @return 0 or -ENOMEM */
 int cpu_prepare(struct judging *j);
 /*
- * Whose CPU is overloaded: several of a host's RNICs are anomalous at once, and its processing is not known to be as fast
- * as ever; or it was slow enough to make probes time out, be it that this was only the end of what a period before had
- * shown. Their RNICs are not anomalous then. @return 0 or -ENOMEM
+ * Finds overloaded CPUs: several of a host's RNICs are anomalous at once, and its processing is not known to be as fast
+ * as ever; or it was slow enough to make probes time out, even if only at the end of an earlier period's load. Their
+ * RNICs are not anomalous then. @return 0 or -ENOMEM
  */
 int cpu_judge(struct judging *j);
 
@@ -91,7 +91,10 @@ int votes_judge(struct judging *j, enum pingmesh_network network);
 /* The same of probes with high RTT. @return 0 or -ENOMEM */
 int votes_judge_high(struct judging *j, enum pingmesh_network network);
 
-/* Marks probes with high RTT of all periods: of hardware's times, as those of busy kernels are high by themselves. @return 0 or -ENOMEM */
+/*
+ * Marks probes with high RTT of all periods: by hardware timestamps, as those of busy kernels are high by themselves.
+ * @return 0 or -ENOMEM
+ */
 int rtt_mark(struct judging *j);
 
 /*

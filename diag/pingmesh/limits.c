@@ -33,7 +33,10 @@ limits_prepare(struct judging *j)
 				(least_ps > part_ps && j->net.config.timeout_ps < LIMITS_HOST_PS));
 }
 
-/* Probes to and from an RNIC, of the cluster's monitoring or of service tracing, which may be of another class and queue. */
+/*
+ * Probes to and from an RNIC, of the cluster's monitoring or of service tracing, which may be of another class and
+ * queue.
+ */
 struct lateness {
 	uint32_t late;          /* answered in time, but not by much */
 	uint32_t late_answered; /* of the bad ones, answered after the timeout */

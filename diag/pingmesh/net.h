@@ -130,7 +130,10 @@ net_is_em_sprayed(const struct net *net)
  */
 uint32_t net_paths_at(const struct net *net, uint32_t tuple, bool back, uint64_t time_ps, uint32_t paths[NET_PATHS]);
 
-/* Silent: not yet for as long as makes it down, when the stream ends. Unreported: uploads that the exporter dropped may be the host's. */
+/*
+ * Silent: not for long enough to be down, when the stream ends. Unreported: uploads that the exporter dropped may be
+ * the host's.
+ */
 enum net_life { NET_ALIVE, NET_DOWN, NET_SILENT, NET_UNREPORTED };
 /*
  * Was a host's agent alive? It is down if it has not uploaded for longer than a period; later uploads count, too.

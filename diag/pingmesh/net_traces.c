@@ -19,7 +19,7 @@ cmp_hop(const void *pa, const void *pb)
 	return by != 0 ? by : CMP(a->hop, b->hop);
 }
 
-/* An agent that starts again counts its traceroutes from the beginning: the same number is the same one only if hops go on. */
+/* A restarted agent counts its traceroutes from the beginning: the same number is the same one only if hops go on. */
 static bool
 is_next_hop(const struct rec_probe_hop *a, const struct rec_probe_hop *b)
 {

@@ -41,7 +41,7 @@ mark(struct net_probe *probe, enum net_lost lost)
 		probe->lost = (uint8_t)lost;
 }
 
-/* Was all uploaded that had been sent until then? Each probe ends within the timeout, and what has ended is in the next upload. */
+/* Were all probes uploaded that had been sent until then? Each ends within the timeout, and is in the next upload. */
 static bool
 is_complete(const struct net *net, const struct net_probe *last)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Services, which are jobs: the connections of each as service tracing saw them, and the links that these cross (R-Pingmesh 4.2.2, 4.3.4). */
+/*
+ * Services, which are jobs: the connections of each by service tracing, and the links that these cross (R-Pingmesh
+ * 4.2.2, 4.3.4).
+ */
 #pragma once
 
 #include "diag/pingmesh/judge.h"
@@ -13,7 +16,10 @@ struct service_flow {
 	uint32_t ends[2]; /* source and destination: indices into net.rnics, RUN_NONE: no host has this address */
 };
 
-/* Lists services and their connections: own->services, j->flows, and each tuple's service. @return 0 or -ENOMEM with j->err */
+/*
+ * Lists services and their connections: own->services, j->flows, and each tuple's service. @return 0 or -ENOMEM with
+ * j->err
+ */
 int services_list(struct judging *j);
 /* Notes the owner of the probe that shows a problem: the cluster's network, or a service's. */
 void service_note(const struct judging *j, const struct net_probe *probe, struct pingmesh_problem *seen);

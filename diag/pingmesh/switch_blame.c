@@ -50,7 +50,10 @@ count_node(struct votes *v, uint32_t node, uint32_t stamp, bool bad)
 	t->bad += bad;
 }
 
-/* Sets v->through: of each switch, probes that cross it and any of the links (inside), or none of them. @return their sum */
+/*
+ * Sets v->through: of each switch, probes that cross it and any of the links (inside), or none of them. @return their
+ * sum
+ */
 static struct vote_count
 count_through(const struct ballot *b, const uint32_t *links, uint32_t nlinks, bool inside)
 {

@@ -91,7 +91,10 @@ uint32_t facts_costly(const struct verdict *v);
 uint32_t facts_timed(const struct verdict *v);
 /* "1.913 ms, 92.0 % of what was lost": of the whole of facts_loss(), so that shares add up. @return buf */
 char *facts_cost(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
-/* Its costliest parts: "1.056 ms in gradients iteration 1, 0.652 ms iteration 0"; those that cost nothing are left out; "": it has one only. @return buf */
+/*
+ * Its costliest parts: "1.056 ms in gradients iteration 1, 0.652 ms iteration 0"; those that cost nothing are left out;
+ * "": it has one only. @return buf
+ */
 char *facts_parts(const struct facts *facts, const struct finding *finding, char *buf, size_t cap);
 /* The parts of the lost time, which add up to it. */
 struct facts_loss {
@@ -101,7 +104,7 @@ struct facts_loss {
 	uint32_t causes, alone;           /* number of findings with the first two */
 };
 struct facts_loss facts_loss(const struct verdict *v);
-/* " Of the 7.930 ms lost in all, ... is unexplained. Confidence that the network is guilty: 0.87.", behind what buf holds. */
+/* Appends " Of the 7.930 ms lost in all, ... is unexplained. Confidence that the network is guilty: 0.87." to buf. */
 void facts_append_trust(const struct facts *facts, char *buf, size_t cap);
 /* The confidence of the verdict. @return false: the verdict is "unknown", which has no confidence */
 bool facts_confidence(const struct verdict *v, double *confidence);

@@ -92,8 +92,8 @@ static json_t *overhead(const struct verdict *v);
 static json_t *evidence(const struct verdict *v);
 
 /*
- * Any missing part (out of memory) makes the whole NULL: "o" of json_pack refuses NULL. The keys of VEDRFOLNIR's section
- * are always there.
+ * Any missing part (out of memory) makes the whole NULL: "o" of json_pack refuses NULL. The keys of VEDRFOLNIR's
+ * section are always there.
  */
 json_t *
 json_document(const struct verdict *v)

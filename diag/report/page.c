@@ -69,7 +69,10 @@ column(const struct verdict *v, const struct page_column *column, uint32_t first
 	return column->rising ? json_pack("{s:o}", "steps", array) : array;
 }
 
-/* {"count": rows, key: numbers, ...}; numbers: [n, ...], [n, times] for several equal ones, {"steps": numbers} if rising. */
+/*
+ * {"count": rows, key: numbers, ...}; numbers: [n, ...], [n, times] for several equal ones, {"steps": numbers} if
+ * rising.
+ */
 static json_t *
 page_columns(const struct verdict *v, const struct page_column *columns, size_t ncolumns, uint32_t first, uint32_t count)
 {

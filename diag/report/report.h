@@ -43,7 +43,10 @@ extern const struct diagnoser_file flowtracer_files[FLOWTRACER_FILES]; /* every 
 
 /* How R-Pingmesh's section is reported; see diag/diagnoser.h. */
 
-/* "pingmesh": problems, the SLAs of both networks by the names of the public implementation's metrics, periods, servers. */
+/*
+ * "pingmesh": problems, the SLAs of both networks by the names of the public implementation's metrics, periods,
+ * servers.
+ */
 int pingmesh_json(const struct verdict *v, const struct section *section, struct json_t *root);
 /* Problems by priority, both networks in a table. */
 int pingmesh_text(const struct text *text, const struct section *section);

@@ -129,7 +129,9 @@ points_before(const struct losses *losses, uint64_t time_ps, bool with)
 	return lo > 0 ? losses->points[lo - 1].bytes : 0;
 }
 
-/* Bytes lost in [from, to], each gap's spread evenly over its time; less than half a byte is none. In logarithmic time. */
+/*
+ * Bytes lost in [from, to], each gap's spread evenly over its time; less than half a byte is none. In logarithmic time.
+ */
 static double
 losses_within(const struct losses *losses, uint64_t from_ps, uint64_t to_ps)
 {

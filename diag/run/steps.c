@@ -113,11 +113,11 @@ before_at(const struct run *run, const struct predecessors *predecessors, uint32
 }
 
 /*
- * Sets late_ps of all steps; all else of the run's collectives, ranks and steps is filled in.
- * A step can start when all that it depends on has ended. One that depends on nothing, a rank's first: when all that
- * the rank sends and receives in the collectives that this one follows has ended (a rank without a part in one passes over it), or if it follows none in those of the
- * job's iteration before, plus a pause that all ranks make (the shortest counts); in the first iteration when the first
- * of all ranks does.
+ * Sets late_ps of all steps; all else of the run's collectives, ranks and steps is filled in. A step can start when all
+ * its dependencies have ended. One without dependencies, a rank's first, can start when the rank has finished its sends
+ * and receives in the collectives that this one follows (a rank without a part in one passes over it), plus a pause
+ * that all ranks make (the shortest counts). If this one follows none, those of the job's iteration before count
+ * instead; in the first iteration the start of the first of all ranks does.
  */
 static void
 late_fill(struct run *run)
@@ -244,8 +244,8 @@ run_failed(const struct run *run)
 }
 
 /*
- * Zero start and end mean "not started", or started at zero: so a step may that waits for nothing at all, of a collective of
- * which something shows that it began; or everything was due and nothing would move.
+ * Zero start and end mean "not started", or started at zero: a step without any dependency may, of a collective that
+ * other records show to have begun; or everything was due and nothing would move.
  */
 static bool
 began_at_zero(const struct run *run, const struct run_step *step)

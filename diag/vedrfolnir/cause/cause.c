@@ -23,7 +23,9 @@
 #include "diag/vedrfolnir/provenance/window.h"
 #include "diag/vedrfolnir/section.h"
 
-/* When the collective's flows ran, as their hosts reported: rows of coarse epochs show them where other steps passed. */
+/*
+ * When the collective's flows ran, by their hosts' reports: rows of coarse epochs show them where other steps passed.
+ */
 
 /* A step that ran. */
 struct activity_run {

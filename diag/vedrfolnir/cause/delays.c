@@ -235,7 +235,10 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 					 min_u64(known_to_ps(epoch, row), s->end_ps) },
 			     .least = SOME_PACKETS };
 
-	/* Others of the flow's steps may have sent most of the row's packets: no more are the step's than its time's part. */
+	/*
+	 * Others of the flow's steps may have sent most of the row's packets: the step has at most the part of its
+	 * time.
+	 */
 	if (row != NULL && epoch->from_ps < epoch->to_ps && s->start_ps < s->end_ps)
 		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
 				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
@@ -453,8 +456,8 @@ was_in_time(const struct run_step *s, const struct run_step *delayed, double ext
 }
 
 /*
- * Did others cross a port in time while this one was delayed? One is enough where it was all the time; else such that were
- * there for most of it.
+ * Did others cross a port in time while this one was delayed? If the delay lasted throughout, one is enough; else those
+ * in time have to cover most of it.
  */
 static bool
 is_cleared(const struct delay_links *links, uint32_t port, uint32_t step, double extra_ps, bool throughout)
@@ -735,7 +738,10 @@ may_be(const struct placing *p, const struct delayed *at, uint32_t port)
 	return false;
 }
 
-/* The link that most of the time lost by steps without a place has in common. @return EV_NONE: none is left to any of them */
+/*
+ * The link that most of the time lost by steps without a place has in common. @return EV_NONE: none is left to any of
+ * them
+ */
 static uint32_t
 most_in_common(struct placing *p)
 {

@@ -512,10 +512,10 @@ sent_before(const struct cause_input *in, const struct run_step *s)
 }
 
 /*
- * Packets lost, of those that the step had sent again when a polling packet left: the others arrived twice. Where packets keep
- * order, what it did not overtake arrives before it. Where they are sprayed, a packet that a slower copy of it follows arrives
- * after the fastest: a round trip and a detour later it has arrived. Where no path is longer, that is one packet of each port
- * at most, which a link was sending.
+ * Packets lost, of those that the step had sent again when a polling packet left: the others arrived twice. Where
+ * packets keep order, those that it did not overtake arrive before it. Where they are sprayed, a packet with a slower
+ * copy behind it arrives after the fastest: a round trip and a detour later it has arrived. Where no path is longer,
+ * that is one packet of each port at most, which a link was sending.
  * @param before  packets that the flow had sent again before the step
  */
 static uint64_t

@@ -73,8 +73,8 @@ struct passage {
 	bool ended;
 	uint32_t duplicates, out_of_sequence, most_missing;
 	/*
-	 * Packets of the step that never arrived, at least: the step had sent them again when a polling packet left, the
-	 * destination had not received them twice, and no port that reported had them waiting.
+	 * Packets of the step that never arrived, at least: the step had sent them again when a polling packet left,
+	 * the destination had not received them twice, and no port that reported had them waiting.
 	 */
 	uint64_t lost;
 };

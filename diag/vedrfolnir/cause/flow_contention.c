@@ -66,8 +66,8 @@ is_culprit(const struct cause_set *set, const struct port_contention *m, const s
 }
 
 /*
- * A flow of others that sent no more there than takes a packet's round trip on an idle path: it need not have stood before
- * many of the step's packets, as long as all like it did.
+ * A flow of others that sent no more there than fits into a packet's round trip on an idle path: it need not have stood
+ * before many of the step's packets, even if all such flows together did.
  */
 static bool
 is_in_crowd(const struct cause_set *set, const struct port_contention *m, const struct prov_at *other)

@@ -50,8 +50,9 @@ add(struct cause_set *set, uint32_t step, uint32_t port, uint64_t end_ps, uint32
 enum first_arrival { FIRST_UNREPORTED, FIRST_BESIDE, FIRST_BEFORE };
 
 /*
- * A port that has answered a polling packet already has seen the same packet twice only if its TTL was larger then. Where
- * packets are sprayed, copies of one polling packet reach a port by paths of the same length, all with the same TTL.
+ * A port that has answered a polling packet already has seen the same packet twice only if its TTL was larger then.
+ * Where packets are sprayed, copies of one polling packet reach a port by paths of the same length, all with the same
+ * TTL.
  * @param at  index into ev->poll_by_flow of the repeated arrival
  */
 static enum first_arrival

@@ -122,8 +122,8 @@ add_path(struct cause_set *set, uint32_t step)
 }
 
 /*
- * By one of many paths. A loss holds its sender up until it is reported and mended: for two round trips at most, where others
- * are not.
+ * By one of many paths. A loss holds its sender up until it is reported and repaired: for at most two round trips each,
+ * as if no two coincided.
  */
 static void
 add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)

@@ -17,8 +17,8 @@
 /* The meaning of a switch's reports without a queue or a pause. */
 
 /*
- * Packets: fewer wait wherever two flows cross. The ingress's threshold is not known, and some frames of several egresses may
- * reach it: a queue that is no cause by itself (CAUSE_MIN_DEPTH) may be a reason to pause.
+ * In packets: fewer wait wherever two flows cross. The ingress's threshold is not known, and some frames of several
+ * egresses may reach it: a queue that is no cause by itself (CAUSE_MIN_DEPTH) may be a reason to pause.
  */
 #define SHALLOW 2
 
@@ -35,8 +35,8 @@ is_telemetry_lost(const struct evidence *ev, struct window step)
 }
 
 /*
- * Did an ingress answer this polling packet, in the step's time? A port may keep one report in CAUSE_RETAIN_PS: then the
- * one that it kept is the answer.
+ * Did an ingress answer this polling packet, in the step's time? A port may keep one report in CAUSE_RETAIN_PS: then
+ * the one that it kept is the answer.
  */
 static bool
 has_replied(const struct evidence *ev, struct window step, uint32_t ingress, const struct rec_poll *poll)

@@ -431,7 +431,7 @@ note_paused(struct prov_port *state, uint64_t from_ps, uint64_t to_ps)
 		state->paused_to_ps = to_ps;
 }
 
-/* A pause that lasts at the moment of a report, whatever the kept epochs hold. @return its longest part in the window */
+/* A pause that lasts at a report, whatever the kept epochs hold. @return its longest part in the window */
 static uint64_t
 read_states(const struct prov_builder *b, struct prov_port *state)
 {

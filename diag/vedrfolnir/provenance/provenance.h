@@ -38,8 +38,8 @@ struct prov_at {
 	double contrib; /* w(p,f) */
 	double cf_wait; /* w(cf,f): packets of f ahead of the victim's, summed over the victim's packets */
 	/*
-	 * The same slice by slice, from report to report: those of f ahead of the victim's, summed over these; packets of f that
-	 * passed while they were, each once; and all that passed.
+	 * The same slice by slice, from report to report: those of f ahead of the victim's, summed over these; packets
+	 * of f that passed while they were, each once; and all that passed.
 	 */
 	double ahead, taken, passed;
 	uint64_t from_ps, to_ps; /* epochs that have packets of it */

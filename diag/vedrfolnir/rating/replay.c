@@ -286,7 +286,9 @@ replay_graph_fini(struct replay_graph *graph)
 	free(graph->at);
 }
 
-/* When the job ends if each node takes less_ps less. @param last  set to the node that ends last, RUN_NONE: there is none */
+/*
+ * The job's end if each node takes less_ps less. @param last  set to the node that ends last, RUN_NONE: there is none
+ */
 static double
 replay_graph_end_ps(struct replay_graph *graph, uint32_t *last)
 {

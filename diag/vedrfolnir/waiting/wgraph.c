@@ -134,8 +134,9 @@ is_held(const struct build *b, uint32_t i)
 }
 
 /*
- * Of each step the one that it hangs on: where a chain of steps not yet started begins; the step itself if it has started.
- * Each chain is followed once; one that leads into itself, since data may be wrong, ends anywhere in its circle.
+ * Of each step the one that holds it up: the first of its chain of steps that have not started; the step itself if it
+ * has started. Each chain is followed once; one that leads into itself, since data may be wrong, ends anywhere in its
+ * circle.
  * @param mark  [count] zeroed
  */
 static void
@@ -176,7 +177,9 @@ later(const struct build *b, uint32_t a, uint32_t c)
 	return x->start_ps < y->start_ps;
 }
 
-/* The end waits for every rank of every collective: for the last of its known steps to end, of equals the last listed. */
+/*
+ * The end waits for every rank of every collective: for the last of its known steps to end, of equals the last listed.
+ */
 static void
 add_last_edges(struct build *b)
 {
