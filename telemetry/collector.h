@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A collector keeps something of a port, a switch's or a NIC's, for who asks: it is told what happens there and asked for
- * its rows. It is its own file and a row in the list of telemetry/port.c. All calls for a port come from its node's
- * lcore, in order of time.
+ * A collector keeps one kind of telemetry of a port of a switch or a NIC. It receives the port's events and returns its
+ * rows on request. It has its own file and a row in the list of telemetry/port.c. All calls for a port are made by its
+ * node's lcore, in order of time.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ struct telem_config {
 	bool every_epoch;   /* report all ports at each epoch's end, unasked */
 	uint64_t retain_ps; /* keep one report of a port in this time; 0: all */
 	uint32_t
-		quiet_depth; /* packets: a switch port whose queue stays below has little to tell; 0: every port tells all */
+		quiet_depth; /* packets: a switch port with a shorter queue reports little; 0: every port reports all */
 };
 
 /*
@@ -59,10 +59,10 @@ struct telem_batch {
 };
 
 enum telem_pause {
-	TELEM_PAUSED,        /* the peer halts the port in these classes, from now on */
+	TELEM_PAUSED,        /* the peer pauses the port in these classes, from now on */
 	TELEM_RESUMED,       /* no more */
-	TELEM_XOFF_RECEIVED, /* the peer told the port to stop, whether it had before or not */
-	TELEM_XOFF_SENT,     /* this connector's ingress told its peer to stop */
+	TELEM_XOFF_RECEIVED, /* the peer paused the port, whether it was paused before or not */
+	TELEM_XOFF_SENT,     /* this connector's ingress paused its peer */
 };
 
 /* What a report adds about the moment it is made, by class. */
@@ -82,10 +82,10 @@ enum telem_extent {
 /* What a port is asked for. */
 struct telem_query {
 	enum telem_extent extent;
-	uint32_t event; /* 0: nobody asked */
+	uint32_t event; /* 0: no request yet */
 	uint64_t now_ps;
 	const struct telem_present *present; /* [telem_classes()] NULL: of its drops alone */
-	bool kept;                           /* the rows reach somebody; else they are made for their size alone */
+	bool kept;                           /* the rows are delivered; else they are made for their size alone */
 };
 
 /* Hooks may be NULL, but for report. */
@@ -100,7 +100,7 @@ struct collector {
 	/* @param classes  bit p: of class p */
 	void (*on_pause)(void *state, uint8_t classes, enum telem_pause what, uint64_t now_ps);
 	void (*on_drop)(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
-	/* Another epoch begins. @param digest  updated. @return false if what was kept of the last does not add up */
+	/* The next epoch begins. @param digest  updated. @return false if the counts of the last epoch do not add up */
 	bool (*on_epoch)(void *state, uint64_t now_ps, uint64_t *digest);
 	void (*report)(void *state, const struct telem_query *query, struct recbuf *records);
 };

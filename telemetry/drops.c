@@ -13,7 +13,7 @@ init(void *state, const struct telem_config *config, const struct port_flows *fl
 	return 0;
 }
 
-/* Within a window those of one class may come behind those of another that were later. */
+/* Within a window the drops of one class may arrive after later ones of another class. */
 static void
 on_drop(void *state, const struct pkt *p, enum rec_drop reason, uint64_t now_ps)
 {

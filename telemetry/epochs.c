@@ -477,9 +477,9 @@ epochs_was_shared(const struct epochs *e)
 
 /* What a port reports of its epochs: rows of the closed ones, summed, and of the open one with the present state. */
 
-#define MANY_EPOCHS 8             /* beside so many the open one is little */
-#define OVERTAKES_LEAST_SHARE 128 /* of the data's bytes: what class 0 took is told from so small a part on, */
-#define OVERTAKES_NAME 64         /* and a flow named from so small a part of that */
+#define MANY_EPOCHS 8             /* beside this number of closed epochs the open one counts for little */
+#define OVERTAKES_LEAST_SHARE 128 /* class 0's bytes are reported from 1/N of the data's on */
+#define OVERTAKES_NAME 64         /* and a flow is named from 1/N of these on */
 
 /* An event's report over one span of epochs. */
 struct epochs_span {
@@ -614,8 +614,8 @@ put_overtaker(const struct epochs *e, const struct epochs_span *span, const stru
 }
 
 /*
- * What class 0, and strict classes, took in a span. Of a switch's port where less than quiet_depth packets waited for it nothing was taken that
- * counts. @return whether there is something to tell
+ * What class 0, and strict classes, took in a span. At a switch port where fewer than quiet_depth packets waited, it
+ * does not count. @return whether there is something to report
  */
 static bool
 sum_overtakes(const struct epochs *e, const struct epochs_span *span, struct overtakes *sum)
@@ -653,7 +653,7 @@ add_present(const struct epochs *e, uint32_t class, const struct telem_present *
 	row->pausing_since_ps = present->pausing ? present->pausing_since_ps : 0;
 }
 
-/* @param always  also where there is nothing to say. @return whether the row was put */
+/* @param always  also where there is nothing to report. @return whether the row was put */
 static bool
 report_port_row(const struct epochs *e, const struct epochs_span *span, uint32_t class, const struct epoch_sums *sum,
 		const struct telem_present *present, bool always, struct recbuf *records)
@@ -687,7 +687,7 @@ report_port_row(const struct epochs *e, const struct epochs_span *span, uint32_t
 	return true;
 }
 
-/* Rows of the classes of which there is something to say. @param always  one at least. @return whether there is any */
+/* Rows of the classes that have something to report. @param always  one row at least. @return whether there is any */
 static bool
 report_port_rows(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present, bool always,
 		 struct recbuf *records)
@@ -705,7 +705,7 @@ report_port_rows(const struct epochs *e, const struct epochs_span *span, const s
 	return emitted;
 }
 
-/* Did a flow come in the open epoch that the closed ones from first on do not have? */
+/* Does the open epoch have a flow that the closed ones from first on do not have? */
 static bool
 has_new_flow(const struct epochs *e, uint64_t first)
 {
@@ -727,7 +727,7 @@ has_new_flow(const struct epochs *e, uint64_t first)
 struct notice {
 	uint64_t packets;
 	bool deep;   /* a queue */
-	bool paused; /* a pause came, or lasted */
+	bool paused; /* a pause began, or lasted */
 	bool pauses; /* a pause went out */
 	bool lasts;  /* one of them, since before the open epoch */
 };
@@ -762,9 +762,9 @@ take_note_of_now(const struct epochs *e, const struct telem_present *present, st
 }
 
 /*
- * Does the open epoch say enough beyond the closed ones from first on? The first queue worth notice does, and the first
- * pause; of a switch port without either, no epoch does. Else it is when within a few epochs that counts, or the last
- * of many epochs: there a flow that was not there before does, and a pause that lasts, or that nothing came.
+ * Does the open epoch add enough to the closed ones from first on? The first long queue does, and the first pause.
+ * If the closed ones have neither, no later epoch of a switch port does. Else the open epoch does if fewer than
+ * MANY_EPOCHS are closed, if these counted no packet, if it has a new flow, or if a pause lasts.
  */
 static bool
 open_adds(const struct epochs *e, uint64_t first, const struct telem_present *present)
@@ -785,7 +785,7 @@ open_adds(const struct epochs *e, uint64_t first, const struct telem_present *pr
 	return e->open->index - first < MANY_EPOCHS || closed.packets == 0 || has_new_flow(e, first) || open.lasts;
 }
 
-/* @return whether there was something to tell */
+/* @return whether there was something to report */
 static bool
 report_span(const struct epochs *e, const struct epochs_span *span, const struct telem_present *present,
 	    struct recbuf *records)
@@ -793,7 +793,7 @@ report_span(const struct epochs *e, const struct epochs_span *span, const struct
 	struct overtakes overtakes;
 	bool taken = sum_overtakes(e, span, &overtakes);
 
-	/* While class 0 has the link nothing else need move: the time is told all the same. */
+	/* While class 0 has the link no counter of data need change. The time is reported all the same. */
 	if (!report_port_rows(e, span, present, span->open || taken, records))
 		return false;
 	report_flow_rows(e, span, records);
@@ -845,10 +845,10 @@ epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *
 	if (span.first < open) {
 		span.last = open - 1;
 		emitted = report_span(e, &span, query->present, records);
-		if (query->kept) /* else nobody has heard of them */
+		if (query->kept) /* else they were not reported */
 			e->unreported = open;
 	}
-	if (emitted && !adds) { /* the open epoch is told once it is closed */
+	if (emitted && !adds) { /* the open epoch is reported once it is closed */
 		report_state(e, query, records);
 		return;
 	}

@@ -13,8 +13,9 @@
 #include "telemetry/collector.h"
 
 /*
- * Who took a port's link from data that waited: frames of class 0, which is served strictly first, by flow, in one epoch. A
- * table of fixed size, found by the flow's number, as a switch's flow table is; flows that find no place share one.
+ * Who took a port's link from data that waited: frames of class 0, which is served strictly first, by flow, in one
+ * epoch. A table of fixed size, found by the flow's number, as a switch's flow table is; flows that find no place share
+ * one.
  */
 
 #define OVERTAKES_SLOTS 32
@@ -80,11 +81,11 @@ struct epoch_row {
 	uint32_t in_port, depth_max;
 };
 
-/* What is counted by class: see telem_class(). What rows have is summed up where it is told: epochs_sum(). */
+/* What is counted by class: see telem_class(). What rows hold is summed when they are reported: epochs_sum(). */
 struct epoch_class {
 	uint64_t pause_ps;
 	uint32_t pauses_received, pauses_sent;
-	uint64_t *meter; /* [nports] bytes that came in there and left here */
+	uint64_t *meter; /* [nports] bytes that entered there and left here */
 };
 
 struct epoch_sums {
@@ -103,7 +104,7 @@ struct epoch {
 
 /* The pauses of a class. */
 struct epochs_pause {
-	uint8_t held;         /* bit p: the peer halts class p; of a lossless class: its own bit alone */
+	uint8_t held;         /* bit p: the peer pauses class p; of a lossless class: its own bit alone */
 	uint64_t mark_ps;     /* paused time is counted up to here */
 	uint64_t since_ps;    /* if held */
 	uint64_t last_paused; /* the latest epoch with a pause + 1, 0: none */
@@ -131,7 +132,7 @@ struct epochs {
 int epochs_init(struct epochs *e, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
 void epochs_fini(struct epochs *e);
 
-/* Makes room for rows of so many slots. Ends the program when out of memory. */
+/* Makes room for rows of nslots slots. Ends the program when out of memory. */
 void epochs_reserve(struct epochs *e, uint32_t slots);
 
 /* Makes room for who overtakes in the open epoch, likewise. */
@@ -237,7 +238,7 @@ epochs_was_paused(const struct epochs *e, uint8_t prio)
 	return pause_state->held != 0 || pause_state->last_paused > epochs_oldest_kept(e);
 }
 
-/* Did anything of a class that came in at in_port leave here within the kept epochs? */
+/* Did anything of a class that entered at in_port leave here within the kept epochs? */
 static inline bool
 epochs_was_fed(const struct epochs *e, uint8_t prio, uint16_t in_port)
 {
@@ -257,10 +258,10 @@ uint64_t epochs_carried_bytes(const struct epochs *e);
 bool epochs_was_shared(const struct epochs *e);
 
 /*
- * Reports rows: closed epochs not yet reported, summed; the open epoch with the present state. The state alone of a port that
- * told of closed epochs and of which the open one tells nothing new: a quiet port, since a queue that stayed below
- * config.quiet_depth, without a pause, explains nothing; or one that told of many, with the same flows, queues and
- * pauses. The open epoch is told once it is closed.
+ * Reports rows: closed epochs not yet reported, summed; and the open epoch with the present state. A port that has
+ * reported its closed epochs, and whose open epoch adds nothing, reports the present state alone. That is a quiet port,
+ * since a queue that stayed below config.quiet_depth, without a pause, explains nothing; or a port that has reported
+ * many epochs, with the same flows, queues and pauses. The open epoch is reported once it is closed.
  */
 void epochs_report(struct epochs *e, const struct telem_query *query, struct recbuf *records);
 

@@ -206,7 +206,7 @@ keep(struct telem_port *t, enum telem_extent extent, uint64_t now_ps)
 	if (now_ps < (extent == TELEM_ROWS ? t->keep_ps : t->keep_state_ps))
 		return false;
 	t->keep_state_ps = next_ps;
-	if (extent == TELEM_ROWS) /* else what left by the port is still to be told */
+	if (extent == TELEM_ROWS) /* else what left by the port is not reported yet */
 		t->keep_ps = next_ps;
 	return true;
 }
@@ -252,13 +252,13 @@ reply(const struct telem_poll *at, enum telem_extent extent, uint32_t event)
 uint32_t
 telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paused)
 {
-	bool back = poll->arg & POLL_BACK; /* its event has asked here when it came */
+	bool back = poll->arg & POLL_BACK; /* the event's request was made here on arrival */
 	bool repeated = !back && polled_fresh(&at->port->polled, poll->id, ASKED) == 0;
 
 	paused |= telem_has_epochs(at->port) && epochs_was_paused(&at->port->epochs, at->to->flows->flows[poll->flow].prio);
 	polled_record(poll, at->to->flows, REC_NO_PORT, at->index, paused, repeated, at->to->records, at->now_ps);
 	reply(at, TELEM_ROWS, poll->id);
-	return paused && !back ? poll->arg | POLL_PFC : poll->arg; /* nobody halts ACKs */
+	return paused && !back ? poll->arg | POLL_PFC : poll->arg; /* ACKs are never paused */
 }
 
 bool
@@ -277,7 +277,7 @@ telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *ba
 bool
 telem_poll_asks(struct telem_port *port, const struct pkt *poll, enum telem_extent *extent)
 {
-	*extent = poll->arg & POLL_PFC ? TELEM_ROWS : TELEM_DROPS; /* what the victim's packets met here: a wrong ICRC */
+	*extent = poll->arg & POLL_PFC ? TELEM_ROWS : TELEM_DROPS; /* the victim's faults here: a wrong ICRC */
 	if (polled_fresh(&port->polled, poll->id, ASKED) == 0)
 		return false;
 	return *extent == TELEM_ROWS || (!(poll->arg & POLL_QUIET) && port_drops_any(port->drops));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The telemetry of one port, a switch's or a NIC's: its collectors, the events that it was asked about, and its replies.
- * Of all that a port is asked for within telem_config.retain_ps the first reply is kept, as Hawkeye does to bound what
- * the analyzer has to process. What is not kept is made and counted all the same.
+ * The telemetry of one port, a switch's or a NIC's: its collectors, the events that it was asked about, and its
+ * replies. Of all that a port is asked for within telem_config.retain_ps the first reply is kept, as Hawkeye does to
+ * bound what the analyzer has to process. What is not kept is made and counted all the same.
  */
 #pragma once
 
@@ -17,11 +17,12 @@
 #include "telemetry/epochs.h"
 #include "telemetry/report.h"
 
-/* What every port, a switch's or a NIC's, keeps and tells of the polling packets that it meets (VEDRFOLNIR III-C3). */
+/* What every port of a switch or a NIC keeps and reports about polling packets that reach it (VEDRFOLNIR III-C3). */
 
 /*
- * Events that a switch's port remembers having answered: so many sets, chosen by a hash of the event, of so many each. On a
- * cycle of pauses, an event that is forgotten while it is under way goes round until its TTL ends. A NIC's has one set.
+ * Events that a switch port remembers having answered: a number of sets, chosen by a hash of the event, of a fixed
+ * number each. On a cycle of pauses, an event that is forgotten before it ends circulates until its TTL expires. A
+ * NIC's port has one set.
  */
 #define POLLED_SETS 64
 #define POLLED_WAYS 8
@@ -33,7 +34,7 @@ struct polled_event {
 };
 
 struct polled {
-	struct polled_event *events; /* [sets * ways] in each set the latest first */
+	struct polled_event *events; /* [sets * ways] the latest first in each set */
 	uint32_t sets, ways;
 };
 
@@ -47,14 +48,17 @@ uint8_t polled_fresh(struct polled *polled, uint32_t event, uint8_t flags);
 
 /*
  * Puts the record that a polling packet passed, unless it is one of a flood (POLL_QUIET).
- * @param in_port, out_port  where it came in, and the egress that it concerns; REC_NO_PORT: none
+ * @param in_port, out_port  its ingress, and the egress that it concerns; REC_NO_PORT: none
  * @param paused    that egress is, or was within the kept epochs, paused
  * @param repeated  that egress had answered the event before
  */
 void polled_record(const struct pkt *poll, const struct flow_table *flows, uint16_t in_port, uint16_t out_port, bool paused,
 		   bool repeated, struct recbuf *records, uint64_t now_ps);
 
-/* Does who a polling packet passes tell of what has passed? Where packets were sent again, on both ways, of no flood. */
+/*
+ * Does a node that a polling packet passes report what has passed? Where packets were sent again, on both paths, not in
+ * a flood.
+ */
 static inline bool
 polled_asks_passage(const struct pkt *poll)
 {
@@ -65,7 +69,7 @@ polled_asks_passage(const struct pkt *poll)
 void polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
 		    uint64_t now_ps);
 
-/* What a port dropped: counted by reason where it happens, told to who polls (struct rec_drop_row). */
+/* Packets that a port dropped: counted by reason at the drop, reported to polling packets (struct rec_drop_row). */
 
 struct drop_count {
 	uint64_t packets, bytes, first_ps, last_ps;
@@ -79,7 +83,7 @@ struct port_drops {
 	bool was_down; /* the port's link was down; of[REC_DROP_LINK_DOWN] says when */
 };
 
-/* The link was cut, or mended: told also where nothing was dropped. */
+/* The link went down or up: reported also where nothing was dropped. */
 void port_drops_down(struct port_drops *drops, uint64_t now_ps);
 
 bool port_drops_any(const struct port_drops *drops);
@@ -98,7 +102,9 @@ struct telem_port {
 	uint64_t keep_ps, keep_state_ps; /* no rows are kept before, none of the state alone */
 };
 
-/* @param of_switches  NULL: drops alone are kept. @return what a host with so many NICs keeps beside such switches */
+/*
+ * @param of_switches  NULL: drops alone are kept. @return bytes that a host with nics NICs keeps beside such switches
+ */
 struct telem_config telem_config_of_host(const struct telem_config *of_switches, uint16_t nports);
 
 /* @return 0 or -ENOMEM. config and flows, which the port's owner counts, must outlive the port. */
@@ -125,7 +131,7 @@ telem_enqueue(struct telem_port *t, uint32_t slot, uint8_t prio, uint16_t in_por
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
 }
 
-/* A frame of class 0 goes ahead of so many packets of data that wait and could go. */
+/* A frame of class 0 leaves ahead of nwaiting data packets that wait and could leave. */
 static inline void
 telem_overtake(struct telem_port *t, const struct pkt *p, uint32_t depth)
 {
@@ -154,7 +160,8 @@ void telem_reporter_init(struct telem_reporter *to, uint32_t node, const struct 
 void telem_reporter_fini(struct telem_reporter *to);
 
 /*
- * Puts what a port replies to polling packets, or tells unasked, among the node's records: the rows of all its collectors.
+ * Puts the reply of a port to polling packets, or its unsolicited report, among the node's records: the rows of all its
+ * collectors.
  * @param present  [telem_classes()] NULL: of what it dropped alone
  * @param asked  replies due: the first is kept, if any is; others are made, counted and thrown away
  * @return whether one was kept
@@ -163,10 +170,10 @@ bool telem_reply(struct telem_port *t, struct telem_reporter *to, enum telem_ext
 		 const struct telem_present *present, uint32_t event, uint64_t now_ps, uint32_t asked);
 
 /*
- * Polling packets at a host's port, whatever kernel the host has (VEDRFOLNIR III-C3). The victim's host reports its own NIC
- * port first, as a switch would its egress, then lets the packet go. A host where a packet that traces pauses arrives is
- * the one that pauses: it reports that port, and the path ends. Elsewhere the path ends without a word, unless packets
- * were dropped there: the switch before has told that the polling packet went to a host.
+ * Polling packets at a host's port, whatever kernel the host has (VEDRFOLNIR III-C3). The victim's host reports its own
+ * NIC port first, as a switch would its egress, then lets the packet go. A host where a packet that traces pauses
+ * arrives is the one that pauses: it reports that port, and the path ends. Elsewhere the path ends without a word,
+ * unless packets were dropped there: the previous switch has reported that the polling packet went to a host.
  */
 
 /* Of one port of a host. */
@@ -185,12 +192,12 @@ struct telem_poll {
  */
 uint32_t telem_poll_leaves(const struct telem_poll *at, const struct pkt *poll, bool paused);
 
-/* A polling packet has come in. @return what the port is asked for by it, and is to reply; false: nothing */
+/* A polling packet has arrived. @return the request to the port that it is to answer; false: none */
 bool telem_poll_asks(struct telem_port *port, const struct pkt *poll, enum telem_extent *extent);
 /*
- * Is a polling packet that has come in to be sent back, on the way of the ACKs? Its victim's path ends at this host, and its
- * event was not sent back before.
- * @param back  set to what is to leave
+ * Is a polling packet that has arrived to be sent back, on the path of the ACKs? Its victim's path ends at this host,
+ * and its event was not sent back before.
+ * @param back  set to the packet that is to leave
  */
 bool telem_poll_turns(struct telem_port *port, const struct pkt *poll, struct pkt *back);
 /* Replies. at->present may be NULL for TELEM_DROPS. */

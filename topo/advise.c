@@ -96,10 +96,10 @@ struct search {
 	struct topo_load load;
 	double *weight; /* [nports] the fastest link's rate over this one's */
 	uint32_t turn;  /* ties are broken from here on: another for every flow */
-	bool sideways;  /* a way that is as good is taken, too: from there a better one may be open to others */
-	uint32_t steps; /* so many are left */
+	bool sideways;  /* a path of equal cost is taken, too: from there a better one may be open to others */
+	uint32_t steps; /* steps left */
 	const struct flow *flow;
-	struct route_path path, best; /* under way; so far */
+	struct route_path path, best; /* tried now; the best so far */
 	double best_cost;
 };
 
@@ -255,7 +255,7 @@ is_even(struct search *s)
 	return true;
 }
 
-/* @return whether a flow has another way now */
+/* @return whether a flow has another path now */
 static bool
 run_round(struct search *s, enum advise_by by)
 {

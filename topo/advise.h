@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flows that share links while others are idle, and where they could go instead: a search for paths (pins of switches and
- * of bonds' members), or for UDP source ports by which the hashes lead there (a QP's source port is free to choose, 7.3 of
- * R-Pingmesh). It lowers the sum over links of flows^2 / rate, which is least where loads are even: so it lowers the most
- * loaded links first, and the Flow Imbalance Metric with them.
+ * Flows that share links while others are idle, and where they could go instead: a search for paths (pins of switches
+ * and of bonds' members), or for UDP source ports by which the hashes lead there (a QP's source port is free to choose,
+ * 7.3 of R-Pingmesh). It lowers the sum over links of flows^2 / rate, which is least where loads are even: so it lowers
+ * the most loaded links first, and the Flow Imbalance Metric with them.
  *
- * A local search, deterministic and bounded: flow by flow, each is taken off its links and given the best way that is left, in
- * rounds until one changes nothing; then also ways that are as good, from where others may find better ones, until links of
- * a layer differ by one flow at most, ADVISE_ROUNDS rounds in all. Of paths all shortest ones are looked at, cut short where a
- * beginning costs more than the best (at most ADVISE_STEPS hops a flow); of source ports, ADVISE_PORTS each. It may end where no
- * flow alone can do better and two together could.
+ * A local search, deterministic and bounded: flow by flow, each is taken off its links and given the best path left, in
+ * rounds until one changes nothing; then also paths of equal cost, from where others may find better ones, until links
+ * of a layer differ by one flow at most, ADVISE_ROUNDS rounds in all. All shortest paths are tried, pruned where a
+ * prefix costs more than the best (at most ADVISE_STEPS hops a flow); of source ports, ADVISE_PORTS each. It may end
+ * where no flow alone can do better and two together could.
  */
 #pragma once
 
@@ -19,7 +19,9 @@
 #include "common/flow.h"
 #include "topo/route.h"
 
-/* How many flows each link of a topology carries, each direction: what the Flow Imbalance Metric is of (common/fim.h). */
+/*
+ * How many flows each link of a topology carries, each direction: what the Flow Imbalance Metric is of (common/fim.h).
+ */
 
 struct topo_load {
 	const struct topo *topo;
@@ -32,7 +34,7 @@ void topo_load_fini(struct topo_load *load);
 
 /*
  * These links are available: those that the flows may take. Pins and the routing's hash play no part.
- * @param hops  [count] a flow is known over so many links only, 0: to its end; NULL: all are
+ * @param hops  [count] a flow is known over its first hops links only, 0: to its end; NULL: all are
  * @return 0 or -ENOMEM
  */
 int topo_load_offer(struct topo_load *load, const struct flow *flows, const uint32_t *hops, uint32_t count);
@@ -73,7 +75,7 @@ int advise(const struct routing *routing, const struct flow *flows, uint32_t cou
 	   const struct advise_seen *seen, struct advice *advice);
 void advice_fini(struct advice *advice);
 
-/* Writes a scenario's list "paths" that gives all flows their ways. */
+/* Writes a scenario's list "paths" that pins all flows. */
 void advice_write_paths(const struct advice *advice, const struct topo *topo, FILE *to);
 /* Writes its list "source_ports". @param flows  [count] as they were */
 void advice_write_ports(const struct advice *advice, const struct topo *topo, const struct flow *flows, FILE *to);

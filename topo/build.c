@@ -166,7 +166,7 @@ builder_bond(struct builder *builder, uint32_t host)
 	builder->topo->nodes[host].bonded = true;
 }
 
-/* Ports in the order of links, numbered as each node meets them. */
+/* Ports in the order of links, numbered in that order at each node. */
 static void
 make_ports(struct topo *topo, const struct builder_link *links)
 {

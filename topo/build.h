@@ -8,8 +8,8 @@
 #include "topo/topo.h"
 
 /*
- * Builds what the scenario's group "topology" says, by its kind, and checks it with topo_check(). The tree must outlive
- * the topology: nodes remember where they stood.
+ * Builds the scenario's group "topology" by its kind, and checks it with topo_check(). The tree must outlive the
+ * topology: nodes remember their places in the file.
  * @return 0, -EINVAL with file:line, value and what would be right, or -ENOMEM
  */
 int topo_build(const struct cfg *cfg, struct topo **topo, struct err *err);

@@ -32,7 +32,7 @@ extern const struct topo_generator topo_dual_tor, topo_explicit, topo_fat_tree, 
 
 /* @return 0 or -ENOMEM */
 int builder_init(struct builder *builder, const struct cfg_where *where, struct err *err);
-/* Frees what was not finished. */
+/* Frees an unfinished builder. */
 void builder_fini(struct builder *builder);
 
 /*

@@ -14,9 +14,9 @@ int topo_check(const struct topo *topo, struct err *err);
 
 /*
  * Room that an ingress needs behind the point where it sends PAUSE, so that nothing is lost: the frame that crosses the
- * threshold, rate x (round trip of the cable and of both receivers' pipelines) for what is in flight, one frame that
- * delays the PAUSE at this end, one that the other end has begun and finishes, and the PAUSE itself (IEEE 802.1Qbb-2011,
- * annex O, where the first is counted before the threshold).
+ * threshold, rate x (round trip of the cable and of both receivers' pipelines) for frames in flight, one frame that
+ * delays the PAUSE at this end, one that the other end has begun and finishes, and the PAUSE itself (IEEE
+ * 802.1Qbb-2011, annex O, where the first is counted before the threshold).
  * @param rate_bps     at which the other end sends: the port's, or more where timing.quantum floors its frames' times
  * @param frame_bytes  the largest frame on the wire
  * @param pause_bytes  PAUSE frames on the wire: this one, and those of other classes that leave before it

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 struct cable {
-	bool down;           /* as told */
+	bool down;           /* as configured */
 	bool withdrawn;      /* as the routes have it */
 	uint64_t changed_ps; /* when down changed last */
 };

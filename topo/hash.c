@@ -36,7 +36,7 @@ hash_crc16(const struct hashed *of, uint32_t seed)
 	return (uint32_t)crc << 16;
 }
 
-/* The lowest bits differ most among ports and addresses: they come to the top, which chooses. */
+/* The lowest bits differ most among ports and addresses: they move to the top, which chooses. */
 static uint32_t
 hash_xor(const struct hashed *of, uint32_t seed)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which of its ports of equal cost a switch chooses for a flow: a hash of header fields. The UDP source port is what tells
- * flows of one pair of addresses apart. A function is a row of ROUTE_HASHES and a function in hash.c.
+ * Which of its ports of equal cost a switch chooses for a flow: a hash of header fields. The UDP source port
+ * distinguishes flows of one pair of addresses. A function is a row of ROUTE_HASHES and a function in hash.c.
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct route_hashing {
 	uint8_t function;     /* enum route_hash_function */
 	uint8_t left_out;     /* enum route_field bits: not hashed */
 	bool ipv6;            /* hosts speak it: addresses and label are those of common/ipv6.h */
-	bool vxlan;           /* hosts encapsulate: what is hashed are the outer headers, see route_vxlan() */
+	bool vxlan;           /* hosts encapsulate: the outer headers are hashed, see route_vxlan() */
 	uint8_t entropy_bits; /* of those, in the outer source port: ROUTE_VXLAN_BITS at most */
 	bool alike; /* all switches have the same seed: those in a row choose alike, and use a part of their ports */
 };
@@ -59,13 +59,17 @@ route_tuple_of(const struct flow *flow, bool reverse)
 }
 
 /*
- * The outer headers of a packet that its host sends into a VXLAN, to the host of its destination: addresses of the hosts, and a
- * source port that is a hash of the inner headers, "to enable a level of entropy for ECMP" (RFC 7348, section 5).
+ * The outer headers of a packet that its host sends into a VXLAN, to the host of its destination: addresses of the
+ * hosts, and a source port that is a hash of the inner headers, "to enable a level of entropy for ECMP" (RFC 7348,
+ * section 5).
  * @param bits  of that hash: 2^bits source ports. With none, all flows between two hosts have the same outer headers.
  */
 struct route_tuple route_vxlan(const struct route_tuple *inner, uint8_t bits);
 
-/* Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports, of IPv6 the flow label; network byte order). */
+/*
+ * Over a 5-tuple as it stands in the headers (addresses, protocol UDP, ports, of IPv6 the flow label; network byte
+ * order).
+ */
 uint32_t route_hash(const struct route_hashing *hashing, const struct route_tuple *tuple, uint32_t switch_seed);
 /* The seed of one switch, from the run's. */
 uint32_t route_switch_seed(const struct route_hashing *hashing, uint64_t seed, uint32_t node);

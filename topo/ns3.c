@@ -36,7 +36,7 @@ static const struct cfg_table table = {
 	.nfields = ARRAY_LEN(fields),
 };
 
-/* A text cut into words, as the simulator reads it: line ends mean nothing, but messages need them. */
+/* A text split into words, as the simulator reads it: line ends mean nothing, but messages need them. */
 struct reader {
 	const char *at;
 	struct cfg_where where; /* of the word read last */
@@ -44,7 +44,7 @@ struct reader {
 	struct err *err;
 };
 
-/* Reads the next word. what says what it should be, for messages. */
+/* Reads the next word. what names the expected value, for messages. */
 static int
 read_word(struct reader *reader, const char *what, char word[MAX_TOKEN])
 {
@@ -112,7 +112,7 @@ read_link(struct reader *reader, struct builder *builder)
 	return rc == 0 ? builder_link(builder, &where, a, b, rate_bps, delay_ps) : rc;
 }
 
-/* Makes all nodes: node ids are the file's, and what is no switch is a host. */
+/* Makes all nodes: node ids are the file's, and each node that is no switch is a host. */
 static int
 read_switches(struct reader *reader, uint32_t nodes, uint32_t switches, struct builder *builder)
 {

@@ -149,7 +149,7 @@ read_pin(const struct topo *topo, const struct pin_cfg *cfg, struct route_pin *p
 	return rc;
 }
 
-/* Do both begin at the same switch and end at the same NIC? Where one says nothing of a direction: yes. */
+/* Do both begin at the same switch and end at the same NIC? A direction that one lacks counts as equal. */
 static bool
 same_ends(const struct topo *topo, const struct route_pin_path *a, const struct route_pin_path *b)
 {
@@ -225,8 +225,8 @@ route_pins_destroy(struct route_pins *pins)
 }
 
 /*
- * Does a path begin at the switch of one NIC and end at the other? An unpinned direction fits every NIC; a bond is reached at
- * any of its ports, and left by the one that the pin names.
+ * Does a path begin at the switch of one NIC and end at the other? An unpinned direction fits every NIC; a bond is
+ * reached at any of its ports, and left by the one that the pin names.
  */
 static bool
 fits_nics(const struct topo *topo, const struct route_pin_path *path, uint32_t src, uint16_t src_nic, uint16_t dst_nic)

@@ -10,7 +10,7 @@
 
 extern const struct cfg_table route_pins_table;
 
-/* One direction of a pin: the egress port of each switch on the way, and of a bonded sender. */
+/* One direction of a pin: the egress port of each switch on the path, and of a bonded sender. */
 struct route_pin_path {
 	int16_t nic;     /* member of the sender's bond; -1: by its hash */
 	uint32_t *ports; /* [hops] global port ids; NULL: not pinned */
@@ -33,8 +33,8 @@ struct route_pins {
 };
 
 /*
- * Reads and checks the list: every hop a port of a switch, consecutive hops connected, no switch twice (a routing loop),
- * the first hop at a switch of the sender's and the last port at the receiver, no flow pinned twice.
+ * Reads and checks the list: every hop a port of a switch, consecutive hops connected, no switch twice (a routing
+ * loop), the first hop at a switch of the sender's and the last port at the receiver, no flow pinned twice.
  * @return 0, -EINVAL with file:line, value and what would be right, or -ENOMEM. cfg and topo must outlive the pins.
  */
 int route_pins_create(const struct cfg *cfg, const struct topo *topo, struct route_pins **pins, struct err *err);
@@ -57,7 +57,7 @@ const struct route_pin *route_pins_find(const struct route_pins *pins, const str
 
 /*
  * The pinned egress of a node for one direction of a pin.
- * @return port index, or -1 where the pin says nothing. pin may be NULL.
+ * @return port index, or -1 where the pin has none. pin may be NULL.
  */
 int route_pin_egress(const struct route_pin *pin, const struct topo *topo, uint32_t node, bool reverse);
 

@@ -18,8 +18,8 @@ struct set {
 
 /*
  * NICs at the same switch are reached alike from everywhere else, so sets are kept per (node, switch with hosts), and
- * equal sets of a node share their members. A bonded host is reached by any of its leaves: bonds with the same leaves are
- * one more such edge.
+ * equal sets of a node share their members. A bonded host is reached by any of its leaves: bonds with the same leaves
+ * are one more such edge.
  */
 struct route_table {
 	const struct topo *topo;
@@ -34,7 +34,7 @@ struct route_table {
 	uint8_t *members; /* port indices */
 	uint32_t nmembers, room;
 	uint8_t *last_hop;     /* [nports] by global id: the port's own index, for sets of one */
-	const bool *withdrawn; /* [nlinks] cables that no way leads over; NULL: none */
+	const bool *withdrawn; /* [nlinks] cables that no path uses; NULL: none */
 	uint32_t *distance;    /* [nnodes] scratch */
 	uint32_t *queue;       /* [nnodes] scratch */
 };
@@ -59,14 +59,17 @@ find_edges(struct route_table *table)
 	}
 }
 
-/* Does a way lead over the cable of this port? Cables of hosts that are not bonded are always part of it. */
+/* Does a path use the cable of this port? Cables of hosts that are not bonded are always part of it. */
 static bool
 is_usable(const struct route_table *table, const struct topo_port *port)
 {
 	return table->withdrawn == NULL || !table->withdrawn[port->link];
 }
 
-/* Is a bond's port one that its host is reached by? Where all its cables are withdrawn, none of them is worse than others. */
+/*
+ * Is a bond's port one that its host is reached by? Where all its cables are withdrawn, none of them is worse than
+ * others.
+ */
 static bool
 is_member(const struct route_table *table, const struct topo_port *port)
 {
@@ -78,7 +81,7 @@ is_member(const struct route_table *table, const struct topo_port *port)
 	return !any || is_usable(table, port);
 }
 
-/* Where ways to an edge end: its switch, or a bond's leaves. @return how many, at the head of the queue */
+/* Where paths to an edge end: its switch, or a bond's leaves. @return their number, at the head of the queue */
 static uint32_t
 find_targets(struct route_table *table, uint32_t edge)
 {
@@ -364,7 +367,7 @@ route_next_hops(const struct route_table *table, uint32_t node, uint32_t dst, ui
 	return set->count;
 }
 
-/* The way of one flow: choice, path, delay. */
+/* The path of one flow: choice, path, delay. */
 
 int
 route_choose(const struct routing *routing, uint32_t node, const struct flow *flow, bool reverse,
@@ -409,7 +412,7 @@ route_flow_path(const struct routing *routing, const struct flow *flow, bool rev
 
 		if (node == dst)
 			return 0;
-		/* Only the sender is a host: a packet that comes to another has no way on. */
+		/* Only the sender is a host: a packet that reaches another has no path on. */
 		if (path->hops != 0 && routing->topo->nodes[node].kind == TOPO_HOST)
 			return -EHOSTUNREACH;
 		rc = route_choose(routing, node, flow, reverse, &choice);
@@ -481,21 +484,21 @@ bond_place(const struct routing *routing, struct flow *flow)
 
 /* Packets that are sprayed evenly. */
 
-/* A way through the network: what every part of it asks for. */
+/* A path through the network: what all functions of it need. */
 struct visit {
 	const struct topo *topo;
 	const struct route_table *routes;
 	const double *kept;
 	uint32_t dst, at;
 	uint16_t dst_nic;
-	double share[TOPO_MAX_PORTS]; /* of what is sent, so much comes in at each port of at */
-	double again[TOPO_MAX_PORTS]; /* and so much would if each link lost of it twice */
-	double whole;                 /* and so much at the destination */
+	double share[TOPO_MAX_PORTS]; /* share of the sent packets that arrives at each port of at */
+	double again[TOPO_MAX_PORTS]; /* the same if each link lost the share twice */
+	double whole;                 /* share that arrives at the destination */
 };
 
 /*
- * Shortest ways have no circles: it ends at the destination.
- * @param part   of the packets that come to this switch so
+ * Shortest paths have no loops: it ends at the destination.
+ * @param part   of the packets that reach this switch so
  * @param again  the same if each link lost of them twice
  */
 static void

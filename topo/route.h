@@ -19,7 +19,7 @@ struct route_pins; /* topo/pins.h */
 struct route_table *route_table_create(const struct topo *topo);
 void route_table_destroy(struct route_table *table);
 /*
- * Computes the routes of a network without some of its cables: the shortest ways that are left.
+ * Computes the routes of a network without some of its cables: the shortest paths left.
  * @param withdrawn  [nlinks] by cable id; NULL: none. Must be valid until this has returned
  * @return 0 or -ENOMEM; the table is of no use then
  */
@@ -49,7 +49,7 @@ struct route_choice {
 	uint32_t nmembers;
 	uint32_t hash;        /* 0 for hosts */
 	uint8_t port;         /* index of the chosen egress port */
-	bool is_pinned;       /* by a pin, which may name a port outside the members */
+	bool is_pinned;       /* by a pin, which may name a port that is no member */
 	struct cfg_where pin; /* where the pin stands */
 };
 
@@ -91,11 +91,12 @@ uint64_t route_rtt_ps(const struct topo *topo, const struct route_path *forward,
 
 /*
  * Bonds (LAGs) of hosts: all ports of a bonded host have one address, and may lead to several leaves (MLAG, or EVPN
- * multihoming, on these). What comes to the address may come in at any port: topo/route.h has the leaves' side. What leaves
- * does so by the port that a hash of the flow's addresses and UDP ports chooses among those whose link is up, the fields
- * of Linux bonding's xmit_hash_policy layer3+4; ACKs by the same hash of their own, reversed tuple. The function is
- * the default one of switches (CRC-32C, then mixed), with a seed of the host's own, as NICs have it: the kernel's XOR, which is not
- * seeded, spreads ports in a row evenly, and so says little of adapters that hash themselves.
+ * multihoming, on these). Packets to the address may arrive at any port: topo/route.h has the leaves' side. Packets
+ * that leave do so by the port that a hash of the flow's addresses and UDP ports chooses among those whose link is up,
+ * the fields of Linux bonding's xmit_hash_policy layer3+4; ACKs by the same hash of their own, reversed tuple. The
+ * function is the default one of switches (CRC-32C, then mixed), with a seed of the host's own, as NICs have it: the
+ * kernel's XOR, which is not seeded, spreads ports in a row evenly, and so shows little about adapters that hash
+ * themselves.
  */
 
 /*
@@ -114,19 +115,22 @@ uint16_t bond_member(const struct topo *topo, uint64_t seed, uint32_t host, cons
  */
 void bond_place(const struct routing *routing, struct flow *flow);
 
-/* Where packets come by if every switch spreads them evenly over all next hops of equal cost: per-packet spraying. */
+/*
+ * Ports where packets arrive if every switch spreads them evenly over all next hops of equal cost: per-packet spraying.
+ */
 
 /*
- * Shares of a host's packets to another's NIC that come in at each port of a switch on the way. In a network of two tiers each
- * spine that connects both leaves brings 1 / (s - f) (FlowPulse, 5.2). Where a link is known to lose packets, those are sent
- * again, by any way: of those that arrive at last, a way brings its share times what it keeps, over the sum of that of all.
- * @param kept   [ports by global id] of what leaves by one, so much arrives; NULL: all
+ * Shares of a host's packets to another's NIC that arrive at each port of a switch on the path. In a network of two
+ * tiers each spine that connects both leaves carries 1 / (s - f) (FlowPulse, 5.2). Where a link is known to lose
+ * packets, those are sent again, by any path: of those that arrive at last, a path carries its share times what it
+ * keeps, over the sum of that of all.
+ * @param kept   [ports by global id] share of the packets that leave by a port and arrive; NULL: all
  * @param from   switch that the sender is attached to
  * @param dst    host, by its NIC dst_nic
- * @param at     switch; those that are not on the way get nothing
+ * @param at     switch; those that are not on the path get nothing
  * @param share  [ports of at] added to
- * @param again  [ports of at] the same of what would arrive if it had to come by its way a second time: over share, what ways
- *               keep on average of those packets; added to; NULL: not asked for
+ * @param again  [ports of at] the same of packets that would arrive if they had to take their path twice: divided by
+ *         share, the mean that paths keep of those packets; added to; NULL: not computed
  */
 void spread_add(const struct topo *topo, const struct route_table *routes, const double *kept, uint32_t from, uint32_t dst,
 		uint16_t dst_nic, uint32_t at, double *share, double *again);

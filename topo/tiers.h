@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tiers of a Clos network, read off its cables: a switch's is its distance from the nearest host. In networks of two tiers
- * leaves are of the first, spines of the second; of three, edges, aggregations and cores.
+ * Tiers of a Clos network, read off its cables: a switch's is its distance from the nearest host. In networks of two
+ * tiers leaves are of the first, spines of the second; of three, edges, aggregations and cores.
  */
 #pragma once
 
@@ -16,8 +16,9 @@ struct tiers {
 	uint8_t *of;  /* [nnodes] from 1; 0: a host */
 	uint8_t most; /* the highest */
 	/*
-	 * [most] of tier t at t - 1: [nnodes] a switch that stands for all that are connected without switches above tier t; a
-	 * leaf for itself, in three tiers one of the second for its pod. TOPO_NONE: it is above tier t, or a host.
+	 * [most] of tier t at t - 1: [nnodes] a switch that stands for all that are connected without switches above
+	 * tier t; a leaf for itself, in three tiers one of the second for its pod. TOPO_NONE: it is above tier t, or a
+	 * host.
 	 */
 	uint32_t *group[TIERS_MAX];
 };

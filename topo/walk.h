@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A flow's way, hop by hop (FlowTracer, III-B): the host says by which port it leaves, each switch by which it goes on, and the
- * topology where it comes in next. Who asks, and how, is the caller's; the walk says whom to ask, and what about.
+ * A flow's path, hop by hop (FlowTracer, III-B): the host reports its egress port, each switch reports its egress, and
+ * the topology has the next ingress. The caller decides how the queries are sent; the walk decides which node is
+ * queried next, and for which port.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "common/wire/switch_manage.h"
 #include "topo/route.h"
 
-/* Value, name in outputs, what it says to people. */
+/* Value, name in outputs, text for people. */
 #define TOPO_WALKS(ROW)                                                                                                    \
 	ROW(WALK_GOES_ON, 0, "goes-on", "the way is not known to its end")                                                 \
 	ROW(WALK_ARRIVED, 1, "arrived", "it reaches its destination")                                                      \
@@ -27,12 +28,12 @@ enum topo_walk_state { TOPO_WALKS(ENUM_VALUE) TOPO_WALK_STATES };
 extern const char *const topo_walk_names[TOPO_WALK_STATES], *const topo_walk_texts[TOPO_WALK_STATES];
 
 struct topo_walk {
-	uint32_t dst;           /* host that the destination address belongs to; TOPO_NONE: of nobody */
+	uint32_t dst;           /* host that the destination address belongs to; TOPO_NONE: of no host */
 	struct route_path path; /* egress ports so far, the host's first */
 	uint8_t state;          /* enum topo_walk_state */
 	uint8_t reason;         /* dropped: enum rec_drop */
 	uint32_t node;          /* whom to ask next, or where it ended */
-	uint16_t in_port;       /* where it comes in there */
+	uint16_t in_port;       /* its ingress there */
 	uint64_t members[2];    /* sprayed: ports that its packets may take; bits as in struct swm_egress */
 };
 
@@ -42,8 +43,10 @@ struct topo_walk {
  */
 void topo_walk_begin(struct topo_walk *walk, const struct topo *topo, uint32_t host, uint16_t nic, uint32_t dst_ip);
 
-/* What walk->node says about the flow's headers from walk->in_port. @return whether there is somebody to ask next */
+/*
+ * The answer of walk->node about the flow's headers from walk->in_port. @return whether there is another node to query
+ */
 bool topo_walk_on(struct topo_walk *walk, const struct topo *topo, const struct swm_egress *answer);
 
-/* walk->node says nothing. */
+/* walk->node gives no answer. */
 void topo_walk_unanswered(struct topo_walk *walk);

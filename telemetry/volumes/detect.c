@@ -96,9 +96,9 @@ detect_limit(double rate, uint32_t tests)
 #define MANY_DOF 1e6 /* degrees of freedom: a variance that is as good as known */
 
 /*
- * Of ports independent standard normal deviations the kept least squares, given the next in order, u^2, are those of a normal
- * distribution cut off at -u and u: mean and variance of a square there are m(u) and v(u), and the next in order has the
- * density of an order statistic. Integrated over u, this gives mean and variance of their sum.
+ * Of ports independent standard normal deviations the kept least squares, given the next in order, u^2, are those of a
+ * normal distribution cut off at -u and u: mean and variance of a square there are m(u) and v(u), and the next in order
+ * has the density of an order statistic. Integrated over u, this gives mean and variance of their sum.
  */
 static void
 moments(uint32_t ports, uint32_t kept, double *mean, double *variance)
@@ -120,7 +120,10 @@ moments(uint32_t ports, uint32_t kept, double *mean, double *variance)
 	*variance = within / total + squares / total - *mean * *mean;
 }
 
-/* An eighth, and of few ports two: what heals and what fails at the same time are two. One of them is the port that is tested. */
+/*
+ * An eighth, and of few ports two: what heals and what fails at the same time are two. One of them is the port that is
+ * tested.
+ */
 static uint32_t
 left_out(uint32_t others)
 {
@@ -130,13 +133,16 @@ left_out(uint32_t others)
 }
 
 /*
- * Of few numbers the median is nearer to those that are kept than their mean is to all: so much smaller are the squares about it
- * than (others - 1) / others of those about what is true. Of 3 million draws each; tests/unit/telemetry/detect_noise_test.c draws
- * again.
+ * The median of a few numbers is nearer to those that are kept than their mean is to all. The squares about it are
+ * this factor times (others - 1) / others of those about the true value. Each from 3 million draws;
+ * tests/unit/telemetry/detect_noise_test.c draws again.
  */
 static const double about_median[] = { [4] = 0.8194, 0.9078, 0.9276, 0.9750, 0.9711, 0.9968, 0.9901 };
 
-/* Of the half of so many numbers that is nearest to their median, in the same way: the sum of squares about it, of a million draws each. */
+/*
+ * The same for the half of n numbers that is nearest to their median: the sum of squares about it, from a million draws
+ * each.
+ */
 static const struct {
 	double mean, dof;
 } halves[DETECT_MAX_HALVED] = {
@@ -177,7 +183,7 @@ trim_of(const struct detect_ports *ports, uint32_t others)
 	return &ports->trims[others];
 }
 
-/* ---- which ports tell of noise ---- */
+/* ---- ports that report noise ---- */
 
 static double
 lost_at(const struct detect_ports *ports, uint32_t port)
@@ -185,7 +191,7 @@ lost_at(const struct detect_ports *ports, uint32_t port)
 	return ports->lost != NULL ? (double)ports->lost[port] : 0;
 }
 
-/* @return what the ports that are learned from lose at most: as many as are needed, of those that lose least */
+/* @return the loss bound of the ports that are learned from: the needed number of them, those that lose least */
 static double
 most_lost(const struct detect_ports *ports)
 {
@@ -227,7 +233,7 @@ by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of what is nearly in order. */
+/* Sorts an array that is nearly in order. */
 static void
 put_in_order(double *values, uint32_t count)
 {
@@ -242,7 +248,7 @@ put_in_order(double *values, uint32_t count)
 }
 
 /*
- * Counts that are the same are put side by side, evenly over the width of a packet: what was rounded to them lies so on average.
+ * Equal counts are spread evenly over the width of a packet: on average the values before rounding lie so.
  * @param missing  [count] in order; is in order again
  */
 static void
@@ -297,7 +303,7 @@ struct learning {
 	uint32_t count;
 };
 
-/* @param without  what is missing at a port that is one of them; NAN: it is none */
+/* @param without  the packets missing at a port that is one of them; NAN: it is none */
 static double
 squares_of_others(const struct learning *learning, const struct detect_ports *ports, double without)
 {
@@ -343,7 +349,7 @@ detect_noise_learned(const struct detect_learned *learned, const struct detect_p
 	const struct detect_trim *trim = trim_of(ports, count_others(ports, port));
 	double differ = (double)learned->squares[port] / ((double)learned->iterations * trim->mean);
 
-	/* What was spread varies by as much more. */
+	/* Sprayed packets vary by this factor more. */
 	return (struct detect_noise){ .variance = (differ - DETECT_ROUNDING_VARIANCE) * (ports->count - 1) / ports->count,
 				      .dof = (double)learned->iterations * trim->dof };
 }
@@ -367,7 +373,7 @@ detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses 
 #define NODES 64
 #define BISECTIONS 50
 
-/* Halves of the drifts, in standard deviations of the noise: what is missing for longer may be less. */
+/* Halves of the drifts, in standard deviations of the noise: a loss that lasts longer may be smaller. */
 static const double references[DETECT_SUMS] = { 1.5, 0.75, 0.375, 0.1875 };
 
 /* Gauss-Legendre's nodes and weights on [0, width]: Newton's method on the Legendre polynomial (DLMF 3.5). */
@@ -394,7 +400,9 @@ quadrature(double width, double *at, double *weight)
 	}
 }
 
-/* Gauss's elimination with pivots: rows of NODES + 1 unknowns and their right side. @return the first unknown, put last */
+/*
+ * Gauss's elimination with pivots: rows of NODES + 1 unknowns and their right side. @return the first unknown, put last
+ */
 static double
 solve(double rows[NODES + 1][NODES + 2])
 {
@@ -421,8 +429,8 @@ solve(double rows[NODES + 1][NODES + 2])
 }
 
 /*
- * L(u), the mean run length from a sum of u on, is 1 + L(0) P(Z < m - u) + the integral of L(x) phi(x + m - u) over x from 0 to
- * the limit, with m = reference - drift: Nystrom's method at the nodes and at 0.
+ * L(u), the mean run length from a sum of u on, is 1 + L(0) P(Z < m - u) + the integral of L(x) phi(x + m - u) over x
+ * from 0 to the limit, with m = reference - drift: Nystrom's method at the nodes and at 0.
  */
 double
 detect_cusum_run_length(double reference, double limit, double drift)
@@ -443,7 +451,10 @@ detect_cusum_run_length(double reference, double limit, double drift)
 	return solve(rows);
 }
 
-/* Wald's bound, exp(2 reference limit) iterations at least, is where the search ends (Lorden, Ann. Math. Statist. 1971). */
+/*
+ * Wald's bound, exp(2 reference limit) iterations at least, is where the search ends (Lorden, Ann. Math. Statist.
+ * 1971).
+ */
 static double
 limit_of(double reference, double iterations)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is less of a measured collective seen at a port than predicted? Three tests of FlowPulse's kind (5.3), each a pure function
- * of what was counted: of one (port, iteration) against a threshold, as in the paper; the same against the noise of spraying,
- * given or learned by the leaf itself; and of all iterations so far. docs/flowpulse-limits.md,
- * "Limits and statistics", derives their rates of false alarms.
+ * Is less of a measured collective seen at a port than predicted? Three tests of FlowPulse's kind (5.3), each a pure
+ * function of the counts: of one (port, iteration) against a threshold, as in the paper; the same against the noise of
+ * spraying, given or learned by the leaf itself; and of all iterations so far. docs/flowpulse-limits.md, "Limits and
+ * statistics", derives their rates of false alarms.
  *
  * Noise and deviations are in packets. Missing is positive: what a fault drops is.
  */
@@ -14,9 +14,11 @@
 
 #define DETECT_PPM 1000000u /* the whole */
 
-/* A count is a whole number: it stands for what is up to a half more or less (the correction for continuity). */
+/* A count is a whole number: it stands for values up to a half more or less (the correction for continuity). */
 #define DETECT_ROUNDING_PACKETS 0.5
-/* How much more a whole number varies than what is rounded to it: a uniform distribution as wide as one (Sheppard). */
+/*
+ * The extra variance of a whole number over its value before rounding: a uniform distribution of width one (Sheppard).
+ */
 #define DETECT_ROUNDING_VARIANCE (1.0 / 12)
 
 /* Bytes of one (port, iteration), or one (port, sender, iteration). */
@@ -24,17 +26,19 @@ struct volume_sample {
 	uint64_t predicted, seen;
 };
 
-/* @return (seen - predicted) / predicted; 0: nothing predicted, nothing seen; INFINITY: seen where nothing is predicted */
+/*
+ * @return (seen - predicted) / predicted; 0: nothing predicted, nothing seen; INFINITY: seen where nothing is predicted
+ */
 double detect_deviation(const struct volume_sample *sample);
 
 /*
- * The paper's rule (5.3), of losses: less was seen than predicted, by more than a share of what was predicted. More than
- * predicted is what others' losses bring, by their repetitions, and no loss.
+ * The paper's rule (5.3), for losses: fewer bytes arrived than predicted, by more than a share of the prediction. More
+ * bytes than predicted are retransmissions after losses elsewhere, and no loss.
  * @param threshold_ppm  in parts of DETECT_PPM
  */
 bool detect_threshold(const struct volume_sample *sample, uint32_t threshold_ppm);
 
-/* Do the two differ, in either direction, by more than a share of what was predicted? */
+/* Do the two differ, in either direction, by more than a share of the prediction? */
 bool detect_differs(const struct volume_sample *sample, uint32_t tolerance_ppm);
 
 /* @param packet_bytes  of the sample's packets, on average; > 0 @return packets that are missing, negative: too many */
@@ -42,30 +46,30 @@ double detect_missing(const struct volume_sample *sample, double packet_bytes);
 
 /* How a fault-free port's count varies between iterations. */
 struct detect_noise {
-	double variance; /* packets^2, of a count: of what is rounded to whole packets */
+	double variance; /* packets^2, of a count: from rounding to whole packets */
 	double dof;      /* degrees of freedom of the variance's estimate; 0: it is known */
 };
 
 /*
- * Random spraying: packets choose among paths by themselves, and a port's count is binomial. So it is where paths are known to
- * lose some, which choose again.
+ * Random spraying: packets choose among paths by themselves, and a port's count is binomial. So it is where paths are
+ * known to lose some, which choose again.
  * @param packets  that the port is predicted to see of one sender
  * @param share    of the sender's packets, up to 1
  */
 struct detect_noise detect_noise_random(double packets, double share);
 
 /*
- * How unusual so many missing packets are, as a standard normal variable would have to be to be as unusual: by Student's T
- * where the variance is an estimate. The count is held for one that normal noise, rounded to whole packets, gives: half a packet
- * less is missing, of a variance without that of rounding, which is the least that is assumed.
+ * How unusual this number of missing packets is, as a standard normal variable of the same tail probability: by
+ * Student's T where the variance is an estimate. The count is held for one that normal noise, rounded to whole packets,
+ * gives: half a packet less is missing, of a variance without that of rounding, which is the least that is assumed.
  * @param missing  detect_missing()
  * @return z; without a fault it exceeds z with probability tail_normal(z) or less, for z of 2.3 (1 %) and more
  */
 double detect_score(double missing, const struct detect_noise *noise);
 
 /*
- * The same to be summed up over iterations, whose counts are whole numbers as well: half a packet more or less is of the sum, not
- * of each of its parts, and is detect_rounding().
+ * The same to be summed up over iterations, whose counts are whole numbers as well: half a packet more or less is of
+ * the sum, not of each of its parts, and is detect_rounding().
  */
 double detect_addend(double missing, const struct detect_noise *noise);
 /* @return half a packet, in deviations */
@@ -79,20 +83,20 @@ double detect_rounding(const struct detect_noise *noise);
 double detect_limit(double rate, uint32_t tests);
 
 /*
- * A leaf learns the noise of its ports from themselves, for spraying whose noise nobody can tell beforehand (adaptive). What it
- * learns must not hold the fault that it is to find: the noise that a port is tested by is that of the other ports. Of these,
- * too, those that are furthest from the middle are left out, up to an eighth of all (of few, one), for faults at several ports,
- * from the first iteration on. Counts are whole numbers, many of them the same where noise is small: those are spread over the
- * width of one first, which undoes their rounding. Ports that are known to lose packets vary by that, besides:
- * detect_noise_lossy(); others are learned from instead, as long as there are DETECT_MIN_PORTS.
+ * A leaf learns the noise of its ports from themselves, for spraying whose noise cannot be predicted (adaptive). The
+ * learned noise must not hold the fault that it is to find: a port is tested by the noise of the other ports. Of these,
+ * too, those that are furthest from the middle are left out, up to an eighth of all (of few, one), for faults at
+ * several ports, from the first iteration on. Counts are whole numbers, many of them the same where noise is small:
+ * those are spread over the width of one first, which undoes their rounding. Ports that are known to lose packets vary
+ * by that, besides: detect_noise_lossy(); others are learned from instead, as long as there are DETECT_MIN_PORTS.
  */
 
 #define DETECT_MAX_PORTS 256
-#define DETECT_MIN_PORTS 4   /* of fewer, the others of a port tell next to nothing */
+#define DETECT_MIN_PORTS 4   /* with fewer, the other ports of a port show next to nothing */
 #define DETECT_MAX_HALVED 32 /* ports: of more, those left out otherwise are enough */
 #define DETECT_MEMORY 256    /* iterations: older ones fade away */
 
-/* Of so many other ports: a matter of the configuration. */
+/* For this number of other ports: a matter of the configuration. */
 struct detect_trim {
 	uint32_t others, kept;
 	double mean; /* of the sum of the kept squares, of independent counts of variance 1 */
@@ -102,13 +106,13 @@ struct detect_trim {
 /* The ports that one sender's packets arrive at. */
 struct detect_ports {
 	uint32_t count;            /* DETECT_MIN_PORTS to DETECT_MAX_PORTS */
-	const float *lost;         /* [count] share of what is sent by a port that is known to be lost; NULL: none */
+	const float *lost;         /* [count] share of the bytes sent by a port that is known to be lost; NULL: none */
 	struct detect_trim *trims; /* [DETECT_MAX_PORTS + 1 or count + 1] derived as they are needed; zero at first */
 	bool half; /* learn of the half of the others that are nearest to their middle: of up to DETECT_MAX_HALVED */
 };
 
 struct detect_learned {
-	float *squares;   /* [ports] sum over iterations of what was kept of the others; zero at first */
+	float *squares;   /* [ports] sum over iterations of the kept values of the others; zero at first */
 	float iterations; /* up to DETECT_MEMORY */
 };
 
@@ -124,8 +128,8 @@ void detect_learn(struct detect_learned *learned, const struct detect_ports *por
 
 /*
  * What is learned so far, of one iteration at least: the noise of a further iteration of a port is to be judged by it.
- * All packets arrive somewhere: what one port has more others have less, so that counts of n ports differ from each other by
- * n / (n - 1) of a count's variance.
+ * All packets arrive somewhere: what one port has more others have less, so that counts of n ports differ from each
+ * other by n / (n - 1) of a count's variance.
  */
 struct detect_noise detect_noise_learned(const struct detect_learned *learned, const struct detect_ports *ports,
 					 uint32_t port);
@@ -137,22 +141,25 @@ struct detect_losses {
 };
 
 /*
- * The noise of a port's count where ports are known to lose packets (docs/flowpulse-limits.md): (1 - lost)^2 of the variance of what is
- * sent, the drops' own, and that of what other ports drop more or less, which is sent again by all.
+ * The noise of a port's count where ports are known to lose packets (docs/flowpulse-limits.md): (1 - lost)^2 of the
+ * variance of the sent packets, the drops' own variance, and that of the other ports' drops, which all ports send
+ * again.
  * @param packets  that the port is predicted to see
- * @param lost     share of what is sent by it that is known to be lost
+ * @param lost     share of its sent packets that is known to be lost
  */
 struct detect_noise detect_noise_lossy(const struct detect_noise *noise, const struct detect_losses *losses, double packets,
 				       double lost);
 
 /*
- * The sequential test of one port, or one (port, sender): cumulative sums of scores (Page, Continuous inspection schemes,
- * Biometrika 1954), which pool iterations as long as something seems to be missing, beside the test of each iteration by itself.
- * Nobody knows how much will be missing, so there are several sums, each best for another amount. 32 bytes each.
+ * The sequential test of one port, or one (port, sender): cumulative sums of scores (Page, Continuous inspection
+ * schemes, Biometrika 1954), which pool iterations as long as something seems to be missing, beside the test of each
+ * iteration by itself. Nobody knows how much will be missing, so there are several sums, each best for another amount.
+ * 32 bytes each.
  *
- * Limits are derived from the rate of false alarms that is asked for: a sum's mean time between them solves an integral equation.
- * It holds for scores that are independent between iterations. A prediction that is wrong by the same amount in each
- * iteration, as one that was learned of a few of them, does not give such scores: only detect_limit() is for it.
+ * Limits are derived from the rate of false alarms that is asked for: a sum's mean time between them solves an integral
+ * equation. It holds for scores that are independent between iterations. A prediction that is wrong by the same amount
+ * in each iteration, as one that was learned of a few of them, does not give such scores: only detect_limit() is for
+ * it.
  */
 
 #define DETECT_SUMS 4
@@ -174,8 +181,8 @@ struct detect_cusum {
 void detect_cusum_limits(struct detect_cusum_limits *limits, double rate);
 
 /*
- * Adds what is missing in an iteration: detect_score() for the test of it alone, detect_addend() for the sums. An alarm begins
- * all sums anew.
+ * Adds the packets missing in an iteration: detect_score() for the test of it alone, detect_addend() for the sums. An
+ * alarm resets all sums.
  * @return 0: none; else how many of the latest iterations it was found in, 1: in this one alone
  */
 uint32_t detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_limits *limits, double missing,
@@ -183,7 +190,7 @@ uint32_t detect_cusum_add(struct detect_cusum *cusum, const struct detect_cusum_
 
 /*
  * The mean number of iterations until a sum's alarm: of scores with variance 1 (Page's integral equation).
- * @param reference  what is subtracted from each score: half the drift that the sum is best for
+ * @param reference  subtracted from each score: half the drift that the sum is best for
  * @param limit      of the sum, > 0
  * @param drift      mean of the scores, 0: no fault
  */

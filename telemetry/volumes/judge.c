@@ -17,7 +17,9 @@ const struct volumes_precondition volumes_preconditions[VOLUMES_TESTS] = {
 				     .least_ports = 2,
 				     .most_ports = UINT32_MAX,
 				     .otherwise = REC_FLAW_FEW },
-	/* Each packet is a draw of its own: the variance follows from the number of packets, however few the ports are. */
+	/*
+	 * Each packet is a draw of its own: the variance follows from the number of packets, however few the ports are.
+	 */
 	[VOLUMES_TEST_RANDOM] = { .name = "random",
 				  .least_ports = 2,
 				  .most_ports = UINT32_MAX,
@@ -140,14 +142,17 @@ predict_split(struct predict *p, const struct volumes *v)
 		split(p, v, s);
 }
 
-/* How far a load is from its part of an even split, in squares of it over that part: what is summed is a chi square. */
+/* The distance of a load from its share of an even split, squared, over that share: the sum is a chi square. */
 static double
 unevenness(double bytes, double even_bytes)
 {
 	return even_bytes > 0 ? (bytes - even_bytes) * (bytes - even_bytes) / even_bytes : 0;
 }
 
-/* Of one sender, at the ports where its load differs. @param[in,out] was, is  unevenness of what was learned, and now */
+/*
+ * Of one sender, at the ports where its load differs. @param[in,out] was, is  unevenness of the learned load, and of
+ * the present one
+ */
 static void
 add_unevenness(const struct predict *p, const struct volumes *v, const struct volumes_slot *slot, uint16_t sender,
 	       double *was, double *is)
@@ -189,7 +194,7 @@ predict_relearn(struct predict *p, const struct volumes *v, const struct volumes
 	return true;
 }
 
-/* Scores of what is missing. */
+/* Scores of the missing packets. */
 
 static bool
 has_room(const struct scores *scores)
@@ -278,7 +283,7 @@ scores_bytes(const struct scores_config *config, const struct volumes_config *vo
 	       pooled * (SCORES_HISTORY * sizeof(float) + sizeof(struct volume_count) + sizeof(uint64_t));
 }
 
-/* Mean size of what came of a sender. */
+/* Mean number of bytes that arrived of a sender. */
 static double
 packet_bytes(const struct volumes *v, const struct volumes_slot *slot, uint16_t sender)
 {
@@ -291,7 +296,7 @@ packet_bytes(const struct volumes *v, const struct volumes_slot *slot, uint16_t 
 	return packets != 0 ? (double)bytes / (double)packets : 1;
 }
 
-/* Where the history has what was missing in a sender's iteration, counted from its first. */
+/* The place in the history of the packets missing in a sender's iteration, counted from its first. */
 static size_t
 history_at(const struct volumes *v, uint32_t iteration, uint32_t cell)
 {
@@ -306,7 +311,7 @@ found(struct scores *scores, uint32_t cell, double missing, const struct detect_
 	return detect_score(missing, noise) > scores->limit;
 }
 
-/* Gathers what is missing at a sender's ports, and what is known of their losses. @return how many it has */
+/* Gathers the packets missing at a sender's ports, and the known losses of these. @return the number of ports */
 static uint32_t
 gather(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
        uint16_t sender, double size, struct detect_losses *losses)
@@ -340,7 +345,7 @@ random_noise(const struct scores *scores, const struct detect_losses *losses, do
 	return noise;
 }
 
-/* Scores one port. @param at  which of the sender's ports it is @param noise  of what is sent, as learned */
+/* Scores one port. @param at  its index among the sender's ports @param noise  of the sent packets, as learned */
 static void
 score(struct scores *scores, const struct detect_losses *losses, const struct detect_noise *learned, uint32_t cell,
       uint32_t at, double packets, double size)
@@ -356,8 +361,9 @@ score(struct scores *scores, const struct detect_losses *losses, const struct de
 }
 
 /*
- * Where several ports lack at a time, those that a port's noise is learned from have their faults among them, and each hides the others. But
- * as long as half of them are sound, those lie beside each other: what lacks more than their noise explains stands out, too.
+ * Where several ports lack at a time, those that a port's noise is learned from have their faults among them, and each
+ * hides the others. But as long as half of them are sound, those lie beside each other: what lacks more than their
+ * noise explains stands out, too.
  */
 static void
 score_by_half(struct scores *scores, const struct volumes *v, const struct detect_losses *losses, uint16_t sender,
@@ -592,7 +598,7 @@ is_few(const struct judge *j, uint32_t ports)
 	return ports != 0 && !volumes_knows_noise(&basis);
 }
 
-/* Which senders' volumes can be compared: those that sent what was to come, by whatever ports. */
+/* Senders whose volumes can be compared: those that sent the predicted bytes, by any ports. */
 static void
 check_senders(struct judge *j, const struct volumes_slot *slot)
 {
@@ -637,7 +643,9 @@ lacks(const struct judge *j, const struct volumes_slot *slot, uint16_t port)
 	return any;
 }
 
-/* By scores. @return in how many iterations together something is found to be missing at the port, at least; 0: nothing */
+/*
+ * By scores. @return in how many iterations together something is found to be missing at the port, at least; 0: nothing
+ */
 static uint32_t
 scored(const struct judge *j, uint16_t port)
 {
@@ -653,8 +661,9 @@ scored(const struct judge *j, uint16_t port)
 }
 
 /*
- * A threshold takes for granted that a fault-free port sees what is predicted, but for less than it. Where a sender's noise is
- * no less, what a port lacks has to stand out from that noise; else its volumes are uneven, and no fault.
+ * A threshold assumes that a fault-free port deviates from its prediction by less than the threshold. Where a sender's
+ * noise is no less, the packets missing at a port have to stand out from that noise; else its volumes are uneven, and
+ * no fault.
  */
 static bool
 stands_out(struct judge *j, const struct volumes_slot *slot, uint16_t port)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The monitor of one switch as a whole: an iteration that is over is compared with its prediction, and what it lacks located. */
+/*
+ * The monitor of one switch as a whole: an iteration that is over is compared with its prediction, and what it lacks
+ * located.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +15,8 @@
 #include "telemetry/volumes/volumes.h"
 
 /*
- * What each test of a sender's volumes takes for granted. Where that does not hold the test is silent, and the monitor reports
- * the row's reason: nothing was judged. docs/flowpulse.md, "What a test needs".
+ * What each test of a sender's volumes takes for granted. Where that does not hold the test is silent, and the monitor
+ * reports the row's reason: nothing was judged. docs/flowpulse.md, "What a test needs".
  */
 
 enum volumes_test {
@@ -45,13 +48,13 @@ bool volumes_can_judge(enum volumes_test test, const struct volumes_basis *basis
 bool volumes_knows_noise(const struct volumes_basis *basis);
 
 /*
- * What is to come in an iteration by each monitored port of each sender (5.2): declared, by the analytical model or by a
- * simulation that was run before; the analytical model of the demand measured in the first iterations; or learned, the volumes
- * of the first iterations themselves.
+ * The predicted bytes of an iteration by each monitored port of each sender (5.2): declared, by the analytical model or
+ * by a simulation that was run before; the analytical model of the demand measured in the first iterations; or learned,
+ * the volumes of the first iterations themselves.
  */
 
 enum predict_source {
-	PREDICT_DECLARED, /* whoever sets bytes[] */
+	PREDICT_DECLARED, /* the caller that sets bytes[] */
 	PREDICT_MEASURED, /* d / (s - f): d as the first iterations had it */
 	PREDICT_LEARNED,  /* as the first iterations had it */
 };
@@ -59,7 +62,7 @@ enum predict_source {
 struct predict_config {
 	enum predict_source source;
 	uint32_t learn;         /* iterations that are learned from, at least 1 */
-	uint32_t threshold_ppm; /* a port that differs from what was learned by more may have healed */
+	uint32_t threshold_ppm; /* a port that differs more from its learned load may have healed */
 };
 
 /* A share of a sender's bytes: the whole is PREDICT_WHOLE. */
@@ -88,23 +91,24 @@ predict_of_demand(uint64_t demand_bytes, uint64_t share)
 
 /* Takes in an iteration that nothing was predicted of. */
 void predict_learn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot);
-/* Another task begins: what was learned is forgotten, what was declared stays. */
+/* The next task begins: learned loads are forgotten, declared ones stay. */
 void predict_forget(struct predict *p, const struct volumes *v);
-/* Nothing is predicted, until somebody declares it again. */
+/* Nothing is predicted until the next declaration. */
 void predict_clear(struct predict *p, const struct volumes *v);
-/* Shares are other ones than they were, as routes are: what was measured is split again, what was learned forgotten. */
+/* The shares have changed with the routes: measured demand is split again, learned loads are forgotten. */
 void predict_split(struct predict *p, const struct volumes *v);
 /*
- * Fig. 3: a fault that was there when the loads were learned is gone. At ports where a load differs from what was learned,
- * loads are more even now than they were, measured against an even split: then the iteration is what is predicted from now on.
+ * Fig. 3: a fault that was there when the loads were learned is gone. At ports where a load differs from the learned
+ * one, loads are more even now than they were, compared with an even split: then this iteration is the prediction from
+ * now on.
  * @param is_sound  [senders] whose volumes can be compared
  * @return whether it was replaced
  */
 bool predict_relearn(struct predict *p, const struct volumes *v, const struct volumes_slot *slot, const bool *is_sound);
 
 /*
- * Scores of a switch's senders at its ports, against noise that the switch learns of each sender from its own ports: what the
- * tests beside the paper's threshold go by (detect.h), and what tells whether a threshold means anything.
+ * Scores of a switch's senders at its ports, against noise that the switch learns of each sender from its own ports:
+ * what the tests beside the paper's threshold use (detect.h), and the check whether a threshold means anything.
  */
 
 #define SCORES_HISTORY 32 /* iterations that one alarm is located by, at most */
@@ -128,15 +132,15 @@ struct scores {
 	struct detect_cusum *sums; /* [ports * senders] */
 	struct detect_cusum_limits limits;
 	double limit;     /* of one score */
-	uint32_t mean_of; /* iterations that what is predicted is the mean of, with their noise; 0: it has none */
+	uint32_t mean_of; /* iterations that the prediction is the mean of, with their noise; 0: it has none */
 	double *missing;  /* [ports] room */
 	float *losses;    /* [ports] room */
-	float *lost; /* [ports * senders] share of what is sent so that is known to be lost: whoever predicts sets it */
+	float *lost; /* [ports * senders] known lost share of the bytes sent by each, set with the prediction */
 	/* Of the iteration scored last, as known before it. */
-	float *variance;    /* [ports * senders] packets^2, of what is sent so as far as spraying goes */
+	float *variance;    /* [ports * senders] packets^2, of the bytes sent by each, from spraying alone */
 	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
 	float *noise_bytes; /* [ports * senders] less than it is missing without a fault, at the rate */
-	/* Of detector pooled: what was missing in the latest iterations of each sender, and their sum. */
+	/* Of detector pooled: packets missing in the latest iterations of each sender, and their sum. */
 	float *history;              /* [SCORES_HISTORY * ports * senders] bytes */
 	uint32_t *nscored;           /* [senders] iterations */
 	struct volume_count *counts; /* [ports * senders] */
@@ -159,25 +163,26 @@ size_t scores_bytes(const struct scores_config *config, const struct volumes_con
 bool scores_sender(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot,
 		   const uint64_t *predicted, uint16_t sender);
 /*
- * Detector pooled: sets scores->counts and scores->predicted to the sums over so many of the latest iterations of each sender.
+ * Detector pooled: sets scores->counts and scores->predicted to the sums over the latest iterations of each sender.
  * @param predicted   of one iteration
  * @param iterations  at most SCORES_HISTORY; senders with fewer have those
  */
 void scores_sum(struct scores *scores, const struct volumes *v, const struct volumes_slot *slot, const uint64_t *predicted,
 		uint32_t iterations);
-/* What is predicted has changed: sums of what was missing before mean nothing. */
+/* The prediction has changed: sums of missing packets before the change mean nothing. */
 void scores_forget(struct scores *scores, const struct volumes *v);
 
 struct judge_config {
 	struct volumes_config volumes;
 	struct predict_config predict; /* its threshold is this one's */
-	uint32_t threshold_ppm;        /* of what is predicted: what is missing beyond that is an alarm */
+	uint32_t threshold_ppm;        /* of the prediction: more missing packets are an alarm */
 	uint32_t tolerance_ppm;        /* of a sender's volume: what differs beyond that is another demand */
 	struct scores_config scores;   /* of other detectors than that threshold */
 	bool ports_alone;              /* compare whole ports, as the paper does; else each sender at each port, too */
 	/*
-	 * Of a switch that not all comes by: in three tiers an aggregation has what edges send by it, and what others than itself
-	 * lose comes by it, too. Its ports are compared with the one that brings most of its prediction, of each sender.
+	 * Of a switch that only some of the traffic passes: in three tiers an aggregation gets the packets that edges
+	 * send by it, and the retransmissions of losses elsewhere reach it, too. Its ports are compared with the one
+	 * that carries most of its prediction, of each sender.
 	 */
 	bool relative;
 };
@@ -187,7 +192,7 @@ struct judge_alarm {
 	uint16_t port;
 	struct volume_sample sample; /* of the whole port, of senders that can be compared */
 	struct locate_place place;
-	uint32_t pooled; /* found in so many of the latest iterations together, this one included */
+	uint32_t pooled; /* found in this number of the latest iterations together, this one included */
 	enum rec_noise noise;
 };
 

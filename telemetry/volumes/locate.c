@@ -78,8 +78,9 @@ port_lacks(const struct locate_grid *grid, uint16_t port)
 }
 
 /*
- * Ports that may be faulty themselves are no reference. One with an alarm is one where it lacks half as much, at least, as the
- * port that it would be compared with: alarms of less are noise beside that, and leaving them out makes the others too many.
+ * Ports that may be faulty themselves are no reference. One with an alarm is one where it lacks half as much, at least,
+ * as the port that it would be compared with: alarms of less are noise beside that, and leaving them out makes the
+ * others too many.
  */
 static void
 choose_ports(struct locate *l, const struct locate_grid *grid, uint16_t port)
@@ -90,7 +91,7 @@ choose_ports(struct locate *l, const struct locate_grid *grid, uint16_t port)
 		l->refers[i] = i != port && !(grid->is_alarmed[i] && port_lacks(grid, i) >= lacks / 2);
 }
 
-/* @return whether there is a port to refer to that something of the sender was to come by */
+/* @return whether there is a port to refer to that is predicted to carry bytes of the sender */
 static bool
 find_scale(struct locate *l, const struct locate_grid *grid, uint16_t sender)
 {
@@ -108,7 +109,7 @@ find_scale(struct locate *l, const struct locate_grid *grid, uint16_t sender)
 	return predicted > 0 && seen > 0;
 }
 
-/* What was learned of senders' noise, without the port's own, as so many samples of their dispersion. @return their sum */
+/* The learned noise of senders, without the port's own, as samples of their dispersion. @return their sum */
 static double
 known_dispersion(const struct locate_grid *grid, uint16_t port, double *freedom)
 {
@@ -130,12 +131,14 @@ known_dispersion(const struct locate_grid *grid, uint16_t port, double *freedom)
 	}
 	if (*freedom > 0)
 		return sum;
-	/* One sample of random spraying beside what is measured: a few ports alone could seem to have no noise at all. */
+	/*
+	 * One sample of random spraying beside the measured ones: a few ports alone could seem to have no noise at all.
+	 */
 	*freedom = 1;
 	return 1;
 }
 
-/* Takes what other ports say for a reference. */
+/* Takes the volumes of other ports for a reference. */
 static void
 refer(struct locate *l, const struct locate_grid *grid, uint16_t port)
 {
@@ -187,7 +190,7 @@ thinned(double dispersion, double drop)
 	return (1 - drop) * (1 - drop) * dispersion + drop * (1 - drop);
 }
 
-/* A normal distribution's surprise, -2 ln of its density but for constants, at a share that lacks so much. */
+/* A normal distribution's surprise, -2 ln of its density but for constants, at a share with this deficit. */
 static double
 surprise(const struct locate_part *part, double assumed)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which link lost packets: senders at one port compared (5.3, Fig. 4). If all of them lack the same share, it is the link that
- * ends at this port; if one does, the link from its leaf to that spine. With one sender the two cannot be told apart.
+ * Which link lost packets: senders at one port compared (5.3, Fig. 4). If all of them lack the same share, it is the
+ * link that ends at this port; if one does, the link from its leaf to that spine. With one sender the two look the
+ * same.
  *
  * A sender's volume is compared with what its volumes at other ports make of the prediction, so that neither repeated
- * packets nor a demand that is somewhat off count. What spraying alone makes volumes differ is measured at those ports too, and
- * has been learned in iterations before: dispersion is the variance of a count over its mean, 1 for random spraying, less for
- * adaptive. A port with a known loss varies by that, too, and is not measured. Then the hypotheses are compared by their likelihood, each further faulty link being LOCATE_ODDS times less likely than none:
+ * packets nor a demand that is somewhat off count. What spraying alone makes volumes differ is measured at those ports
+ * too, and has been learned in iterations before: dispersion is the variance of a count over its mean, 1 for random
+ * spraying, less for adaptive. A port with a known loss varies by that, too, and is not measured. Then the hypotheses
+ * are compared by their likelihood, each further faulty link being LOCATE_ODDS times less likely than none:
  *
  *   local     all senders lack one share
  *   remote k  the k senders that lack most each lack a share of their own, the others nothing
@@ -18,8 +20,8 @@
 #include "telemetry/volumes/volumes.h"
 
 #define LOCATE_ODDS 10000.0     /* of a link that is well to one that is not */
-#define LOCATE_LEAST_ODDS 100.0 /* the better hypothesis is named alone if it is so many times as likely as the other */
-#define LOCATE_Z95 1.959964     /* of the normal distribution: 95 % of it is within so many standard deviations */
+#define LOCATE_LEAST_ODDS 100.0 /* likelihood ratio above which the better hypothesis is named alone */
+#define LOCATE_Z95 1.959964     /* standard deviations that hold 95 % of a normal distribution */
 
 struct locate_part;
 
@@ -48,7 +50,7 @@ struct locate_place {
 	double drop, drop_low, drop_high; /* share of packets lost, and its interval at 95 % */
 };
 
-/* Of a switch: what other ports than one with an alarm say of an iteration, and room to compare senders. */
+/* Of a switch: the counts of an iteration at the ports without an alarm, and room to compare senders. */
 struct locate {
 	bool *refers;  /* [ports] those that the others are compared with */
 	double *scale; /* [senders] seen over predicted */

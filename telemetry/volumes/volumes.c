@@ -67,7 +67,7 @@ volumes_sender(struct volumes *v, uint32_t key)
 
 /* ---- iterations ---- */
 
-/* The slot of so many iterations before the one that began last. */
+/* The slot of an iteration, counted back from the one that began last. */
 static struct volumes_slot *
 slot_before(struct volumes *v, uint32_t iterations)
 {
@@ -82,7 +82,7 @@ begin(struct volumes *v, uint8_t number, uint32_t iteration, bool new_task)
 
 	v->current = (v->current + 1) % VOLUMES_SLOTS;
 	slot = &v->slots[v->current];
-	full = slot->used; /* its grace is not over, and there is no room for another: nothing of it can be told */
+	full = slot->used; /* its grace is not over, and there is no room for another: it cannot be reported */
 	clear(v, slot);
 	slot->used = true;
 	slot->new_task = new_task;
@@ -157,7 +157,7 @@ volumes_other(struct volumes *v, uint16_t port, uint16_t sender, uint8_t number,
 
 /* ---- time ---- */
 
-/* How long nothing must come for what runs to be over. */
+/* How long no packet must arrive for the running iteration to be over. */
 static uint64_t
 quiet_ps(const struct volumes *v)
 {

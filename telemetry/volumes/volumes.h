@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowPulse's monitor in a switch (5.1): bytes of a measured collective by the port that they came in by, of those whose peer
- * is a switch of the tier above, by the switch behind which their sender is, and by iteration. Fixed memory: three iterations
- * of ports * senders cells. It sees packets by their tag alone, and begins and ends iterations by it:
+ * FlowPulse's monitor in a switch (5.1): bytes of a measured collective by ingress port, at ports whose peer is a
+ * switch of the tier above, by the switch behind which their sender is, and by iteration. Fixed memory: three
+ * iterations of ports * senders cells. It sees packets by their tag alone, and begins and ends iterations by it:
  *
  *   - an iteration begins with the first packet of another number, up to 7 ahead of the last (numbers are modulo 16);
  *   - the one before it is over for a sender when its next begins, and over when it is for all senders that it had, or when
- *     one more begins: ranks wait for data, not for each other, and some may be an iteration ahead. What still comes of it
- *     within the grace after that counts, and it is judged when the grace is over;
- *   - one that no other follows ends once nothing has come for the idle time, is judged as much later, and at the latest
+ *     one more begins: ranks wait for data, not for each other, and some may be an iteration ahead. Packets of it that
+ *     arrive
+ *     within the grace after that count, and it is judged when the grace is over;
+ *   - one that no other follows ends once no packet has arrived for the idle time, is judged as much later, and at the
+ *   latest
  *     when the run ends. Quiet shorter than the longest iteration so far is none.
  *
- * What is counted does not depend on how time is cut into windows, as long as none is longer than grace and idle time.
+ * The counts do not depend on the division of time into windows, as long as none is longer than grace and idle time.
  */
 #pragma once
 
@@ -25,12 +27,12 @@
 #define VOLUMES_NUMBERS 16 /* tags count iterations modulo this */
 #define VOLUMES_AHEAD 7    /* numbers that may be left out: a switch that iterations pass by */
 
-/* A set of reasons why an iteration, or what came of one sender in it, is not compared with the prediction. */
+/* A set of reasons why an iteration, or one sender's share of it, is not compared with the prediction. */
 #define VOLUMES_FLAW(flaw) (1u << (flaw))
 
 struct volumes_config {
 	uint16_t ports;   /* monitored */
-	uint16_t senders; /* room for so many */
+	uint16_t senders; /* number of elements that fit */
 	uint64_t grace_ps, idle_ps;
 };
 
@@ -43,7 +45,7 @@ struct volume_count {
 /* An iteration that is counted. */
 struct volumes_slot {
 	bool used;
-	bool new_task;               /* its number follows none: what was learned of earlier ones is of no use */
+	bool new_task;               /* its number follows none: knowledge of earlier ones is of no use */
 	uint8_t number;              /* of its tag */
 	uint32_t iteration;          /* from 0: the number of the first, and on from there */
 	uint32_t flaws;              /* VOLUMES_FLAW() of them */
@@ -55,12 +57,12 @@ struct volumes_slot {
 
 struct volumes {
 	struct volumes_config config;
-	uint32_t *keys; /* [nsenders] what senders are known by outside */
+	uint32_t *keys; /* [nsenders] the senders' ids in records */
 	uint16_t nsenders;
 	struct volumes_slot slots[VOLUMES_SLOTS];
 	uint8_t current;     /* the slot of the iteration that began last; those before it are the ones that began before */
 	bool task_over;      /* quiet has ended what ran: any number that follows none begins a new task */
-	uint64_t until_ps;   /* when quiet ends what runs, whatever comes until then; TIME_NEVER: it is not quiet */
+	uint64_t until_ps;   /* when silence ends the running iteration; TIME_NEVER: no silence */
 	uint64_t ended_ps;   /* the same of what ran before the iteration that began in this window; TIME_NEVER */
 	uint64_t before_ps;  /* last packet before this window, 0: none */
 	uint64_t first_ps;   /* first packet in this window, TIME_NEVER: none */
@@ -83,11 +85,11 @@ volumes_cell(const struct volumes *v, uint16_t port, uint16_t sender)
 /* @return the index of the sender known by a key, learned if it is new; VOLUMES_NO_SENDER: there is no room for it */
 uint16_t volumes_sender(struct volumes *v, uint32_t key);
 
-/* A packet that is not of the iteration that runs, or comes when that is over. */
+/* A packet that is not of the running iteration, or arrives when that is over. */
 void volumes_other(struct volumes *v, uint16_t port, uint16_t sender, uint8_t number, uint32_t bytes, uint64_t time_ps);
 
 /*
- * A tagged packet has come. Packets of one window may come in any order.
+ * A tagged packet has arrived. Packets of one window may arrive in any order.
  * @param port    of config.ports
  * @param sender  VOLUMES_NO_SENDER: one that there is no room for
  * @param number  of its iteration, modulo VOLUMES_NUMBERS
@@ -114,18 +116,21 @@ volumes_add(struct volumes *v, uint16_t port, uint16_t sender, uint8_t number, u
 		v->first_ps = time_ps;
 }
 
-/* A window is over: what began in it, and whether it is quiet. To be called after each that may have had tagged packets. */
+/*
+ * A window is over: what began in it, and whether it is quiet. To be called after each that may have had tagged
+ * packets.
+ */
 void volumes_window(struct volumes *v, uint64_t end_ps);
-/* @return when volumes_due() may have something to say, if nothing comes; TIME_NEVER */
+/* @return when volumes_due() may have something to report, if nothing arrives; TIME_NEVER */
 uint64_t volumes_next_ps(const struct volumes *v);
 /*
  * An iteration that is over, and that no packet counts to any more: the earlier one first. Ask again after
  * volumes_release(). @param at_ps  set to when it was over  @return NULL: there is none
  */
 struct volumes_slot *volumes_due(struct volumes *v, uint64_t now_ps, uint64_t *at_ps);
-/* No more packets come: those that are counted now are over. @return as volumes_due() */
+/* No more packets arrive: the iterations that are counted now are over. @return as volumes_due() */
 struct volumes_slot *volumes_last(struct volumes *v);
 /* What volumes_due() returned has been read. */
 void volumes_release(struct volumes *v, struct volumes_slot *slot);
-/* Routes have changed, between windows: what is counted now cannot be compared. */
+/* Routes have changed, between windows: the iterations that are counted now cannot be compared. */
 void volumes_routes_changed(struct volumes *v);
