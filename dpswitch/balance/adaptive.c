@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Adaptive spraying: a packet takes the least loaded member of its set. Load is time, so that members of unlike rates compare:
+ * Adaptive spraying: a packet takes the least loaded member of its set. Load is time, so that members of unlike rates
+ * compare:
  *
  *   load(i) = floor((wait(i) + lead(i)) / quantum)
  *   lead(i) = min(max(sent(i) - last, -memory), memory) + memory
  *
- * wait(i): what is left of the frame on member i's wire, and the bytes that would go before the packet; as it comes.
- * sent(i): bytes of the packet's class that this set has sent by i. last: those of the member that was chosen last, before
- * that packet. So a member that got less than the others is behind, by the memory at most: with nothing queued all get the
- * same, to a packet; one that was avoided for long, because its queue was long, is not flooded afterwards.
+ * wait(i): the rest of the frame on member i's wire, and the bytes that would leave before the packet; on its arrival.
+ * sent(i): bytes of the packet's class that this set has sent by i. last: those of the member that was chosen last,
+ * before that packet. So a member that got less than the others is behind, by the memory at most: with nothing queued
+ * all get the same, to a packet; one that was avoided for long, because its queue was long, is not flooded afterwards.
  * Quantum and memory are bytes at the rate of the fastest member. Among the least the packet draws.
  */
 #include <endian.h>
@@ -46,12 +47,12 @@ static const struct cfg_table table = {
 /* What is the same for all packets of a set: its first words. */
 struct adaptive_set {
 	int64_t quantum_ps, memory_ps;
-	uint64_t inverse; /* 2^64 / quantum_ps, rounded up: whoever divides by it multiplies */
+	uint64_t inverse; /* 2^64 / quantum_ps, rounded up: divisions by quantum_ps multiply by it */
 };
 
 /*
- * What a set knows of a class: its words from class_of() on. Times at each member's own rate. Beside sent(i) stands what it is
- * more than base, in half of the bits: twice as many of them are looked at at once.
+ * State of a set for a class: its words from class_of() on. Times are at each member's own rate. Beside sent(i) is its
+ * excess over base, in half of the bits: so twice as many of them are compared at once.
  */
 struct adaptive_class {
 	int64_t last_ps;         /* sent by the member that was chosen last */
@@ -61,7 +62,7 @@ struct adaptive_class {
 };
 
 #define NEAR_PS (INT32_MAX / 4)
-#define NOBODY_PS (INT32_MAX / 2) /* the near_ps of no member: no sum of two below NEAR_PS is as much */
+#define NOBODY_PS (INT32_MAX / 2) /* the near_ps of no member: larger than any sum of two below NEAR_PS */
 
 _Static_assert(sizeof(struct adaptive_set) % sizeof(uint64_t) == 0 && sizeof(struct adaptive_class) % sizeof(uint64_t) == 0,
 	       "both are words");
@@ -113,7 +114,7 @@ clamp(int64_t value, int64_t most)
 	return value > most ? most : value;
 }
 
-/* Members, a byte each that says whether it is among those of least load, in words of eight, the first in the lowest byte. */
+/* Members, a byte each that is set for those of least load, in words of eight, the first in the lowest byte. */
 #define EVERY_BYTE 0x0101010101010101ULL
 
 struct least {
@@ -130,7 +131,7 @@ counted(const struct least *least, uint32_t first)
 	return le64toh(word) * EVERY_BYTE;
 }
 
-/* @return the n-th of them, from 0; there must be as many */
+/* @return the n-th of them, from 0; n must be below their number */
 static uint32_t
 nth_of(const struct least *least, uint32_t n)
 {
@@ -168,7 +169,10 @@ next_quantum_ps(const struct adaptive_set *own, int64_t load_ps)
 	return (int64_t)((unsigned __int128)own->inverse * (uint64_t)load_ps >> 64) * own->quantum_ps + own->quantum_ps;
 }
 
-/* Is no member further from the last than the memory, and all in reach of near_ps? So it is but for one packet in hundreds. */
+/*
+ * Is no member further from the last than the memory, and all in reach of near_ps? So it is but for one packet in
+ * hundreds.
+ */
 static bool
 is_near(const struct adaptive_set *own, const struct adaptive_class *class)
 {
@@ -192,7 +196,7 @@ find_near(const struct adaptive_set *own, struct adaptive_class *class, const in
 
 	for (uint32_t i = 0; i < end; i++) {
 		bits |= (uint64_t)waits_ps[i];
-		loads_ps[i] = (int32_t)((uint32_t)near_ps[i] + (uint32_t)waits_ps[i]); /* may wrap: then bits tells */
+		loads_ps[i] = (int32_t)((uint32_t)near_ps[i] + (uint32_t)waits_ps[i]); /* may wrap: then bits has the order */
 		least_ps = loads_ps[i] < least_ps ? loads_ps[i] : least_ps;
 	}
 	if (bits >= NEAR_PS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Load balancing over the ports of equal cost that a switch has towards a destination. A kind is a file here, its line in
- * meson.build and a row of BALANCE_KINDS; scenarios (load_balancing.kind) and the tests over all kinds have it then. Pure:
- * who asks says what stands in the queues and what time it is.
+ * Load balancing over the ports of equal cost that a switch has towards a destination. A kind is a file here, its line
+ * in meson.build and a row of BALANCE_KINDS; scenarios (load_balancing.kind) and the tests over all kinds have it then.
+ * Pure: the caller passes the queue depths and the time.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ struct balance_set {
 #define BALANCE_BLOCK 8 /* members that are looked at at once */
 _Static_assert(TOPO_MAX_PORTS % BALANCE_BLOCK == 0, "any set fits blocks");
 
-/* @return how many blocks hold so many members */
+/* @return blocks that hold count members */
 static inline uint32_t
 balance_blocks(uint32_t count)
 {
@@ -69,15 +69,18 @@ balance_blocks(uint32_t count)
 
 /* A packet wants a port. */
 struct balance_ask {
-	const struct pkt *p; /* as it came in, time_ps included */
-	/* [set->count] until it would begin to leave by each, 0 for what is left of the last block; where ops->sees_waits */
+	const struct pkt *p; /* as on arrival, time_ps included */
+	/*
+	 * [set->count] until it would begin to leave by each, 0 for what is left of the last block; where
+	 * ops->sees_waits
+	 */
 	const int64_t *waits_ps;
 };
 
 struct balance_ops {
 	const char *name;
 	bool reorders; /* packets of a flow may overtake each other */
-	bool in_order; /* a choice depends on those before it: packets ask in the order in which they come, by whichever port */
+	bool in_order; /* a choice depends on those before it: packets are balanced in order of arrival, from all ports */
 	bool sees_waits;
 	bool per_flow;
 	const struct cfg_table *table; /* its parameters, bound into balance_params.own; NULL: none */

@@ -31,7 +31,7 @@ static const struct cfg_table table = {
 
 #define PORT_BITS 8
 
-/* A flow's word: when its last packet came << 8 | 1 + the port that it took. */
+/* A flow's word: arrival of its last packet << 8 | 1 + its port. */
 static uint32_t
 choose(const struct balance *balance, struct balance_set *set, const struct balance_ask *ask)
 {

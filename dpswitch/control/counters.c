@@ -16,8 +16,9 @@
 #define GROUPS_MIN 16
 
 /*
- * Whose copy it is. IDLE, ANSWERED: the asker's; ASKED: nobody's, either may take it; ANSWERING: the fabric's. An asker stores ASKED
- * (release) and takes it back (acq_rel); the fabric takes it (acquire) and stores ANSWERED (release), which the asker loads (acquire).
+ * Owner of the copy. IDLE, ANSWERED: the asker; ASKED: none, either may take it; ANSWERING: the fabric. An asker stores
+ * ASKED (release) and takes it back (acq_rel); the fabric takes it (acquire) and stores ANSWERED (release), which the
+ * asker loads (acquire).
  */
 enum { IDLE, ASKED, ANSWERING, ANSWERED };
 
@@ -30,7 +31,7 @@ struct counters {
 	uint8_t lossless;
 	struct counters_place *places;
 	struct counters_group *groups;
-	/* as state says */
+	/* owned as state defines */
 	struct counters_port *copy;
 	uint64_t copy_ps;
 };
@@ -167,13 +168,13 @@ counters_end(struct counters *c, uint64_t now_ps)
 
 	counters_serve(c, now_ps);
 	atomic_store_explicit(&c->over, true, memory_order_release);
-	pthread_mutex_lock(askers); /* whoever asks gives up now */
+	pthread_mutex_lock(askers); /* an asker that waits stops waiting */
 	atomic_store_explicit(&c->state, ASKED, memory_order_relaxed);
 	counters_serve(c, now_ps);
 	pthread_mutex_unlock(askers);
 }
 
-/* Waits for the fabric. @return whether it has told */
+/* Waits for the fabric. @return whether it has answered */
 static bool
 wait_answered(struct counters *c)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the ports of a running fabric's switches count, for whoever asks from another thread. The fabric is never waited for, nor
- * made to wait: who wants to know leaves word in one atomic; the first lcore, which looks for that between two windows, while
- * no other touches a switch, copies what all ports count and says so; then it is the asker's.
+ * Counters of the ports of a running fabric's switches, for a request from another thread. No asker blocks the fabric,
+ * and the fabric blocks no asker. An asker sets a request in one atomic. The first lcore checks it between two windows,
+ * while no other lcore touches a switch, copies the counters of all ports and marks them ready. From then on the copy
+ * is the asker's.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 #include "common/wire/switch_manage.h"
 #include "dpswitch/pipeline/switch.h"
 
-/* How long an asker waits for a fabric that is between no two windows; then he gets what was told last. */
+/* How long an asker waits for a fabric that is between no two windows; then it gets the last copy. */
 #define COUNTERS_TIMEOUT_NS 300000000ULL
 
 /* Of one port, since its switch is up. Octets are those of frames with FCS, without preamble and gap (RFC 3635, 3.2.2). */
@@ -29,7 +30,7 @@ struct counters_place {
 	uint16_t port;
 };
 
-/* Ports of equal cost at one switch towards so many destinations, as configured. */
+/* Ports of equal cost at one switch towards count destinations, as configured. */
 struct counters_group {
 	uint32_t first; /* number of the switch's first port */
 	uint32_t node;
@@ -40,7 +41,7 @@ struct counters_group {
 
 struct counters;
 
-/* What was told at one moment; the asker's until counters_done(). */
+/* Counters of one moment; the asker's until counters_done(). */
 struct counters_view {
 	const struct topo *topo;
 	const struct counters_place *places; /* [nports] */
@@ -50,13 +51,13 @@ struct counters_view {
 	uint32_t ngroups;
 	uint8_t lossless; /* bit p: class p has PFC */
 	uint64_t time_ps; /* the run's: everything before it is counted */
-	bool fresh;       /* told since it was asked for; else the fabric stood still, or is over */
+	bool fresh;       /* copied after the request; else the fabric stood still, or is over */
 };
 
 /*
- * @param switches  [topo->nnodes] NULL: a host; must outlive what is made
- * @param foreign   [topo->nnodes] of another program: not told here; NULL: none
- * @param routes    whose sets of equal cost are told; read by this call alone
+ * @param switches  [topo->nnodes] NULL: a host; must outlive the result
+ * @param foreign   [topo->nnodes] of another partition: not reported here; NULL: none
+ * @param routes    source of the sets of equal cost; read by this call alone
  * @return NULL with err and errno set: ENOMEM
  */
 struct counters *counters_create(const struct topo *topo, struct sw *const *switches, const bool *remote,
@@ -64,9 +65,9 @@ struct counters *counters_create(const struct topo *topo, struct sw *const *swit
 /* Nobody asks any more. NULL is allowed. */
 void counters_destroy(struct counters *counters);
 
-/* The fabric's first lcore, between windows: tells whoever asked. One relaxed load where nobody has. */
+/* The fabric's first lcore, between windows: answers a pending request. One relaxed load if there is none. */
 void counters_serve(struct counters *counters, uint64_t now_ps);
-/* The fabric has stopped at now_ps: its last counters are told from now on, without waiting. The same thread. */
+/* The fabric has stopped at now_ps: its last counters are returned from now on, without waiting. The same thread. */
 void counters_end(struct counters *counters, uint64_t now_ps);
 
 /*

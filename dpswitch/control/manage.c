@@ -36,11 +36,11 @@ struct manage_channel {
 	struct manage_progress progress;
 	bool progressed;
 	struct host_records records; /* that wait to be moved */
-	struct swm_flow *flows;      /* [nflows] as told last */
+	struct swm_flow *flows;      /* [nflows] as reported last */
 	uint32_t nflows;
 	struct manage_result result;
 	struct manage_traffic traffic;
-	struct err failure; /* the first that went wrong: what the host said itself comes before what followed from it */
+	struct err failure; /* the first error: the host's own report precedes the errors that follow from it */
 };
 
 struct manage {
@@ -49,8 +49,8 @@ struct manage {
 	struct manage_channel *channels; /* [nchannels] */
 	uint32_t nchannels;
 	uint32_t *of;              /* [topo->nnodes] index of a host's channel */
-	bool connecting, stopping; /* as told to the hosts */
-	uint64_t zero_ns;          /* time 0 of the run, 0: not told yet */
+	bool connecting, stopping; /* as sent to the hosts */
+	uint64_t zero_ns;          /* time 0 of the run, 0: not sent yet */
 };
 
 static void manage_answer(struct manage *manage, struct manage_channel *channel, const struct manage_message *message,
@@ -413,7 +413,7 @@ manage_refused(const struct manage *manage, uint32_t node)
 	return manage_channel(manage, node)->records.why.text;
 }
 
-/* What hosts' programs say, message by message: when each is due, and what becomes of it. */
+/* Messages from hosts' programs: when each is due, and its handler. */
 
 union body {
 	struct manage_hello hello;
@@ -427,7 +427,7 @@ union body {
 	struct manage_failed failed;
 };
 
-/* What has come in, and whom it is handed to. */
+/* Received bytes, and where they are delivered. */
 struct received {
 	struct manage *manage;
 	struct manage_channel *channel;
@@ -493,7 +493,7 @@ records(const struct received *received, union body *body)
 			  received->message->body, received->message->size);
 }
 
-/* What R-Pingmesh's agent asks its controller; whoever answers checks it. */
+/* Requests of R-Pingmesh's agent to its controller; the controller checks them. */
 static void
 pingmesh(const struct received *received, union body *body)
 {
@@ -527,7 +527,7 @@ flows(const struct received *received, union body *body)
 
 	(void)body; /* it may be longer */
 	if (copy == NULL)
-		return; /* what it told before stays */
+		return; /* earlier reports stay */
 	memcpy(copy, received->message->body, size);
 	for (uint32_t i = 0; i < count; i++)
 		if (size % sizeof(*copy) != 0 || copy[i].nic >= topo->nodes[channel->node].nports) {
@@ -583,7 +583,7 @@ failed(const struct received *received, union body *body)
 	manage_lose(received->manage, received->channel, body->failed.text);
 }
 
-/* It goes on, and says what else it has to say. */
+/* It goes on, and sends the rest of its messages. */
 static void
 qp_error(const struct received *received, union body *body)
 {
@@ -644,7 +644,7 @@ static const struct {
 	[MANAGE_FAILED] = { always, failed },
 };
 
-/* A message came in. */
+/* A message has arrived. */
 static void
 manage_answer(struct manage *manage, struct manage_channel *channel, const struct manage_message *message,
 	      const struct manage_sink *sink)
@@ -830,7 +830,7 @@ make_room(struct host_records *records, uint32_t size)
 	records->cap_bytes = cap;
 }
 
-/* @return 0; -EINVAL with err: not a record that this host can have sent, or that anybody could read */
+/* @return 0; -EINVAL with err: not a record that this host can have sent, or not readable */
 static int
 check_record(struct record_check *check, const struct rec_hdr *rec, uint64_t now_ps, struct err *err)
 {

@@ -17,7 +17,7 @@
 
 /*
  * Records of a host with its own kernel, from its management channel until the fabric takes them. Here they enter the
- * program: what cannot be, or not be read, is left out and counted; the run, and what the host says besides, are of use
+ * program: impossible or unreadable records are dropped and counted; the run, and the host's other messages, are of use
  * without it.
  */
 
@@ -31,8 +31,8 @@ struct host_records {
 void host_records_fini(struct host_records *records);
 
 /*
- * @param node, name  of the host: records are its own whatever they say
- * @param now_ps      of the run: what is reported has happened
+ * @param node, name  of the host: its records carry this node, whatever they contain
+ * @param now_ps      of the run: reported events have happened by then
  * @param body        whole records, in form (common/manage_stream.h)
  */
 void host_records_take(struct host_records *records, struct record_check *check, uint32_t node, const char *name,
@@ -41,22 +41,22 @@ void host_records_take(struct host_records *records, struct record_check *check,
 struct manage;
 
 enum manage_state {
-	MANAGE_ABSENT,   /* nobody has said HELLO */
+	MANAGE_ABSENT,   /* no HELLO has arrived */
 	MANAGE_UP,       /* its program runs */
 	MANAGE_READY,    /* all its QPs are up */
-	MANAGE_FINISHED, /* RESULT has come */
+	MANAGE_FINISHED, /* RESULT has arrived */
 	MANAGE_LOST,     /* the channel closed, or broke its protocol */
 };
 
-/* Bytes that are sent back, valid until the next are asked for. size 0: nobody replies. */
+/* Bytes that are sent back, valid until the next call for them. size 0: no reply. */
 struct manage_reply {
 	const void *bytes;
 	size_t size;
 };
 
 /*
- * What a host's program reports before the run (qp) and in the end; it is forwarded as it comes in. Each returns whether it
- * was something of the plan. pingmesh: what its agent asks, at now_ps of the run, aligned to 8 bytes.
+ * Reports of a host's program before the run (qp) and at the end; each is forwarded on arrival. Each returns whether it
+ * was part of the plan. pingmesh: a request of its agent, at now_ps of the run, aligned to 8 bytes.
  */
 struct manage_sink {
 	void *ctx;
@@ -82,7 +82,7 @@ struct manage *manage_create(const struct manage_config *config, struct err *err
 /* Closes and removes the sockets. */
 void manage_destroy(struct manage *manage);
 
-/* Whether a host has something to say. Cheap: one epoll_wait(2) without a wait. */
+/* Whether a message of a host waits. Cheap: one epoll_wait(2) without a wait. */
 bool manage_pending(struct manage *manage);
 /* Accepts, hears, answers and forwards. */
 void manage_service(struct manage *manage, const struct manage_sink *sink);
@@ -90,10 +90,10 @@ void manage_service(struct manage *manage, const struct manage_sink *sink);
 enum manage_state manage_state(const struct manage *manage, uint32_t node);
 /* Whether all hosts are in this state or, for MANAGE_UP and MANAGE_READY, a later one that is not MANAGE_LOST. */
 bool manage_all(const struct manage *manage, enum manage_state state);
-/* Whether no host is still expected to say anything: each is finished or lost. */
+/* Whether no more messages of hosts are expected: each host is finished or lost. */
 bool manage_over(const struct manage *manage);
 /*
- * The first host that was lost, or else that said FAILED (a QP is in error) and goes on.
+ * The first host that was lost, or else that sent FAILED (a QP is in error) and goes on.
  * @return why, for people; NULL: none
  */
 const char *manage_failure(const struct manage *manage, uint32_t *node, bool *lost);
@@ -109,41 +109,41 @@ void manage_start(struct manage *manage, uint64_t zero_ns);
 void manage_stop(struct manage *manage, uint64_t end_ps);
 
 /*
- * A host's connections, as it told last.
- * @param flows  set to them; valid until manage_service(). @return how many
+ * A host's connections, as reported last.
+ * @param flows  set to them; valid until manage_service(). @return their number
  */
 uint32_t manage_flows(const struct manage *manage, uint32_t node, const struct swm_flow **flows);
 
-/* As of the last PROGRESS; a host that has not said anything yet works. */
+/* As of the last PROGRESS; a host that has sent none yet works. */
 bool manage_working(const struct manage *manage, uint32_t node);
 /*
- * As of the last PROGRESS: whether a host has something on its way. One that has not said anything yet has.
+ * As of the last PROGRESS: whether a host has messages in flight. One that has sent none yet has.
  * @param next_ps  set to when it will begin something, TIME_NEVER: nothing waits for its time alone
  */
 bool manage_sending(const struct manage *manage, uint32_t node, uint64_t *next_ps);
 /* Moves a host's records; those older than from_ps count as reported then. @return detections among them */
 uint32_t manage_records(struct manage *manage, uint32_t node, struct recbuf *records, uint64_t from_ps);
 
-/* @return the host's RESULT; NULL: none has come */
+/* @return the host's RESULT; NULL: none has arrived */
 const struct manage_result *manage_result(const struct manage *manage, uint32_t node);
-/* What the channel carried, both directions, headers included; error of the host's clock as it said. */
+/* Bytes on the channel, both directions, headers included; error of the host's clock as reported. */
 struct manage_traffic {
 	uint64_t bytes;
 	uint64_t clock_error_ns;
 	uint64_t base_rtt_ns, rtt_noise_ns; /* of its flows' idle paths, the largest */
 	uint64_t refused_records;           /* that could not be so, or not be read; they go no further */
-	uint64_t up_ns, ready_ns;           /* clock_now_ns() when it said HELLO and CONNECTED */
+	uint64_t up_ns, ready_ns;           /* clock_now_ns() at its HELLO and CONNECTED */
 	char device[32];
 };
 struct manage_traffic manage_traffic(const struct manage *manage, uint32_t node);
-/* @return what was wrong with the first of a host's refused records, with its name; "": there is none */
+/* @return the error of the first refused record of a host, with its name; "": there is none */
 const char *manage_refused(const struct manage *manage, uint32_t node);
 
-/* What a host's program says over its management channel, before anything is made of it. */
+/* Messages of a host's program over its management channel, before they are processed. */
 
 /*
- * Checks every field of a message that a host may send, records aside (common/record/check.h), and makes its texts plain and
- * terminated.
+ * Checks every field of a message that a host may send, records aside (common/record/check.h), and makes its texts
+ * plain and terminated.
  * @param body  of the size of its type's struct, aligned to 8
  * @return 0; -EINVAL with err: the message, the field, its value and what would be right
  */

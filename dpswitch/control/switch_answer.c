@@ -107,7 +107,7 @@ answer_egress(const struct exchange *x)
 	return finish(x, SWM_EGRESSES, sizeof(*list) + asked->count * sizeof(*rows));
 }
 
-/* Reasons that an ingress counts: what came in could not be used, or found no room. The others are an egress's. */
+/* Reasons that an ingress counts: the packet could not be used, or found no room. The others are an egress's. */
 static const uint8_t in_errors[] = { REC_DROP_CORRUPT }, in_discards[] = { REC_DROP_NO_BUFFER, REC_DROP_TTL },
 		     out_discards[] = { REC_DROP_LINK_DOWN, REC_DROP_NO_ROUTE, REC_DROP_BLACKHOLE, REC_DROP_QUEUE_FULL };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a device says on its management socket (common/wire/switch_manage.h): bytes of a request to bytes of its reply. It knows
- * no socket and no clock: who brings the bytes may be one, or a management network in virtual time. Asking changes nothing.
+ * Answers of a device on its management socket (common/wire/switch_manage.h): bytes of a request to bytes of its reply.
+ * It has no socket and no clock: its caller may be a socket, or a management network in virtual time. A request changes
+ * nothing.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "common/wire/switch_manage.h"
 #include "dpswitch/pipeline/switch.h"
 
-/* The flows that a host sends; whoever has the host tells. */
+/* The flows that a host sends; the host's owner provides them. */
 struct host_flows {
 	void *ctx;
 	uint32_t (*count)(void *ctx);
@@ -28,7 +29,7 @@ struct answer_device {
 	struct host_flows flows;        /* of a host */
 };
 
-/* What a switch says of headers, as in a row of EGRESSES. @param index  of its flows */
+/* A switch's answer about headers, as in a row of EGRESSES. @param index  of its flows */
 struct swm_egress answer_headers(const struct sw *sw, const struct flow_index *index, const struct swm_query *query);
 
 /* What a port of a switch counts, as in a row of PORTS. */
@@ -40,7 +41,7 @@ struct swm_port answer_port(const struct sw *sw, uint16_t port);
 size_t answer_hello(const struct answer_device *device, void *reply);
 
 /*
- * Whatever is wrong with a request is said in the reply, which is REFUSED then.
+ * An error in a request is reported in the reply, which is REFUSED then.
  * @param request  header and body, whole, aligned to 8 bytes
  * @param reply    as of answer_hello()
  * @return its bytes, the header's too

@@ -16,7 +16,9 @@
 #include "common/minmax.h"
 #include "common/unix_socket.h"
 
-/* One connection to a management socket: requests as they come in, replies until they are due and taken. It never waits. */
+/*
+ * One connection to a management socket: requests as they arrive, replies until they are due and taken. It never waits.
+ */
 
 /* Bytes of a reply, and when they may be read. */
 struct waiting {
@@ -29,8 +31,8 @@ struct switch_peer {
 	uint32_t device;
 	uint32_t at;          /* in its owner's list */
 	uint32_t events;      /* that epoll looks for */
-	uint64_t since_ns;    /* its socket has not taken what is due; 0: it has */
-	uint64_t received_ns; /* it last said something */
+	uint64_t since_ns;    /* since when its socket has not taken a due reply; 0: it has */
+	uint64_t received_ns; /* time of its last bytes */
 	uint8_t *in, *out;
 	size_t in_used, in_cap, out_used, out_cap;
 	struct waiting waiting[SWITCH_SOCKETS_MAX_WAITING];
@@ -47,7 +49,7 @@ struct switch_desk {
 	_Alignas(8) uint8_t reply[ANSWER_MAX_BYTES];
 };
 
-/* How a connection is after something was done to it; whoever owns it drops those that do not stay, and has nothing to count. */
+/* State of a connection after a step on it; its owner closes those that do not stay, and counts nothing then. */
 enum peer_outcome { PEER_STAYS, PEER_ENDS };
 
 #define BACKLOG 128
@@ -94,7 +96,7 @@ look_for(struct switch_sockets *s, struct switch_peer *peer)
 	epoll_ctl(s->epoll, EPOLL_CTL_MOD, peer->fd, &event);
 }
 
-/* One that has had nothing to say for long makes room for another. @return whether there is room */
+/* A connection that was silent for long makes room for another. @return whether there is room */
 static bool
 has_room(struct switch_sockets *s)
 {
@@ -436,7 +438,7 @@ answer_all(struct switch_desk *desk, struct switch_peer *peer)
 		size_t size = sizeof(*hdr) + hdr->size, made;
 
 		if (hdr->magic != SWM_MAGIC || hdr->size > SWM_MAX_REQUEST || hdr->size % 8 != 0) {
-			desk->counts.malformed++; /* nobody knows where the next one begins */
+			desk->counts.malformed++; /* the start of the next request is unknown */
 			return PEER_ENDS;
 		}
 		if (peer->in_used - at < size)
@@ -450,7 +452,7 @@ answer_all(struct switch_desk *desk, struct switch_peer *peer)
 		at += size;
 	}
 	peer->in_used -= at;
-	if (at != 0) /* of a peer that has said nothing yet there is no memory */
+	if (at != 0) /* a peer that has sent nothing yet uses no memory */
 		memmove(peer->in, peer->in + at, peer->in_used);
 	return PEER_STAYS;
 }
@@ -498,7 +500,7 @@ switch_peer_events(const struct switch_desk *desk, const struct switch_peer *pee
 	return (is_received(peer) ? EPOLLIN : 0) | (due_bytes(desk, peer) != 0 ? EPOLLOUT : 0);
 }
 
-/* Answers requests, sends what is due, and looks whether the peer takes too long. */
+/* Answers requests, sends due replies, and checks whether the peer takes too long. */
 static enum peer_outcome
 switch_peer_tend(struct switch_desk *desk, struct switch_peer *peer)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The management sockets of devices: DIR/NAME.manage, a unix stream socket each, over which many tools may ask at a time
- * (common/wire/switch_manage.h). Nothing here waits for a peer: one that does not take its replies, or keeps half a request,
- * loses its connection, and it is counted.
+ * The management sockets of devices: DIR/NAME.manage, a unix stream socket each, over which many tools may ask at a
+ * time (common/wire/switch_manage.h). Nothing here waits for a peer: one that does not take its replies, or keeps half
+ * a request, loses its connection, and it is counted.
  *
- * The sockets stand for a management network with a round trip of its own: a reply can be read that long after its request
- * was sent, and a greeting so many round trips after the connection was begun, of which two are TCP's and a server that speaks
- * first; SSH takes more.
+ * The sockets stand for a management network with a round trip of its own: a reply can be read that long after its
+ * request was sent, and a greeting a number of round trips after the connection was begun, of which two are TCP's and a
+ * server that speaks first; SSH takes more.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #define SWITCH_SOCKETS_SUFFIX ".manage"
 #define SWITCH_SOCKETS_MAX_PEERS 4096u
-#define SWITCH_SOCKETS_MAX_WAITING 64u          /* replies of a peer that are under way; it is not heard meanwhile */
+#define SWITCH_SOCKETS_MAX_WAITING 64u          /* replies in flight to a peer; no more is read from it meanwhile */
 #define SWITCH_SOCKETS_TIMEOUT_NS 5000000000ULL /* for the rest of a request, for a reply to be taken */
 
 struct switch_sockets_config {
@@ -31,7 +31,7 @@ struct switch_sockets_counts {
 	uint64_t peers, requests, refused; /* refused: requests with reply REFUSED */
 	uint64_t turned_away;              /* peers beyond SWITCH_SOCKETS_MAX_PEERS */
 	uint64_t gave_up;                  /* connections that took too long, or broke off in a request */
-	uint64_t malformed;                /* that sent what is no request */
+	uint64_t malformed;                /* closed for bytes that are no request */
 	uint64_t in_bytes, out_bytes;
 };
 
@@ -43,13 +43,14 @@ struct switch_sockets *switch_sockets_create(const struct switch_sockets_config 
 void switch_sockets_destroy(struct switch_sockets *sockets);
 
 /*
- * Hears and answers what is there, and what is due.
- * @param wait_ns  how long to wait for something to do; 0: not at all
+ * Receives requests, and answers those that are due.
+ * @param wait_ns  how long to wait for work; 0: not at all
  */
 void switch_sockets_serve(struct switch_sockets *sockets, uint64_t wait_ns);
 /*
- * The same for callers with other work: waits for nothing, and answers requests for turn_ns of the machine's clock, but one at
- * least. The next turn goes on with the peer behind the last one that was answered, so that none is left waiting.
+ * The same for callers with other work: waits for nothing, and answers requests for turn_ns of the machine's clock, but
+ * one at least. The next turn goes on with the peer behind the last one that was answered, so that none is left
+ * waiting.
  */
 void switch_sockets_turn(struct switch_sockets *sockets, uint64_t turn_ns);
 

@@ -15,11 +15,11 @@
 #include "dpswitch/edge/frame/frame.h"
 #include "dpswitch/edge/frame/pcapng.h"
 
-/* Frames that come in about the order of time, with their bytes, and leave in that very order. */
+/* Frames that arrive about in order of time, with their bytes, and leave in exact order. */
 
 struct reorder_frame {
 	uint64_t time_ps;
-	uint64_t seq; /* orders equals as they came; set by reorder_put() */
+	uint64_t seq; /* orders equals by arrival; set by reorder_put() */
 	size_t at;    /* of its bytes; set by reorder_put() */
 	size_t captured_bytes, frame_bytes;
 	uint32_t interface;
@@ -41,7 +41,7 @@ struct capture {
 	struct capture_config config;
 	struct pcapng *file;
 	struct capture_count *counts; /* [config.nports] */
-	struct reorder reorder;       /* frames that wait until no earlier one can come */
+	struct reorder reorder;       /* frames that wait until no earlier one can arrive */
 	uint64_t limit_ps;
 	uint64_t room_bytes; /* for frames */
 	uint64_t file_bytes; /* once closed */
@@ -248,7 +248,7 @@ capture_sent(struct capture *capture, const struct window *window)
 		take_packets(capture, i, OUT, lane->pkts, lane->npkts, link->delay_ps);
 		take_pauses(capture, i, OUT, lane->pauses, lane->npauses, link->delay_ps);
 	}
-	/* What is still to come is sent after this window, or has reached a MAC that long before the next one. */
+	/* Later frames are sent after this window, or have reached a MAC that long before the next one. */
 	if (window->end_ps > pipeline_ps)
 		reorder_flush(&capture->reorder, window->end_ps - pipeline_ps, write_frame, capture);
 }

@@ -3,8 +3,9 @@
  * Captures what crosses ports of a fabric, both directions, into a pcapng file on the run's own clock. It looks at the
  * links of its ports between windows; runs that capture nothing pay nothing.
  *
- * Outbound is what the port has sent, when the last bit (its gap included) has left; inbound is what has reached its MAC,
- * when the last bit has arrived. What a faulty or cut cable loses is outbound at one end and not inbound at the other.
+ * Outbound is what the port has sent, when the last bit (its gap included) has left; inbound is what has reached its
+ * MAC, when the last bit has arrived. A frame lost on a faulty cable or a link that is down is outbound at one end and
+ * not inbound at the other.
  */
 #pragma once
 
@@ -25,9 +26,9 @@ struct capture_config {
 	bool real_time;        /* the run cannot wait for the disk: frames beyond what is buffered are counted only */
 	bool (*hurried)(void); /* NULL, or whether a disk that hangs is to be given up soon */
 	/*
-	 * Writes the bytes of a packet as it is on the link, without FCS: those that ride along with it, or those that its
-	 * descriptor stands for. Called between windows. @return their number, at most cap_bytes; 0: nobody knows them, and
-	 * the file has an empty frame of the packet's size
+	 * Writes the bytes of a packet as it is on the link, without FCS: those that ride along with it, or those that
+	 * its descriptor stands for. Called between windows. @return their number, at most cap_bytes; 0: they are
+	 * unknown, and the file has an empty frame of the packet's size
 	 */
 	size_t (*frame)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	void *ctx;
@@ -36,12 +37,12 @@ struct capture_config {
 /* Opens the file. @return NULL with err set and errno */
 struct capture *capture_create(const struct capture_config *config, struct err *err);
 
-/* Between windows, see struct fabric_hooks: takes what was sent in the window that has ended. */
+/* Between windows, see struct fabric_hooks: takes the frames sent in the window that has ended. */
 void capture_sent(struct capture *capture, const struct window *window);
 /* Takes what arrives in the window that begins. */
 void capture_arriving(struct capture *capture, const struct window *window);
 
-/* Writes what is left and the statistics, and closes the file. @return 0, or the negative errno that cut it short */
+/* Writes the rest and the statistics, and closes the file. @return 0, or the negative errno that truncated it */
 int capture_close(struct capture *capture, uint64_t end_ps);
 void capture_destroy(struct capture *capture);
 

@@ -8,7 +8,7 @@
 
 #include "common/wire/eth.h"
 
-/* Adds bytes to a running sum; only the last piece may have an odd size. Start with 0. */
+/* Adds bytes to a running sum; only the last call may have an odd size. Start with 0. */
 static inline uint32_t
 checksum_add(uint32_t sum, const void *data, size_t size_bytes)
 {
@@ -42,9 +42,9 @@ checksum_udp(uint32_t addresses, const void *udp, size_t udp_bytes)
 #define ICRC_MASKED_BYTES 40
 
 /*
- * CRC-32 over 8 bytes of ones (the LRH that RoCE has not), then the packet with everything that may change on the way
- * replaced by ones: TOS, TTL and checksum of the IP header, or traffic class, flow label and hop limit, the UDP checksum, byte 4 of the
- * BTH.
+ * CRC-32 over 8 bytes of ones (the LRH that RoCE has not), then the packet with all fields that may change on the path
+ * replaced by ones: TOS, TTL and checksum of the IP header, or traffic class, flow label and hop limit, the UDP
+ * checksum, byte 4 of the BTH.
  * @param ip             first byte of an IPv4 header without options, or of an IPv6 header
  * @param covered_bytes  from there to the end of payload and pad: at least ICRC_MASKED_BYTES, of IPv6 20 more
  * @return to be stored behind them, least significant byte first

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the bytes of a frame say, field by field in host byte order. Parsing and deparsing are each other's inverse:
- * a frame that parses and is built again has the same bytes.
+ * The fields of a frame, in host byte order. Parsing and deparsing are each other's inverse: a frame that parses and is
+ * built again has the same bytes.
  */
 #pragma once
 
@@ -19,7 +19,10 @@
 /* Longest frame that is built: tagged, IPv6, WRITE ONLY with immediate, a full path MTU. */
 #define FRAME_MAX_BYTES 4198
 
-/* FRAME_EXPIRED: ICMP time exceeded with a RoCE frame in it, whose addresses are said's; built alone, parsed as FRAME_NOT_UDP. */
+/*
+ * FRAME_EXPIRED: ICMP time exceeded with a RoCE frame in it, whose addresses are the outer frame's; built alone, parsed
+ * as FRAME_NOT_UDP.
+ */
 enum frame_kind { FRAME_ROCE, FRAME_CONTROL, FRAME_EXPIRED };
 
 /* Why bytes are no frame of ours. Each is a named drop reason. */
@@ -76,8 +79,8 @@ struct frame {
 
 /*
  * Reads a frame without its FCS. Strict on lengths, versions and pad counts; never reads behind size_bytes.
- * @param f  filled as far as parsing came
- * @return FRAME_OK also for a frame whose ICRC or checksum is wrong: f->corrupt says so
+ * @param f  filled up to the first error
+ * @return FRAME_OK also for a frame whose ICRC or checksum is wrong: f->corrupt is set then
  */
 enum frame_error frame_parse(const uint8_t *bytes, size_t size_bytes, struct frame *f);
 
@@ -91,7 +94,7 @@ size_t frame_build(const struct frame *f, uint8_t *bytes, size_t cap_bytes);
 /* Link time of the frame in bytes, preamble, padding, FCS and gap included; 0 if frame_build() would refuse it. */
 uint32_t frame_wire_bytes(const struct frame *f);
 
-/* Byte i of a synthetic payload: told by the PSN, so that a retransmission carries the same bytes. */
+/* Byte i of a synthetic payload: derived from the PSN, so that a retransmission carries the same bytes. */
 static inline uint8_t
 frame_pattern(uint32_t psn, uint32_t i)
 {
@@ -99,8 +102,9 @@ frame_pattern(uint32_t psn, uint32_t i)
 }
 
 /*
- * Says in header fields what a descriptor means. DSCP and the 802.1Q tag's PCP carry the priority (DSCP = 8 * prio: class
- * selectors); the DSCP of measured data is its tag instead (common/tag.h). ECN the CE flag, BECN the echo of an ACK; MAC addresses are made of the IPs, the IP id of the PSN.
+ * Says in header fields what a descriptor means. DSCP and the 802.1Q tag's PCP carry the priority (DSCP = 8 * prio:
+ * class selectors); the DSCP of measured data is its tag instead (common/tag.h). ECN the CE flag, BECN the echo of an
+ * ACK; MAC addresses are made of the IPs, the IP id of the PSN.
  * @param flow    the descriptor's own; of a polling packet, the victim
  * @param tagged  with an 802.1Q tag (VID 0: priority tag)
  */
@@ -108,8 +112,9 @@ void frame_from_pkt(struct frame *f, const struct pkt *p, const struct flow *flo
 		    bool tagged);
 
 /*
- * The inverse: everything but flow, message, time_ps and the switch's own members, which
- * are set to 0; so is the priority of measured data, unless an 802.1Q tag has it. The flow is the caller's to find by addresses, source port and, for RoCE, QPN.
+ * The inverse: everything but flow, message, time_ps and the switch's own members, which are set to 0; so is the
+ * priority of measured data, unless an 802.1Q tag has it. The flow is the caller's to find by addresses, source port
+ * and, for RoCE, QPN.
  * @return 0; -ENOTSUP for an AETH that is neither ACK nor NAK
  */
 int frame_to_pkt(const struct frame *f, struct pkt *p);

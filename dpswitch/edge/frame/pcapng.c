@@ -13,8 +13,8 @@
 #define BYTE_ORDER_MAGIC 0x1a2b3c4dU
 #define LINK_ETHERNET 1
 /*
- * if_tsresol: 10^-10 s. Wireshark takes what a fraction of a second is in nanoseconds by 64-bit products: in a finer unit they
- * overflow within the second.
+ * if_tsresol: 10^-10 s. Wireshark takes what a fraction of a second is in nanoseconds by 64-bit products: in a finer
+ * unit they overflow within the second.
  */
 #define RESOLUTION 10
 #define UNIT_PS 100
@@ -55,7 +55,9 @@ struct pcapng {
 	bool (*hurried)(void);
 };
 
-/* A block under construction, in the writer's byte order, which the section's magic tells. Frames are written past it. */
+/*
+ * A block under construction, in the writer's byte order, which the section's magic shows. Frames are written past it.
+ */
 struct block {
 	uint8_t bytes[4 * MAX_TEXT_BYTES];
 	uint32_t size;

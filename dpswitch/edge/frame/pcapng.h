@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes frames as a pcapng file (draft-ietf-opsawg-pcapng) whose times are of a clock of the caller's, cut to 100 ps.
- * DPDK's rte_pcapng stamps packets with the TSC and writes mbufs: it knows neither virtual time nor descriptors.
+ * Writes frames as a pcapng file (draft-ietf-opsawg-pcapng) whose times are of a clock of the caller's, truncated to
+ * 100 ps. DPDK's rte_pcapng stamps packets with the TSC and writes mbufs: it knows neither virtual time nor
+ * descriptors.
  */
 #pragma once
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest frame that is written, as many bytes as a packet's wire_bytes can say. */
+/* Longest frame that is written: the largest wire_bytes of a packet. */
 #define PCAPNG_MAX_BYTES 65535
 
 /* epb_flags, bits 0 and 1. */
@@ -26,15 +27,16 @@ struct pcapng;
 struct pcapng *pcapng_create(const char *path, const char *application, const char *comment);
 
 /*
- * The file has a buffer that a thread empties (common/spool.h). Where the disk does not keep up the caller waits, unless:
- * @param real_time  nobody can wait: frames are refused instead
- * @param hurried    NULL, or asked while the disk is waited for: from when it is true, it is given up sooner
+ * The file has a buffer that a thread empties (common/spool.h). Where the disk does not keep up the caller waits,
+ * unless:
+ * @param real_time  the caller cannot wait: frames are refused instead
+ * @param hurried    NULL, or polled while the disk is waited for: once it is true, the wait ends sooner
  */
 void pcapng_set_clock(struct pcapng *file, bool real_time, bool (*hurried)(void));
 
 /*
- * Describes an interface of link type Ethernet without FCS. The first is number 0; all come before the first frame.
- * @param snap_bytes  frames are cut to this; 0: never
+ * Describes an interface of link type Ethernet without FCS. The first is number 0; all precede the first frame.
+ * @param snap_bytes  frames are truncated to this; 0: never
  */
 void pcapng_interface(struct pcapng *file, const char *name, const char *description, uint64_t rate_bps,
 		      uint32_t snap_bytes);
@@ -56,5 +58,5 @@ uint64_t pcapng_bytes(const struct pcapng *file);
 uint32_t pcapng_frame_bytes(uint32_t captured_bytes);
 uint32_t pcapng_statistics_bytes(void);
 
-/* Closes the file. @return 0, or the negative errno of the first write that failed: the file is cut short there */
+/* Closes the file. @return 0, or the negative errno of the first write that failed: the file is truncated there */
 int pcapng_destroy(struct pcapng *file);

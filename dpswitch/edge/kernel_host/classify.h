@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the switch needs to know of a frame that comes in from outside, read once and without looking at its payload:
- * the flow it belongs to, its class, what a descriptor says. Anything a host may send is judged here.
+ * The switch's knowledge of a frame that enters from a kernel host, read once and without looking at its payload: the
+ * flow it belongs to, its class, the fields of its descriptor. All frames that a host may send are judged here.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct classified {
 enum frame_class classify(const uint8_t *bytes, size_t size_bytes, struct classified *c);
 
 /*
- * Writes into a frame's bytes what changed on the way: TTL, CE where the sender is ECN capable, the IP checksum
+ * Writes into a frame's bytes what changed on the path: TTL, CE where the sender is ECN capable, the IP checksum
  * (incrementally, RFC 1624). A corrupt packet's last four bytes are inverted: the ICRC of RoCE.
  */
 void patch_frame(uint8_t *bytes, size_t size_bytes, const struct pkt *p);
@@ -87,8 +87,8 @@ uint32_t lookup_find(const struct lookup *lookup, const struct tuple *tuple);
 /*
  * Takes a spare slot for a new flow between two hosts of the topology.
  * @param in_flight  [spares] packets of each slot's flow that are still somewhere
- * @param recycled   set if the slot had another flow before: what caches it must forget
- * @return its id; LOOKUP_NONE: an address is nobody's, or no slot is free or idle
+ * @param recycled   set if the slot had another flow before: caches of the flow must forget it
+ * @return its id; LOOKUP_NONE: an address belongs to no host, or no slot is free or idle
  */
 uint32_t lookup_add(struct lookup *lookup, const struct tuple *tuple, uint8_t prio, uint64_t now_ps,
 		    const _Atomic uint32_t *in_flight, bool *recycled);
@@ -102,8 +102,8 @@ lookup_touch(struct lookup *lookup, uint32_t flow, uint64_t now_ps)
 }
 
 /*
- * What a NIC remembers of the frame that came last: one that differs from it in nothing that a descriptor depends on, but
- * for its PSN, AckReq, and a checksum that is right for its identification, is not judged anew, nor is its flow looked up.
+ * A NIC remembers the last frame: one that differs from it in nothing that a descriptor depends on, but for its PSN,
+ * AckReq, and a checksum that is right for its identification, is not judged again, nor is its flow looked up.
  */
 
 #define MEMO_WORDS 7
@@ -171,7 +171,7 @@ memo_keep(struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, const st
 	memo->p = *p;
 }
 
-/* @return false: the frame is to be judged; else memo_fill() says what it is */
+/* @return false: the frame is to be judged; else memo_fill() fills its fields */
 static inline bool
 memo_knows(const struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, uint32_t generation)
 {
@@ -190,8 +190,8 @@ memo_knows(const struct memo *memo, const uint8_t *bytes, uint32_t size_bytes, u
 }
 
 /*
- * The descriptor of a frame that is known. Written where it is to be, and not copied from there soon: what has just been written in
- * parts is waited for when it is read as a whole.
+ * The descriptor of a frame that is known. Written where it is to be, and not copied from there soon: what has just
+ * been written in parts is waited for when it is read as a whole.
  * @param flags   enum pkt_flag, besides
  * @param handle  its bytes
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From the host: frames are dequeued in bursts as fast as the link lets them out, judged once, and sent class by class. Of a
- * frame's bytes its headers alone are looked at, and where it is like the one before it (struct memo), not even its flow is looked up.
+ * From the host: frames are dequeued in bursts as fast as the link lets them out, judged once, and sent class by class.
+ * Of a frame's bytes its headers alone are looked at, and where it is like the one before it (struct memo), not even
+ * its flow is looked up.
  */
 #include <endian.h>
 #include <rte_mbuf.h>
@@ -20,7 +21,7 @@
 #include "dpswitch/pipeline/switch.h"
 #include "topo/topo.h"
 
-/* ARP (RFC 826) toward external hosts: the edge knows every NIC's addresses and answers for all of them. */
+/* ARP (RFC 826) toward kernel hosts: the edge knows every NIC's addresses and answers for all of them. */
 
 static bool arp_reply(const struct topo *topo, const uint8_t *bytes, size_t size_bytes, uint32_t asker,
 		      uint8_t reply[ETH_MIN_BYTES]);
@@ -221,7 +222,7 @@ judge(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mb
 	struct classified c;
 	enum frame_class class;
 
-	kernel_host_rows_end(nic); /* whoever polls is to find them */
+	kernel_host_rows_end(nic); /* polling packets are to find them */
 	if (mbuf->nb_segs != 1 || eth_wire_bytes(rte_pktmbuf_pkt_len(mbuf)) > host->config.mtu_bytes) {
 		nic->count.dropped[EDGE_DROP_TOO_LONG]++;
 		nic->free_ps += nic->ser_ps[host->config.mtu_bytes];
@@ -253,7 +254,9 @@ count_alike(struct kernel_host *host, struct kernel_host_nic *nic, const struct 
 	count->tx_bytes += alike->sent_bytes;
 }
 
-/* A frame that is like the last enters the fabric: onto the cable in the place where it is made, if nothing is in its way. */
+/*
+ * A frame that is like the last enters the fabric: onto the cable in the place where it is made, if nothing blocks it.
+ */
 static inline void
 enter_alike(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mbuf, const uint8_t *bytes,
 	    struct alike *alike)
@@ -300,7 +303,7 @@ admit(struct kernel_host *host, struct kernel_host_nic *nic, struct rte_mbuf *mb
 	return true;
 }
 
-/* What waited for flows comes first. @return how many, at most room */
+/* Frames that waited for flows are first. @return their number, at most room */
 static uint16_t
 receive(struct kernel_host_nic *nic, struct rte_mbuf **mbufs, uint32_t room)
 {
@@ -316,7 +319,7 @@ receive(struct kernel_host_nic *nic, struct rte_mbuf **mbufs, uint32_t room)
 	return (uint16_t)n;
 }
 
-/* Frames that have come wait again, before those that wait still. */
+/* Frames that have arrived wait again, before those that wait still. */
 static void
 put_back(struct kernel_host_nic *nic, struct rte_mbuf *const *mbufs, uint32_t n)
 {
@@ -326,7 +329,7 @@ put_back(struct kernel_host_nic *nic, struct rte_mbuf *const *mbufs, uint32_t n)
 	nic->nsettled = 0;
 }
 
-/* One burst, ahead of what the link can take, so that answers overtake data here. @return frames that have come in */
+/* One burst, ahead of the link's rate, so that answers overtake data here. @return frames that have arrived */
 static uint16_t
 dequeue(struct kernel_host *host, struct kernel_host_nic *nic)
 {
@@ -411,7 +414,7 @@ kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t
 
 /*
  * @param bytes  a frame of type ARP, tagged or not
- * @param asker  address of the NIC that it came from: questions about itself (a probe for duplicates) get no answer
+ * @param asker  address of the NIC that sent it: questions about itself (a probe for duplicates) get no answer
  * @param reply  filled in
  * @return false if it is no request for the address of another NIC of the topology
  */

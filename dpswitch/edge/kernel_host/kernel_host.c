@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An external host as a node: its life, and the order of what it does in a window. */
+/* A kernel host as a node: its life, and the order of its work in a window. */
 #include <errno.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
@@ -33,7 +33,7 @@ run_nic(struct kernel_host *host, struct kernel_host_nic *nic, const struct wind
 
 	port_tend(nic->port);
 	nic->up = port_up(nic->port);
-	nic->now_ps = nic->limit_ps = window->start_ps; /* what is sent back waits for its turn */
+	nic->now_ps = nic->limit_ps = window->start_ps; /* frames that are sent back wait for their turn */
 	if (!link_is_idle(rx, window->parity)) {
 		link_receive(rx, window->parity);
 		npkts = link_arrivals(rx, window->end_ps, &pkts);
@@ -122,7 +122,10 @@ attached(struct node *node)
 		struct kernel_host_nic *nic = &host->nics[i];
 		struct link *tx = node->tx[i];
 		uint64_t hold_bytes = host->config.hold_bytes != 0 ? host->config.hold_bytes : KERNEL_HOST_HOLD_BYTES;
-		/* What still comes after a PAUSE is wanted: both ways of the cable, both ends' windows, frames begun. */
+		/*
+		 * Bytes that still arrive after a PAUSE: both directions of the cable, both ends' windows, frames
+		 * begun.
+		 */
 		uint64_t late_ps = 2 * tx->delay_ps + 2 * host->config.window_ps;
 
 		nic->tx = tx;
@@ -289,8 +292,8 @@ kernel_host_sum(const struct node *node, struct kernel_host_counters *sum)
 }
 
 /*
- * Telemetry of the NIC of an external host, fed as a switch feeds that of an egress port. The depth that a packet met is
- * what was staged ahead of it; what waits in the host's own ring nobody can see.
+ * Telemetry of the NIC of a kernel host, fed as a switch feeds that of an egress port. The queue depth of a packet is
+ * the bytes staged ahead of it; the host's own ring cannot be seen.
  */
 
 void
@@ -400,7 +403,7 @@ const struct kernel_host_control kernel_host_control[PKT_TYPES] = {
 	[PKT_POLL] = { poll_leaves, poll_arrived },
 };
 
-/* What the external hosts of a fabric share. */
+/* State that the kernel hosts of a fabric share. */
 
 const char *
 edge_drop_name(enum edge_drop reason)
@@ -535,9 +538,9 @@ edge_sum(const struct edge *edge, struct edge_counters *sum)
 }
 
 /*
- * Whose a frame from the host is. Flows that nobody planned take a spare slot, which every switch of the fabric has to hear of:
- * the only lcore does that at once; of several none may within a window, and such a frame, with those behind it, waits until
- * edge_settle() has done it for all.
+ * Flow of a frame from the host. Unplanned flows take a spare slot, which every switch of the fabric has to learn. A
+ * single lcore does that at once. Of several lcores none may within a window, and such a frame, with those behind it,
+ * waits until edge_settle() has done it for all.
  */
 
 static bool
@@ -546,7 +549,10 @@ is_reply(const struct pkt *p)
 	return p->type == PKT_ACK || p->type == PKT_NAK || p->type == PKT_CNP;
 }
 
-/* Answers belong to the flow that runs the other way, with the same UDP source port. @return LOOKUP_NONE: nobody planned it */
+/*
+ * Answers belong to the flow in the reverse direction, with the same UDP source port. @return LOOKUP_NONE: it is not
+ * planned
+ */
 static uint32_t
 find(const struct edge *edge, struct classified *c)
 {
@@ -640,7 +646,7 @@ settle(struct kernel_host *host, struct kernel_host_nic *nic)
 			continue;
 		place = kernel_host_place(host, nic, &c, class == CLASS_ROCE, &why);
 		if (place == KERNEL_HOST_PLACED)
-			lookup_touch(&host->edge->lookup, c.p.flow, nic->free_ps); /* nobody behind it takes its slot */
+			lookup_touch(&host->edge->lookup, c.p.flow, nic->free_ps); /* no later frame takes its slot */
 		else if (place == KERNEL_HOST_WAITS)
 			add(host->edge, &c, nic->free_ps);
 	}
@@ -656,9 +662,12 @@ edge_settle(struct edge *edge)
 				settle(host, &host->nics[i]);
 }
 
-/* Frames that cross from one part of a fabric to another: their bytes go along, and are judged again where they come in. */
+/*
+ * Frames that cross from one partition of a fabric to another: their bytes travel with them, and are judged again on
+ * arrival.
+ */
 
-/* What a descriptor may have become since the frame came in. */
+/* Changes of a descriptor since the frame arrived. */
 #define IN_FLIGHT (PKT_CE | PKT_CORRUPT)
 
 size_t

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * External hosts: a fabric node that models the NIC of a host whose frames come and go by ports. A frame's headers are read
- * once, when it enters, and it leaves in the same mbuf: only TTL, ECN and the IP checksum change on the way.
+ * Kernel hosts: a fabric node that models the NIC of a host whose frames enter and leave by ports. A frame's headers
+ * are read once, when it enters, and it leaves in the same mbuf: only TTL, ECN and the IP checksum change on the path.
  *
  * Toward the host: what it does not take is held and offered again; past a threshold the node sends PAUSE for the
  * lossless classes, as a NIC with a slow host does, and RESUME below it.
  * From the host: a few hundred frames at most are dequeued and wait for the link, answers first; behind them, while the
  * link is busy or a class paused, the host's own transmit ring is not dequeued.
- * Several lcores: a host and its port belong to one; what hosts share is read within a window, and changed between windows.
+ * Several lcores: a host and its port belong to one; shared state is read within a window, and changed between windows.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct sw;
 
 #define EDGE_UNPLANNED_FLOWS 1024 /* a default for flow_table_reserve() */
 
-/* What all external hosts of a fabric share: the bytes under way, and the flows that nobody planned. */
+/* State that all kernel hosts of a fabric share: the bytes in flight, and the unplanned flows. */
 struct edge;
 
 struct edge_config {
@@ -48,28 +48,30 @@ struct edge_config {
 struct edge *edge_create(const struct edge_config *config, struct err *err);
 /* After the fabric and its nodes, which give back what they hold. */
 void edge_destroy(struct edge *edge);
-/* Between windows: frames of flows that nobody planned get theirs. */
+/* Between windows: gives the unplanned flows of waiting frames their slots. */
 void edge_settle(struct edge *edge);
 /* For struct fabric_config. */
 struct bodies *edge_bodies(struct edge *edge);
 
 /*
- * Writes the bytes of a packet as they are on a link, without FCS: those that ride along, else those that its descriptor
- * stands for. For captures; between windows.
- * @return their number, 0 if nobody knows them or cap_bytes is too small
+ * Writes the bytes of a packet as they are on a link, without FCS: those that ride along, else those that its
+ * descriptor stands for. For captures; between windows.
+ * @return their number, 0 if they are unknown or cap_bytes is too small
  */
 size_t edge_frame(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 
 /*
- * A frame leaves for another part of the fabric: its bytes as they came in, which its descriptor does not change. Between windows.
+ * A frame leaves for another partition: its bytes as they arrived, which its descriptor does not change. Between
+ * windows.
  * @param p  with PKT_BYTES. @return their number; 0: cap_bytes is too small
  */
 size_t edge_bytes(const struct edge *edge, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 /*
- * A frame comes from another part: it is judged as one from outside is, by its bytes, and gets its flow here. Between windows.
- * @param p  time, TTL, congestion and corruption as they have become under way; the rest is set, with PKT_BYTES
- * @return 0; -EPROTO with err set: no host's frame; -ENOSPC: no slot for a flow that nobody planned; -ENOBUFS: as many as may be
- *         are here
+ * A frame arrives from another partition: it is judged by its bytes, like one from a kernel host, and gets its flow
+ * here. Between windows.
+ * @param p  time, TTL, congestion and corruption as changed in flight; the rest is set, with PKT_BYTES
+ * @return 0; -EPROTO with err set: no host's frame; -ENOSPC: no slot for an unplanned flow; -ENOBUFS: the limit of
+ *         frames is reached
  */
 int edge_adopt(struct edge *edge, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err);
 
@@ -79,16 +81,16 @@ struct edge_counters {
 };
 void edge_sum(const struct edge *edge, struct edge_counters *sum);
 
-/* Why a frame from outside does not enter the fabric. */
+/* Reasons why a frame from a host does not enter the fabric. */
 enum edge_drop {
 	EDGE_DROP_MALFORMED,   /* no Ethernet II frame with a whole IPv4 packet, or a bad checksum */
 	EDGE_DROP_MULTICAST,   /* multicast, broadcast, IPv6, LLDP .. : noise that hosts make of their own accord */
 	EDGE_DROP_ARP,         /* ARP that is no request for a host of the topology */
 	EDGE_DROP_SOURCE,      /* not from this NIC's address */
 	EDGE_DROP_DESTINATION, /* to no host of the topology, or to the sender itself */
-	EDGE_DROP_NO_SLOT,     /* a flow that nobody planned, and no spare slot idle */
+	EDGE_DROP_NO_SLOT,     /* an unplanned flow, and no spare slot idle */
 	EDGE_DROP_CONTROL,     /* polling or notification packet that is malformed or of an unknown flow */
-	EDGE_DROP_PFC,         /* PFC from a peer that is not said to speak it */
+	EDGE_DROP_PFC,         /* PFC from a peer that is not configured for it */
 	EDGE_DROP_TOO_LONG,    /* longer than the largest frame of the run */
 	EDGE_DROP_REPLY,       /* an ARP reply or PFC frame for a host that takes none */
 	EDGE_DROP_REASONS
@@ -101,7 +103,7 @@ struct kernel_host_nic_config {
 	bool pfc; /* the peer honours and sends 802.1Qbb frames: else its transmit ring is held, and it sends none */
 };
 
-/* Everything an external host is made from. Referenced objects must outlive it. */
+/* Configuration of a kernel host. Referenced objects must outlive it. */
 struct kernel_host_config {
 	uint32_t node; /* topology node id of a host */
 	const struct topo *topo;
@@ -112,7 +114,7 @@ struct kernel_host_config {
 	uint64_t window_ps;                   /* of the fabric */
 	uint32_t mtu_bytes;                   /* largest frame on the wire */
 	uint32_t min_frame_bytes;
-	uint64_t hold_bytes; /* held toward a host before PAUSE; 0: 256 KiB. Headroom for the link comes on top */
+	uint64_t hold_bytes; /* held toward a host before PAUSE; 0: 256 KiB. Headroom for the link is added */
 };
 
 /*
@@ -130,7 +132,7 @@ struct kernel_host_counters {
 	uint64_t out_packets, out_bytes;     /* that the host took */
 	uint64_t replies;                    /* ARP */
 	uint64_t dropped[EDGE_DROP_REASONS]; /* of the host's */
-	uint64_t undeliverable;              /* toward the host: bytes that nobody could make */
+	uint64_t undeliverable;              /* toward the host: bytes that cannot be made */
 	uint64_t held_bytes, held_max_bytes; /* toward the host: now, at most */
 	uint64_t pauses_sent;                /* XOFF to the switch: the host, or its ring, was slow */
 	uint64_t pauses_received;            /* XOFF from the switch */

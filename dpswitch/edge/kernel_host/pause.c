@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PAUSE at an external host, in all directions: what the switch says is kept, and passed on as PFC frames where the peer
- * honours them; what a slow host, a storm or the peer's own PFC frames ask for is told to the switch.
+ * PAUSE at a kernel host, in all directions: the switch's PAUSE is kept, and passed on as PFC frames where the peer
+ * honours them; the PAUSE of a slow host, a storm or the peer's own PFC frames is sent to the switch.
  */
 #include "common/hash.h"
 #include "common/minmax.h"
@@ -15,7 +15,7 @@ quanta_ps(const struct kernel_host_nic *nic, uint16_t quanta)
 	return units_serialize_ps((uint64_t)quanta * PFC_QUANTUM_BITS / 8, nic->tx->rate_bps, 0);
 }
 
-/* Tells a peer that speaks PFC to stop classes for as long as can be said, or to go on. */
+/* Pauses classes of a peer that speaks PFC for the longest time of a frame, or resumes them. */
 static void
 send_pfc(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t classes, uint64_t now_ps)
 {
@@ -86,7 +86,7 @@ kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *nic, ui
 	host->node.digest = digest_u64(host->node.digest, done_ps << 1 | xoff);
 }
 
-/* Classes that the switch should now hold or not, against what it was told so far. */
+/* Classes that the switch should now hold or not, compared with the last report to it. */
 static void
 send_changes(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t before, uint64_t now_ps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The inside of an external host, shared by the files of this folder. */
+/* The state of a kernel host, shared by the files of this folder. */
 #pragma once
 
 #include <assert.h>
@@ -15,9 +15,9 @@
 #include "telemetry/port.h"
 
 /*
- * The bytes of frames that are inside the fabric: an mbuf by a handle that fits a descriptor. The handle is where the mbuf lies,
- * in cache lines from the lowest address that any pool has: nothing is looked up, and nothing is written that lcores share, but
- * for flows that nobody planned. How many there can be is what the ports' pools have.
+ * The bytes of frames that are inside the fabric: an mbuf by a handle that fits a descriptor. The handle is where the
+ * mbuf lies, in cache lines from the lowest address that any pool has: nothing is looked up, and nothing is written
+ * that lcores share, but for unplanned flows. The ports' pools bound the number of frames.
  */
 
 struct rte_mbuf;
@@ -38,7 +38,7 @@ body_mbuf(const struct body_table *table, uint32_t handle)
 	return (struct rte_mbuf *)(table->origin + ((uintptr_t)handle << BODY_ALIGN_SHIFT));
 }
 
-/* @param change  of the bodies of a flow that are under way: 1 or -1 */
+/* @param change  of the bodies of a flow that are in flight: 1 or -1 */
 static inline void
 body_count(struct body_table *table, uint32_t flow, uint32_t change)
 {
@@ -82,7 +82,7 @@ struct edge {
 	struct body_table bodies;
 	struct lookup lookup;
 	struct kernel_host *hosts;   /* of the fabric */
-	struct rte_mempool *pool;    /* frames that are built here: ports' own stay free for what comes in */
+	struct rte_mempool *pool;    /* frames that are built here: ports' own stay free for received frames */
 	struct rte_mempool *adopted; /* frames of other parts; NULL: there are none */
 };
 
@@ -101,7 +101,7 @@ struct kernel_host_nic {
 	struct rte_mbuf *own[KERNEL_HOST_OWN]; /* [nown] go first */
 	uint32_t nown;
 	uint64_t xoff_bytes, xon_bytes, limit_bytes;
-	bool xoff; /* the switch was told to stop because of them */
+	bool xoff; /* the switch was paused because of them */
 	/* from the host */
 	struct memo memo;
 	struct telem_batch rows; /* of the last frames of one flow: packets 0: none */
@@ -109,7 +109,7 @@ struct kernel_host_nic {
 	struct fifo stage[KERNEL_HOST_CLASSES];
 	uint32_t staged; /* frames in all of them */
 	struct rte_mbuf
-		*waiting[PORT_BURST]; /* [nwaiting] the first is of a flow that nobody planned; the others came behind it */
+		*waiting[PORT_BURST]; /* [nwaiting] the first is of an unplanned flow; the others arrived behind it */
 	uint32_t nwaiting, nsettled;  /* of the first nsettled, all that could be was done */
 	uint64_t free_ps;             /* the link has sent the last frame */
 	uint64_t now_ps, limit_ps;    /* frames may start to leave from here on, until then */
@@ -120,7 +120,7 @@ struct kernel_host_nic {
 	uint8_t storm_mask, storm_ended, peer_xoff; /* classes */
 	uint64_t storm_ps, storm_interval_ps, pausing_since_ps;
 	uint64_t peer_until_ps[KERNEL_HOST_CLASSES];
-	uint64_t refresh_ps; /* a PFC frame repeats what is paused */
+	uint64_t refresh_ps; /* a PFC frame repeats the paused classes */
 	/* rare */
 	struct port_flows flows;
 	struct telem_port telem;
@@ -128,7 +128,7 @@ struct kernel_host_nic {
 };
 
 struct kernel_host {
-	struct node node; /* first: a struct node pointer to an external host is a pointer to this */
+	struct node node; /* first: a struct node pointer to a kernel host is a pointer to this */
 	struct kernel_host_config config;
 	struct edge *edge;
 	struct kernel_host_nic *nics; /* [node.nports] */
@@ -150,7 +150,7 @@ kernel_host_of(struct node *node)
 /* to_host.c */
 /* Frames have arrived over the link, in this order: what can be goes to the port at once. */
 void kernel_host_arrived(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *pkts, uint32_t count);
-/* Offers the host what is held for it; then PAUSE or RESUME for the switch. */
+/* Offers the host the held frames; then PAUSE or RESUME for the switch. */
 void kernel_host_offer(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps);
 /* Queues a frame of the edge's own. @return false if there is no room */
 bool kernel_host_own(struct kernel_host *host, struct kernel_host_nic *nic, const uint8_t *bytes, size_t size_bytes);
@@ -160,27 +160,29 @@ void kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, con
 /* Whose a frame is. */
 enum kernel_host_place {
 	KERNEL_HOST_PLACED,  /* p.flow, p.prio */
-	KERNEL_HOST_REFUSED, /* for the reason said */
+	KERNEL_HOST_REFUSED, /* for the given reason */
 	KERNEL_HOST_WAITS,   /* for edge_settle() */
 };
 enum kernel_host_place kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, struct classified *c,
 					 bool roce, enum edge_drop *why);
 
 /* from_host.c */
-/* May a frame start to leave then, with nothing in its way? */
+/* May a frame start to leave then, with nothing before it? */
 static inline bool
 kernel_host_may_go(const struct kernel_host_nic *nic, uint8_t prio, uint64_t start_ps)
 {
 	return nic->staged == 0 && start_ps < nic->limit_ps && !(nic->paused >> prio & 1);
 }
 
-/* A frame of the host's is to be sent: now if nothing is in its way, else it stands in line. It has its bytes, or needs none. */
+/*
+ * A frame of the host's is to be sent: now if nothing is before it, else it is queued. It has its bytes, or needs none.
+ */
 void kernel_host_stage(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p);
 /* Sends what starts before limit_ps. */
 void kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uint64_t now_ps, uint64_t limit_ps);
 
 /* pause.c */
-/* The switch says to stop or to go on. */
+/* The switch pauses or resumes. */
 void kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const struct pause_frame *frame);
 /* From now_ps on these classes, and no others, are paused. */
 void kernel_host_hold(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t held, uint64_t now_ps);
@@ -198,14 +200,14 @@ uint64_t kernel_host_pause_next_ps(const struct kernel_host_nic *nic);
 void kernel_host_storm(struct node *node, uint16_t nic, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
 uint8_t kernel_host_pausing(const struct node *node, uint16_t nic);
 void kernel_host_link_changed(struct node *node, uint16_t nic, uint8_t held, uint64_t now_ps);
-/* Classes that the switch is told to hold, for whatever reason. */
+/* Classes that the switch is to hold, for any reason. */
 uint8_t kernel_host_pauses(const struct kernel_host *host, const struct kernel_host_nic *nic);
 
 /* Telemetry of the NIC. */
 /* Rows of one flow are counted together until kernel_host_rows_end(). */
 void kernel_host_row_first(struct kernel_host_nic *nic, const struct pkt *p);
 void kernel_host_rows_count(struct kernel_host_nic *nic);
-/* A frame comes in. */
+/* A frame arrives. */
 static inline void
 kernel_host_row(struct kernel_host_nic *nic, const struct pkt *p)
 {
@@ -227,7 +229,7 @@ kernel_host_rows_end(struct kernel_host_nic *nic)
 struct kernel_host_control {
 	/* One leaves this host; may set its arg. NULL: nothing to do */
 	void (*leaves)(struct kernel_host *host, struct kernel_host_nic *nic, struct pkt *p, uint64_t now_ps);
-	/* One that the NIC takes out comes in. NULL: the host gets it */
+	/* A frame that the NIC takes out arrives. NULL: the host gets it */
 	void (*arrived)(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p);
 };
 

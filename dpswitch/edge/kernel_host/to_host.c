@@ -15,7 +15,7 @@ is_lossless(const struct kernel_host *host, uint8_t prio)
 	return host->edge->config.lossless >> prio & 1;
 }
 
-/* Drops are told to who polls: also those of a host that finds a wrong ICRC, which the NIC sees as well as it. */
+/* Drops are reported to polling packets: also those of a host that finds a wrong ICRC, which the NIC sees as well. */
 void
 kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p, enum rec_drop reason)
 {
@@ -25,7 +25,7 @@ kernel_host_drop(struct kernel_host *host, struct kernel_host_nic *nic, const st
 	body_release(host->node.bodies, p);
 }
 
-/* A class without PFC may lose what a slow host leaves; one with PFC was told in time. */
+/* A class without PFC may lose the frames that a slow host leaves; one with PFC was paused in time. */
 static bool
 has_room(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 {
@@ -75,7 +75,9 @@ hold(struct kernel_host *host, struct kernel_host_nic *nic, const struct pkt *p)
 		nic->count.held_max_bytes = nic->hold.bytes;
 }
 
-/* A frame for a packet that never had bytes. @return NULL with *retry if there is no mbuf now, else nobody can make it */
+/*
+ * A frame for a packet that never had bytes. @return NULL with *retry if there is no mbuf now, else it cannot be made
+ */
 static struct rte_mbuf *
 build(struct kernel_host *host, const struct pkt *p, bool *retry)
 {
@@ -108,7 +110,7 @@ bytes_of(struct kernel_host *host, struct pkt *p, bool *retry)
 	return mbuf;
 }
 
-/* Bytes have waited for some windows: they come into the cache together. */
+/* Bytes have waited for some windows: they are loaded into the cache together. */
 static void
 prefetch(const struct kernel_host *host, const struct kernel_host_nic *nic)
 {
@@ -211,8 +213,8 @@ count_passing(const struct kernel_host *host, const struct pkt *pkts, uint32_t c
 }
 
 /*
- * Frames for a host that has taken all before go to the port in a burst, without standing in line; what it does not take stands
- * in line, and is patched again to no effect.
+ * Frames for a host that has taken all before go to the port in a burst, without standing in line; what it does not
+ * take stands in line, and is patched again to no effect.
  * @return of how many something has become; the first of the others is to be looked at by itself
  */
 static uint32_t
@@ -272,7 +274,7 @@ offer_own(struct kernel_host_nic *nic)
 	return nic->nown == 0;
 }
 
-/* The host is gone: what was for it is lost, as on a cable that is cut. */
+/* The host is gone: its frames are lost, as on a link that is down. */
 static void
 forget(struct kernel_host *host, struct kernel_host_nic *nic)
 {
@@ -283,7 +285,7 @@ forget(struct kernel_host *host, struct kernel_host_nic *nic)
 		kernel_host_drop(host, nic, fifo_pop(&nic->hold), REC_DROP_LINK_DOWN);
 }
 
-/* Every round but the last takes a burst from what is held. */
+/* Every round but the last takes a burst of the held frames. */
 static void
 offer_held(struct kernel_host *host, struct kernel_host_nic *nic)
 {

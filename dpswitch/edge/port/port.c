@@ -17,13 +17,17 @@
 #define DIGITS 8
 
 /*
- * What was freed last is given out first, so that few frames under way stay few in the cache; a ring, which pools have by default,
- * would go through all of its mbufs, and each frame be written to memory that nobody has touched for long.
+ * The mbuf that was freed last is allocated first, so that few frames in flight stay few in the cache; a ring, which
+ * pools have by default, would go through all of its mbufs, and each frame be written to memory that was not touched
+ * for long.
  */
 #define POOL_OPS "stack"
 #define POOL_CACHE 128
 
-/* DPDK takes fewer characters than a host's name may have: a longer one is cut, and told from others by a digest of all of it. */
+/*
+ * DPDK takes fewer characters than a host's name may have: a longer one is truncated, and a digest of all of it keeps
+ * it unique.
+ */
 static void
 name_pool(char pool[RTE_MEMPOOL_NAMESIZE], const char *host)
 {

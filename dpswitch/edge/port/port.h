@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port to the outside: frames as mbufs in, frames as mbufs out. One file a kind: port_vhost.c (the switch is the
- * vhost-user server: UML and QEMU guests), port_ethdev.c (anything DPDK has a driver for).
- * Made after lcore_init(), closed before lcore_fini(). A port outlives fabrics: several may run over it, one after the
- * other. All calls come from one thread.
+ * A port of the machine: frames as mbufs in, frames as mbufs out. One file a kind: port_vhost.c (the switch is the
+ * vhost-user server: UML and QEMU guests), port_ethdev.c (anything DPDK has a driver for). Made after lcore_init(),
+ * closed before lcore_fini(). A port outlives fabrics: several may run over it, one after the other. All calls come
+ * from one thread.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct port_counters {
 	uint64_t rx_starved;      /* looks at the peer put off because all mbufs were in use */
 	uint64_t wakeups;         /* vhost: wake-ups repeated because the guest slept through the first */
 	uint64_t wakeups_refused; /* vhost: such that could not be delivered: the guest has not looked for long */
-	uint64_t connects;        /* vhost: times that a guest came */
+	uint64_t connects;        /* vhost: number of times that a guest connected */
 };
 
 struct port;
@@ -58,18 +58,19 @@ struct port_config {
 };
 
 /*
- * Serves a vhost-user socket. The peer may come and go; until it comes the port is not up, takes nothing and gives
- * nothing. With all mbufs in use nothing is dequeued: frames wait in the peer's ring, none is lost.
+ * Serves a vhost-user socket. The peer may connect and disconnect; until it connects the port is not up, takes nothing
+ * and gives nothing. With all mbufs in use nothing is dequeued: frames wait in the peer's ring, none is lost.
  * @param path  made by this call, removed by port_close(); shorter than 108 characters
  * @return NULL with err set: -EINVAL, -EIO, -ENOMEM
  */
 struct port *port_vhost_create(const struct port_config *config, const char *path, struct err *err);
 
 /*
- * Opens a device by its name, if DPDK has it already (--eal "--vdev ..."), else by DPDK device arguments, for example "net_af_packet0,iface=veth0", "net_tap0,iface=tap0",
- * "net_memif0,role=server,socket=/run/memif", "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap", "net_null0,size=64",
- * "0000:03:00.0". Promiscuous. A tap carries an MTU of 1500 at most. With all mbufs in use nothing is received: what does not fit the device's own ring
- * meanwhile is lost before it enters the fabric (rte_eth_stats.imissed).
+ * Opens a device by its name, if DPDK has it already (--eal "--vdev ..."), else by DPDK device arguments, for example
+ * "net_af_packet0,iface=veth0", "net_tap0,iface=tap0", "net_memif0,role=server,socket=/run/memif",
+ * "net_pcap0,rx_pcap=in.pcap,tx_pcap=out.pcap", "net_null0,size=64", "0000:03:00.0". Promiscuous. A tap carries an MTU
+ * of 1500 at most. With all mbufs in use nothing is received: what does not fit the device's own ring meanwhile is lost
+ * before it enters the fabric (rte_eth_stats.imissed).
  * @return NULL with err set: -ENODEV (no driver, or it refuses the arguments), -EIO, -ENOMEM
  */
 struct port *port_ethdev_create(const struct port_config *config, const char *devargs, struct err *err);
@@ -125,8 +126,8 @@ int port_init(struct port *port, const struct port_ops *ops, const struct port_c
 void port_starved(struct port *port);
 
 /*
- * A port whose peer is a stopwatch: it sends one frame at a time, stamped with the machine's clock, and where such a
- * frame comes out, at this or another port, notes how long it took.
+ * A port whose peer is a stopwatch: it sends one frame at a time, stamped with the machine's clock. Where such a frame
+ * leaves, at this or another port, it notes how long it took.
  */
 
 #define PROBE_SAMPLES 65536

@@ -124,7 +124,7 @@ static const struct port_ops ops = {
 	.close = close_device,
 };
 
-/* Most virtual devices take any frame and do not say so; a tap refuses what is longer. */
+/* Most virtual devices take any frame and do not report it; a tap refuses longer ones. */
 static int
 set_mtu(const struct port_ethdev *dev, uint16_t mtu)
 {
@@ -136,7 +136,7 @@ set_mtu(const struct port_ethdev *dev, uint16_t mtu)
 	return strcmp(info.driver_name, "net_tap") == 0 ? ret : 0;
 }
 
-/* Drivers say -1 where they have no errno for it, which is not EPERM then; what was wrong is in DPDK's own lines. */
+/* Drivers return -1 where they have no errno for it, which is not EPERM then; the error is in DPDK's own lines. */
 static const char *
 reason(int ret)
 {

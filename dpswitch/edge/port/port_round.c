@@ -18,8 +18,8 @@
 #define DOWN_NS 1000000000ULL
 #define SETTLE_NS 50000000ULL
 #define PEER_FRAMES 256 /* drivers have room for them in each direction */
-#define PEER_MBUFS 2047 /* a queue each way full of them, and those under way */
-/* Of a frame, where its way changes something: ECN, TTL, the header's checksum. */
+#define PEER_MBUFS 2047 /* a queue in each direction full of them, and those in flight */
+/* Of a frame, where its path changes it: ECN, TTL, the header's checksum. */
 #define CHANGES_AT 14
 #define CHANGES_BYTES 12
 
@@ -153,7 +153,7 @@ turn_rings(struct port_round *round)
 	}
 }
 
-/* Gives the source's peer what is kept. @return whether it took all */
+/* Gives the source's peer the kept frames. @return whether it took all */
 static bool
 send_kept(struct port_round *round)
 {
@@ -164,7 +164,7 @@ send_kept(struct port_round *round)
 	return round->nkept == 0;
 }
 
-/* New frames, until as many are under way as are wanted. */
+/* New frames, until the wanted number is in flight. */
 static void
 bring_in(struct port_round *round)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ports, a source and a sink: what has come out at the sink is moved to the source. Over rings of this process (net_ring)
- * nothing else stands between them; ports of other kinds have peers, which are ports of this process as well, and frames take
- * both drivers twice.
+ * Two ports, a source and a sink: frames that leave at the sink are moved to the source. Over rings of this process
+ * (net_ring) nothing else stands between them; ports of other kinds have peers, which are ports of this process as
+ * well, and frames take both drivers twice.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ struct port_round {
 };
 
 /*
- * Opens both ports, with frames at the source, or on their way there as soon as peers are up.
+ * Opens both ports, with frames at the source, or in flight there as soon as peers are up.
  * @param dir    for sockets of memif and vhost
  * @param frame  what all of them are; borrowed
  * @return 0 or negative with err set; port_round_fini() cleans up in any case
@@ -46,5 +46,5 @@ int port_round_init(struct port_round *round, enum port_round_kind kind, const s
 		    const uint8_t *frame, uint32_t frame_bytes, struct err *err);
 void port_round_fini(struct port_round *round);
 
-/* Moves on what has come out, as it was before. */
+/* Moves on the frames that have left, unchanged. */
 void port_round_turn(struct port_round *round);

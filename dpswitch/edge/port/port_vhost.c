@@ -36,7 +36,8 @@
 #define BUSY_POLL_NS (10 * 1000)
 /*
  * What an unpatched guest may be offered: MRG_RXBUF (15), INDIRECT_DESC (28), EVENT_IDX (29), PROTOCOL_FEATURES (30),
- * VERSION_1 (32). UML's driver accepts what else the library offers, control queue and offloads, and nobody serves it.
+ * VERSION_1 (32). UML's driver accepts the other features of the library, control queue and offloads, which are not
+ * served.
  */
 #define GUEST_FEATURES 0x170008000ULL
 
@@ -109,9 +110,9 @@ destroy_device(int vid)
 }
 
 /*
- * The descriptor that a guest is called by is the guest's: a pipe or a socket, with user-mode Linux, that nobody empties
- * while the guest is stopped. The library, and wake_guest(), write to it in the packet thread. Every new one comes by here,
- * under the queues' locks, before anybody writes to it.
+ * The call descriptor of a guest is the guest's: with user-mode Linux a pipe or a socket that is not emptied while the
+ * guest is stopped. The library, and wake_guest(), write to it in the packet thread. Every new one passes here, under
+ * the queues' locks, before the first write to it.
  */
 static int
 vring_state_changed(int vid, uint16_t queue, int enabled)
@@ -209,9 +210,10 @@ up(struct port *port)
 }
 
 /*
- * UML can sleep through a wake-up: then used_event, up to where the guest has asked to be told, stays behind the used
- * index, and with a full ring nobody ever moves again. Seen for WAKE_AFTER_NS at the same place, it is told again. One that
- * has been told so often that no more goes in is not looking: the library's own calls are lost there too, unseen.
+ * UML can sleep through a wake-up: then used_event, the index up to which the guest wants a notification, stays behind
+ * the used index, and with a full ring no frame ever moves again. Seen for WAKE_AFTER_NS at the same place, the guest
+ * is notified again. A guest whose descriptor is full of notifications is not looking: the library's own calls are lost
+ * there too, unseen.
  */
 static void
 wake_guest(struct port_vhost *vhost, int vid, uint16_t queue, uint64_t now_ns)
