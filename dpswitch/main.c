@@ -107,7 +107,7 @@ parse(int key, char *arg, struct argp_state *state)
 		options->run.analyzer = arg;
 		return 0;
 	case 'd':
-		if (options->run.ndiagnosers <= PLUGIN_PROGRAMS) /* one too many is told where they are started */
+		if (options->run.ndiagnosers <= PLUGIN_PROGRAMS) /* one too many is reported where they are started */
 			options->run.diagnosers[options->run.ndiagnosers++] = arg;
 		return 0;
 	case 'H':

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bytes of packets, for those who only see descriptors. Bytes that came in from outside stay in their mbuf while their
- * descriptor travels: PKT_BYTES, arg = handle. Whoever ends such a packet anywhere but at the edge gives them back with
- * body_release(), on any lcore. Bytes that leave for the outside come from the host whose message it is.
- * Free of <rte_*>.
+ * The bytes of packets, for code that sees descriptors alone. Bytes that arrived from a kernel host stay in their mbuf
+ * while their descriptor travels: PKT_BYTES, arg = handle. Code that ends such a packet anywhere but at the edge gives
+ * them back with body_release(), on any lcore. Bytes that leave for a kernel host are provided by the host whose
+ * message it is. Free of <rte_*>.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "common/pkt.h"
 
-/* What a frame from outside says; RoCE only. Fields that its opcode has not are 0. */
+/* The fields of a frame from a kernel host; RoCE only. Fields that its opcode has not are 0. */
 struct body {
 	uint8_t opcode;   /* BTH, enum roce_opcode */
 	uint8_t syndrome; /* AETH */
@@ -34,7 +34,7 @@ struct body_ops {
 	bool (*read)(const struct bodies *bodies, uint32_t handle, struct body *body);
 };
 
-/* First member of whoever implements it. */
+/* First member of each implementation. */
 struct bodies {
 	const struct body_ops *ops;
 };
@@ -47,7 +47,7 @@ body_release(struct bodies *bodies, const struct pkt *p)
 		bodies->ops->release(bodies, p);
 }
 
-/* What a descriptor has no room for: where its payload comes from and goes to. */
+/* Fields that a descriptor has no room for: the source and the destination of its payload. */
 struct pkt_message {
 	uint64_t va; /* RETH: where the message goes */
 	uint32_t rkey;
@@ -57,9 +57,9 @@ struct pkt_message {
 	const uint8_t *payload;    /* of this segment; NULL: synthetic */
 };
 
-/* The hosts that made packets without bytes say it. */
+/* Reported by the hosts that made packets without bytes. */
 struct message_source {
 	void *ctx;
-	/* @return false if nobody can say: the packet cannot leave */
+	/* @return false if it is unknown: the packet cannot leave */
 	bool (*describe)(void *ctx, const struct pkt *p, struct pkt_message *message);
 };

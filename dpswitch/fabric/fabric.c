@@ -139,7 +139,7 @@ fabric_end(struct fabric *fabric, enum rec_end_reason reason, uint32_t node)
 	fabric->end_node = node;
 }
 
-/* A stall is silence where something is due: neither a start still to come nor a machine that is stopped is one. */
+/* A stall is silence where a packet is due: neither a start in the future nor a stopped machine is one. */
 static void
 fabric_judge_silence(struct fabric *fabric, uint64_t progress, uint64_t now_ps)
 {
@@ -190,7 +190,7 @@ fabric_judge(struct fabric *fabric, uint64_t now_ps)
 		fabric_end(fabric, REC_END_COMPLETE, REC_NONE);
 }
 
-/* Decides by the packets of the last windows whether they were worth a meeting. Lcores alone have nobody to meet. */
+/* Decides by the packets of the last windows whether they were worth a barrier. A single lcore has no barrier. */
 static void
 fabric_weigh(struct fabric *fabric)
 {
@@ -227,8 +227,8 @@ fabric_limit_ps(const struct fabric *fabric)
 }
 
 /*
- * Opens the window that starts at start_ps, or at earliest_ps or between them when something comes in from outside; it is
- * cut at epochs, changes, the horizon and the end of time.
+ * Opens the window that starts at start_ps, or at earliest_ps or between them when a frame arrives from a kernel host;
+ * it ends early at epochs, changes, the horizon and the end of time.
  */
 static void
 fabric_open_window(struct fabric *fabric, uint64_t earliest_ps, uint64_t start_ps)

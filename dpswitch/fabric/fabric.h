@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The window engine: advances every node through [T, T+W), W = the smallest delay of any link (WINDOW_MAX_PS at most).
- * Nothing sent inside a window can arrive inside it, so nodes are independent within it and lcores meet once a window.
- * Free of <rte_*>: dpswitch/lcore runs it on EAL lcores, tests run it in a plain thread.
+ * Nothing sent inside a window can arrive inside it, so nodes are independent within it and lcores share one barrier a
+ * window. Free of <rte_*>: dpswitch/lcore runs it on EAL lcores, tests run it in a plain thread.
  */
 #pragma once
 
@@ -20,8 +20,9 @@
 #include "dpswitch/fabric/node.h"
 
 /*
- * Where lcores meet between windows. They spin, as a window is a few microseconds of work; one that has spun for long, because
- * another is at work alone or has no CPU just now, sleeps until it is woken, unless each has a CPU of its own for good.
+ * The barrier of lcores between windows. They spin, as a window is a few microseconds of work; one that has spun for
+ * long, because another is at work alone or has no CPU just now, sleeps until it is woken, unless each has a CPU of its
+ * own for good.
  */
 
 #define CACHE_LINE 64
@@ -54,8 +55,9 @@ barrier_pause(void)
 }
 
 /*
- * Sleeps while the phase is the one given. A sleeper announces itself before the kernel looks at the phase again, the last to
- * arrive changes the phase before it looks for sleepers, both sequentially consistent: one of them sees the other.
+ * Sleeps while the phase is the one given. A sleeper announces itself before the kernel looks at the phase again, the
+ * last to arrive changes the phase before it looks for sleepers, both sequentially consistent: one of them sees the
+ * other.
  */
 static inline void
 barrier_sleep(struct barrier *barrier, uint32_t phase)
@@ -95,38 +97,44 @@ barrier_wait(struct barrier *barrier)
 }
 
 #define FABRIC_MAX_LCORES 64
-/* Records are collected and the end of the run is looked for once in so many windows. */
+/* Records are collected and the end of the run is checked once in this number of windows. */
 #define FABRIC_HOUSEKEEPING 16
-/* A window with fewer packets, a port counting for some of one, is sooner run by one lcore than divided: they would meet twice. */
+/*
+ * A window with fewer packets, a port counting for some of one, is sooner run by one lcore than divided: that costs two
+ * barriers.
+ */
 #define FABRIC_BARRIER_PACKETS 64
 #define FABRIC_PORTS_A_PACKET 16
 
 /*
- * What happens between windows, on the first lcore while the others wait. Every member may be NULL.
- * In virtual time nobody paces; in real time a pacer does (dpswitch/fabric/pacer.h).
+ * Work between windows, on the first lcore while the others wait. Every member may be NULL.
+ * In virtual time there is no pacer; in real time there is one (dpswitch/fabric/pacer.h).
  */
 struct fabric_hooks {
 	void *ctx;
 	/*
 	 * Returns when the next window may start, with its start: start_ps, or earlier, but not before earliest_ps, if
-	 * something came in from outside. The fabric has nothing to do in between.
+	 * a frame arrived from a kernel host. The fabric is idle in between.
 	 */
 	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
-	/* Time that counts as silence while nothing moves; NULL: the run's own. Real time goes on while nobody runs. */
+	/*
+	 * Time that counts as silence while nothing moves; NULL: the run's own. Real time goes on while no window runs.
+	 */
 	uint64_t (*lived_ps)(void *ctx);
-	/* Whether something that runs should move by now, rather than when its time comes; NULL: it should. */
+	/* Whether a running node should move by now, rather than when its time comes; NULL: it should. */
 	bool (*due)(void *ctx, uint64_t now_ps);
 	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
-	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply what is due at now */
+	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply those due at now */
 	void (*collect)(void *ctx, uint64_t now_ps);            /* records of the windows before now */
-	/* capture: lanes hold what was sent in the window that has ended; what arrives in the one that begins */
+	/* capture: lanes hold the frames sent in the window that has ended; those that arrive in the one that begins */
 	void (*sent)(void *ctx, const struct window *window);
 	void (*arriving)(void *ctx, const struct window *window);
 	bool (*interrupted)(void *ctx);
 	/*
-	 * Parts of a fabric (struct fabric_config.foreign); all NULL where it is whole. What was sent on cut cables in the window
-	 * that has ended leaves; what arrives over them in the one that begins comes in. No window ends behind the horizon:
-	 * pace has waited until that lies behind the start, or returns TIME_NEVER, when the run is to end.
+	 * Partitions of a fabric (struct fabric_config.foreign); all NULL where it is whole. Frames sent on boundary
+	 * cables in the window that has ended leave; frames that arrive over them in the next one enter. No window ends
+	 * behind the horizon: pace has waited until that lies behind the start, or returns TIME_NEVER, when the run is
+	 * to end.
 	 */
 	void (*leaving)(void *ctx, const struct window *window);
 	void (*entering)(void *ctx, const struct window *window);
@@ -140,7 +148,7 @@ struct fabric_config {
 	const struct flow_table *flows; /* for chance of packets; may be NULL */
 	uint64_t pipeline_ps;           /* latency of a receiver, added to every cable */
 	uint64_t quantum_ps;            /* 0: exact */
-	uint64_t epoch_ps; /* telemetry: windows are cut at its multiples, so that epochs change between them */
+	uint64_t epoch_ps; /* telemetry: windows end at its multiples, so that epochs change between them */
 	uint64_t limit_ps; /* end of virtual time */
 	uint64_t stall_ps; /* without progress where some is due for so long, the run ends */
 	uint64_t seed;
@@ -148,7 +156,7 @@ struct fabric_config {
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */
 	uint32_t lcores;
 	bool inband;           /* packets may have PKT_INT */
-	struct bodies *bodies; /* of packets from outside; NULL: there are none */
+	struct bodies *bodies; /* of packets from kernel hosts; NULL: there are none */
 	const bool *remote;    /* [topo->nnodes] nodes that another program runs: they stand still here; NULL: none */
 };
 

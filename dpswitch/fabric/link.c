@@ -11,7 +11,10 @@
 
 /* What both files of a link count. */
 
-/* Of 802.1Qbb frames that one end has sent, or that have come in at the other. @param step  1, or -1: they have not */
+/*
+ * Counts of 802.1Qbb frames that one end has sent, or that have arrived at the other. @param step  1, or -1: they have
+ * not
+ */
 static inline void
 link_count_pauses(uint64_t of_class[8], const struct pause_frame *pauses, uint32_t count, uint64_t step)
 {
@@ -168,7 +171,7 @@ link_init(struct link *link, const struct link_config *config)
 	link->bodies = config->bodies;
 	link->pause_ps = pause_ps != 0 ? pause_ps : 1;
 	frame_ps = frame_ps != 0 ? frame_ps : 1;
-	/* Frames that start in one window, plus the one that was under way; pauses that fall due in it. */
+	/* Frames that start in one window, plus the one in flight; pauses that fall due in it. */
 	link->lane_cap = (uint32_t)(config->window_ps / frame_ps) + 2;
 	/* A receiver asks for XOFF once an arrival at most, for XON once each; a storm as fast as the wire takes it. */
 	link->pause_cap = 2 * link->lane_cap + (uint32_t)(config->window_ps / link->pause_ps) + 32;
@@ -219,9 +222,9 @@ link_fini(struct link *link)
 	memset(link, 0, sizeof(*link));
 }
 
-/* The receiver's end of a link: what was sent in the window before is taken in, and faults act. */
+/* The receiver's end of a link: frames sent in the window before are taken in, and faults act. */
 
-/* Makes room at the tail of the ready queue: what is left moves to the front, where the cache is warm. */
+/* Makes room at the tail of the ready queue: the rest moves to the front, where the cache is warm. */
 static void
 link_compact(struct link *link)
 {
@@ -292,8 +295,8 @@ link_stretch(const struct link *link, uint64_t time_ps, double unit)
 }
 
 /*
- * A cable keeps the order of its frames, and brings none faster than its rate, however its length changes: what a window can
- * hold is counted on.
+ * A cable keeps the order of its frames, and brings none faster than its rate, however its length changes: what a
+ * window can hold is counted on.
  * @param p  at the tail of the ready queue
  */
 static void
@@ -366,7 +369,7 @@ link_swap(struct link *link, uint32_t parity, uint32_t left)
 	link->lanes_cap[parity] = cap;
 }
 
-/* @param parity  of the lane. @return frames that come in */
+/* @param parity  of the lane. @return frames that arrive */
 static uint32_t
 link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
 {

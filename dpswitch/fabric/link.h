@@ -37,11 +37,14 @@ struct link {
 	/* receiver */
 	uint32_t ready_head, ready_tail;
 	uint32_t pauses_head, pauses_tail;
-	/* A second while it is not, which nobody writes to within a window, but for a longer ready queue. */
+	/*
+	 * A second cache line is read while the link is busy. It is not written within a window, except to grow the
+	 * ready queue.
+	 */
 	uint64_t delay_ps; /* cable delay + receiver pipeline latency */
 	uint32_t lane_cap;
 	bool down;      /* faults: nothing crosses; set with link_set_down() */
-	bool stretched; /* frames may be on their way that were delayed by a fault: none overtakes them */
+	bool stretched; /* frames may be in flight that were delayed by a fault: none overtakes them */
 	bool damaged;   /* frames have been corrupted */
 	bool inband;    /* packets may have PKT_INT */
 	uint32_t ready_cap, pauses_cap;
@@ -55,7 +58,7 @@ struct link {
 	uint32_t ready_filled; /* frames that stood in ready[] then */
 	/* the rest: faults, written between windows only */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
-	bool silent;                  /* what is lost is lost behind the receiver's MAC, which has counted it */
+	bool silent;                  /* lost frames are lost behind the receiver's MAC, which has counted them */
 	/* configuration */
 	uint64_t rate_bps;
 	uint64_t quantum_ps; /* of serialization times */
@@ -98,7 +101,8 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 
 /*
  * The same where the sender makes the frame in its place.
- * @return a descriptor to be filled, with time_ps = done_ps + delay_ps; NULL: the cable is cut, and link_send() counts it
+ * @return a descriptor to be filled, with time_ps = done_ps + delay_ps; NULL: the link is down, and link_send() counts
+ *         it
  */
 static inline struct pkt *
 link_place(struct link *link, uint32_t parity)
@@ -129,7 +133,7 @@ link_int(const struct link *link, const struct pkt *p)
 	return &link->ready_ints[p - link->ready];
 }
 
-/* Sends a PAUSE or RESUME whose last bit leaves at done_ps. Calls for one link come in order of done_ps. */
+/* Sends a PAUSE or RESUME whose last bit leaves at done_ps. Calls for one link are made in order of done_ps. */
 void link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps);
 
 /* Is there nothing to take in and nothing left of earlier windows? Receiver only. @param parity  of the current window */
@@ -143,7 +147,7 @@ link_is_idle(const struct link *link, uint32_t parity)
 }
 
 /*
- * Takes in what was sent during the previous window; faults act here. To be called once a window by the receiver.
+ * Takes in the frames sent during the previous window; faults act here. To be called once a window by the receiver.
  * @param parity  of the current window
  */
 void link_receive(struct link *link, uint32_t parity);
@@ -154,7 +158,7 @@ uint32_t link_pauses(const struct link *link, uint64_t end_ps, const struct paus
 /* Drops the first npkts and npauses from the ready queues; pointers to them die at the next link_receive(). */
 void link_consume(struct link *link, uint32_t npkts, uint32_t npauses);
 
-/* Frames that had left one end of a cable, and come in at the other, before a certain one. */
+/* Frames that had left one end of a cable, and arrived at the other, before a certain one. */
 struct link_passed {
 	uint64_t sent_frames, received_frames;
 };
@@ -165,7 +169,7 @@ struct link_passed {
  */
 struct link_passed link_passed(const struct link *link, const struct pkt *p);
 
-/* Cuts or mends the cable, between windows. What is in flight when it is cut is lost and counted. */
+/* Takes the link down or up, between windows. Frames in flight when it goes down are lost and counted. */
 void link_set_down(struct link *link, bool down);
 /* Frames and bytes in flight, for the conservation check. Between windows. */
 void link_in_flight(const struct link *link, uint64_t *packets, uint64_t *bytes);

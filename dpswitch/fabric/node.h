@@ -19,7 +19,7 @@
 /* How it fails; bits. Its link stays up. */
 enum nic_failure {
 	NIC_HANGS = 1,     /* it takes in nothing and sends nothing, and counts neither */
-	NIC_NO_ROUTES = 2, /* it knows no way to anybody: what it is to send it drops, by name */
+	NIC_NO_ROUTES = 2, /* it has no route to any host: it drops the packets that it is to send, with a reason */
 	NIC_NO_GID = 4,    /* it knows no packet for its own, and has no address to send by: as if it hung */
 	NIC_FROZEN = 8,    /* its whole host is: see struct node_ops.freeze */
 };
@@ -30,7 +30,7 @@ enum nic_dma_cause { NIC_DMA_LINK, NIC_DMA_PATH, NIC_DMA_CAUSES };
 /* All zero: its DMA keeps up with the line. */
 struct nic_dma {
 	uint64_t rate_bps;   /* in each direction; 0: as fast as the line */
-	uint64_t delay_ps;   /* until what came in is in memory, and the host knows */
+	uint64_t delay_ps;   /* until a frame that arrived is in memory, and the host knows */
 	uint64_t xoff_bytes; /* that wait for DMA at which it pauses its peer; at half of that the peer may go on */
 };
 
@@ -67,23 +67,23 @@ struct node_ops {
 	/* The run's truth of a port (dpswitch/truth). NULL: a node that keeps none. */
 	const struct port_truth *(*truth)(const struct node *node, uint16_t port);
 	/*
-	 * From now_ps on a port sends PAUSE for a class every interval_ps, whatever its buffer holds, or stops that and sends
-	 * one RESUME. With several classes the shortest interval counts for all.
+	 * From now_ps on a port sends PAUSE for a class every interval_ps, whatever its buffer holds, or stops that and
+	 * sends one RESUME. With several classes the shortest interval counts for all.
 	 */
 	void (*storm)(struct node *node, uint16_t port, uint8_t prio, bool on, uint64_t now_ps, uint64_t interval_ps);
-	/* Classes that a port tells its peer to hold, for whatever reason. */
+	/* Classes that a port asks its peer to hold, for any reason. */
 	uint8_t (*pausing)(const struct node *node, uint16_t port);
 	/*
-	 * The cable of a port was cut or mended.
-	 * @param held  mended: classes that the other end's receiver holds; a link comes up with them paused, as if it had told:
-	 *              its buffers may still be full. Cut: 0
+	 * The link of a port went down or up.
+	 * @param held  up: classes that the other end's receiver holds; a link starts with them paused, as if it had
+	 *              sent a PAUSE: its buffers may still be full. Down: 0
 	 */
 	void (*link_changed)(struct node *node, uint16_t port, uint8_t held, uint64_t now_ps);
 	/* The routes of the configuration have changed. NULL: a node that routes nothing. */
 	void (*routes_changed)(struct node *node);
 	/*
-	 * Hosts: the program still has work to come, though nothing is posted: the node stays NODE_RUNNING, so that the run
-	 * does not count as complete. Off at first. NULL: a node without programs.
+	 * Hosts: the program still has work in the future, though nothing is posted: the node stays NODE_RUNNING, so
+	 * that the run does not count as complete. Off at first. NULL: a node without programs.
 	 */
 	void (*expect_work)(struct node *node, bool expected);
 	/* Embedded hosts; NULL for others. A NIC fails so (enum nic_failure), or does not any more. */
@@ -112,7 +112,7 @@ struct node_counters {
 	uint64_t rx_packets, rx_bytes; /* arrivals after link faults: "packet hops" */
 	uint64_t tx_packets, tx_bytes;
 	uint64_t dropped_packets, dropped_bytes;   /* every named reason, and what faults swallow: */
-	uint64_t lost_packets;                     /* that nobody counts but the run's truth */
+	uint64_t lost_packets;                     /* counted in the run's truth alone */
 	uint64_t born_packets, born_bytes;         /* created here */
 	uint64_t consumed_packets, consumed_bytes; /* ended here */
 	struct {

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/minmax.h"
 
-/* A run with more late windows than one in so many did not keep up. */
+/* A run with more late windows than one in this number did not keep up. */
 #define LATE_SHARE 20
 
 void

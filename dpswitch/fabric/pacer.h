@@ -3,7 +3,7 @@
  * Real time: holds every window of the fabric back until the clock has reached its start. A window that is opened more
  * than its own length after its start is late; late windows follow each other as fast as the machine allows, so they
  * stretch delays and pauses, and never overrun a buffer, because everything inside the fabric still happens in its own
- * time. What comes in from outside is stamped at the start of the window that takes it in.
+ * time. Frames from kernel hosts are stamped at the start of the window that takes them in.
  */
 #pragma once
 
@@ -15,10 +15,10 @@
 
 /* The shortest window in real time: a window costs microseconds, however little is in it. */
 #define PACER_WINDOW_MIN_PS (20 * PS_PER_US)
-/* With nothing to do, the loop looks for frames from outside so often; the bound of its wake-up latency. */
+/* Without work, the loop looks for frames from kernel hosts this often; the bound of its wake-up latency. */
 #define PACER_NAP_NS 50000
 
-/* Where time comes from; tests bring their own. */
+/* Source of time; tests provide their own. */
 struct pacer_clock {
 	uint64_t (*now_ns)(void);
 	uint64_t (*sleep_until_ns)(uint64_t until_ns);
@@ -29,7 +29,7 @@ struct pacer {
 	uint64_t zero_ns;           /* the clock at time 0 of the run; may be ahead */
 	uint64_t window_ps;         /* of the fabric */
 	bool busy;                  /* spins instead of sleeping: for CPUs of its own */
-	bool (*pending)(void *ctx); /* a frame from outside waits; NULL: there is no outside */
+	bool (*pending)(void *ctx); /* a frame from a kernel host waits; NULL: there are no kernel hosts */
 	void *ctx;
 	/* the last window */
 	uint64_t opened_ns, opened_ps;
@@ -39,7 +39,7 @@ struct pacer {
 	uint64_t windows, late_windows;
 	uint64_t worst_late_ps; /* how long after its end a window was opened, at most */
 	uint64_t behind_ns;     /* in which a window was due and not yet opened, its own length after its start */
-	uint64_t latest_ps;     /* as worst_late_ps, since whoever reads it set it to 0 */
+	uint64_t latest_ps;     /* as worst_late_ps, since the last read set it to 0 */
 	uint64_t slept_ns;
 	uint64_t late_work_ns, late_covered_ps; /* in windows opened late: the machine's time for the run's */
 };

@@ -58,7 +58,7 @@ parse_prefix(const char *text, struct fib_net *net)
 	return true;
 }
 
-/* @param node  set to the host that is named; TOPO_NONE: net says it. @return 0 or -EINVAL */
+/* @param node  set to the host that is named; TOPO_NONE: net holds it. @return 0 or -EINVAL */
 static int
 find_end(const struct acl *fault, const struct topo *topo, const char *key, const char *text, uint32_t *node,
 	 struct fib_net *net, struct err *err)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A switch that spreads flows unevenly over ways of equal cost (R-Pingmesh, Table 2, #10): a poor hash, or a wrong weight. */
+/*
+ * A switch that spreads flows unevenly over paths of equal cost (R-Pingmesh, Table 2, #10): a poor hash, or a wrong
+ * weight.
+ */
 #include <errno.h>
 
 #include "common/array.h"

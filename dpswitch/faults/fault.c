@@ -253,7 +253,7 @@ look_at(struct fault *fault, const struct fault_env *env)
 	fault->acted |= affected == FAULT_UNSEEN || affected != fault->affected;
 }
 
-/* Switches off what is over. @return whether there was any */
+/* Switches off the faults that are over. @return whether there was any */
 static bool
 end_faults(struct fault_list *list, struct fault_env *env, uint64_t now_ps)
 {
@@ -312,7 +312,7 @@ fault_idle(const struct fault *fault)
 	if (!fault->begun)
 		return "the run ended before it began";
 	if (((const struct fault_common *)fault->params)->known)
-		return NULL; /* nobody asks whether it is there */
+		return NULL; /* its effect is not checked */
 	if (!fault->acted)
 		return fault->ops->idle;
 	return fault->ops->powerless != NULL ? fault->ops->powerless(fault->params) : NULL;

@@ -17,13 +17,16 @@ struct fault_env {
 	const struct topo *topo;
 	/* What the run knows of itself, of ports by global id. */
 	void *run;
-	/* Does the way of a flow, of its data or ACKs, leave by this port as routes and pins are without faults? */
+	/* Does the path of a flow, of its data or ACKs, leave by this port as routes and pins are without faults? */
 	bool (*crosses)(void *run, uint32_t port);
-	/* How long flows stood at this port while it was halted so far; FAULT_UNSEEN at an external host. */
+	/* How long flows stood at this port while it was paused so far; FAULT_UNSEEN at a kernel host. */
 	uint64_t (*held_ps)(void *run, uint32_t port);
-	/* Steps of ranks at a host that began; FAULT_UNSEEN of an external one. @param collective  -1: all. @param step  0: every one */
+	/*
+	 * Steps of ranks at a host that began; FAULT_UNSEEN of a kernel host. @param collective  -1: all. @param step
+	 * 0: every one
+	 */
 	uint64_t (*steps_begun)(void *run, uint32_t node, int64_t collective, int64_t step);
-	/* The CPU of a host handles completions so much later (median) from now on; 0: as ever. */
+	/* The CPU of a host handles completions this much later (median) from now on; 0: no delay. */
 	void (*load_cpu)(void *run, uint32_t node, uint64_t load_ps);
 	/* Completions that were handled later for it so far. */
 	uint64_t (*cpu_overloaded)(void *run, uint32_t node);
@@ -112,30 +115,30 @@ struct fault_ops {
 	/* Whether it can act on this work; may be NULL. @return as resolve() */
 	int (*check)(const void *params, const struct fault_work *work, struct err *err);
 	/*
-	 * Between windows, at the exact time. Switching on what is on already changes nothing. NULL: there during the whole
-	 * run, and asked by those whom it concerns
+	 * Between windows, at the exact time. A fault that is on already changes nothing. NULL: there during the whole
+	 * run, and queried by the code that it concerns
 	 */
 	void (*set)(const void *params, struct fault_env *env, bool on, uint64_t now_ps);
-	/* A step of a rank at a host starts so much later than it could, while the fault is on; may be NULL. */
+	/* A step of a rank at a host is delayed by this much, while the fault is on; may be NULL. */
 	uint64_t (*start_delay_ps)(const void *params, uint32_t node, uint32_t collective, uint32_t step);
 	/* The most that it adds to a cable's delay: headroom has to hold that besides. May be NULL. */
 	uint64_t (*extra_delay_ps)(const void *params);
-	bool takes_cables_down; /* switches find other ways, see routing.convergence; first of params is struct fault_at_port */
+	bool takes_cables_down; /* switches find other paths, see routing.convergence; params begin with struct fault_at_port */
 	bool loses_packets;     /* of flows that pass it */
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);
 	/*
-	 * A count of all that a fault of its kind and place did or met: one that does not grow while it is on is idle.
-	 * FAULT_UNSEEN: that cannot be seen from here, and nobody says that it is idle.
+	 * A count of all that a fault of its kind and place did or affected: one that does not grow while it is on is
+	 * idle. FAULT_UNSEEN: that cannot be seen from here, and the fault is not reported idle.
 	 */
 	uint64_t (*affected)(const void *params, const struct fault_env *env);
-	/* Of what passes it, how much is lost or damaged: 0 to 1. NULL: nobody can say */
+	/* Share of the passing packets that is lost or damaged: 0 to 1. NULL: unknown */
 	double (*rate)(const void *params);
-	const char *idle; /* what is said of that: "no frame was lost" */
+	const char *idle; /* text for that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */
 	const char *(*powerless)(const void *params);
 	const char *const
-		*truth_keys; /* keys that truth.json tells, NULL-terminated: numbers, words, yes or no. May be NULL */
+		*truth_keys; /* keys in truth.json, NULL-terminated: numbers, words, yes or no. May be NULL */
 };
 
 /* Of this folder, NULL-terminated. */
@@ -169,7 +172,7 @@ int faults_check(const struct fault_list *list, const struct fault_work *work, s
 /* @return the longest time that any fault adds to a cable's delay */
 uint64_t faults_extra_delay_ps(const struct fault_list *list);
 /*
- * Marks the cables that are cut and known to be.
+ * Marks the links that are down and known to be.
  * @param withdrawn  [topo->nlinks]
  * @return whether there are any
  */
@@ -182,14 +185,17 @@ bool faults_withdraw(const struct fault_list *list, const struct topo *topo, boo
 uint32_t faults_cables_down(const struct fault_list *list, const struct topo *topo, uint64_t from_ps, uint64_t to_ps,
 			    bool *down);
 bool faults_take_cables_down(const struct fault_list *list);
-/* struct step_engine_config.start_delay_ps. @param list  a struct fault_list. @return the sum over all that concern the step */
+/*
+ * struct step_engine_config.start_delay_ps. @param list  a struct fault_list. @return the sum over all that concern the
+ * step
+ */
 uint64_t faults_start_delay_ps(const void *list, uint32_t node, uint32_t collective, uint32_t step);
 
 /* When the next fault begins or ends, at or after now_ps; TIME_NEVER if none does. */
 uint64_t faults_next_ps(const struct fault_list *list, uint64_t now_ps);
 /*
- * Switches on and off what is due at now_ps. Of two faults of a kind that are on at one place the one that began last
- * counts; when it ends, the other is still there.
+ * Switches on and off the faults that are due at now_ps. Of two faults of a kind that are on at one place the one that
+ * began last counts; when it ends, the other is still there.
  */
 void faults_apply(struct fault_list *list, struct fault_env *env, uint64_t now_ps);
 

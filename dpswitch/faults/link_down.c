@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A cable that is cut, once or again and again (a flap). */
+/* A link that is down, once or again and again (a flap). */
 #include "dpswitch/faults/fault.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A switch that sends packets for a host the wrong way: two of them make a forwarding loop (paper II-B). */
+/* A switch that forwards packets for a host to the wrong port: two of them make a forwarding loop (paper II-B). */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* dpswitch-forward: what emulation/forward/forward.h says; `rocelab bench realtime` starts it. */
+/* dpswitch-forward: the program of emulation/forward/forward.h; `rocelab bench realtime` starts it. */
 #include <argp.h>
 #include <errno.h>
 #include <stdio.h>

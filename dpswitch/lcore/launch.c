@@ -38,7 +38,7 @@ struct eal_args {
 	char *argv[EAL_ARGS_MAX + 1]; /* [argc], and NULL; into text */
 	int argc;
 	uint32_t memory_mb;
-	bool huge;        /* in hugepages, of which so many are free */
+	bool huge;        /* in hugepages, of which this number is free */
 	bool shares;      /* asked for by the user: others find it (--telemetry), where EAL makes its sockets */
 	const char *user; /* what the user added; NULL: nothing */
 	char text[EAL_TEXT_MAX];
@@ -70,8 +70,8 @@ place_lcores(char *buf, size_t cap, uint32_t lcores)
 }
 
 /*
- * Another program may have taken the hugepages since they were counted. EAL does not start twice in one process: the same program begins
- * anew, without them.
+ * Another program may have taken the hugepages since they were counted. EAL does not start twice in one process: the
+ * same program begins anew, without them.
  */
 static void
 begin_without_hugepages(void)
@@ -92,7 +92,10 @@ begin_without_hugepages(void)
 		execv("/proc/self/exe", argv);
 }
 
-/* It makes a folder for what it shares with others. Unless asked to, we share nothing: the folder is ours, and gone then. */
+/*
+ * It makes a folder for what it shares with others. Unless asked to, we share nothing: the folder is ours, and gone
+ * then.
+ */
 static int
 start_eal(const struct eal_args *args, struct err *err)
 {
@@ -270,7 +273,7 @@ free_hugepages_mb(void)
  * @param map  of --lcores
  * @return 0, or -EINVAL with err set: too many words
  */
-/* What the user writes comes first; of ours, what that replaces stays away. */
+/* The user's options precede ours; ours that these replace are left out. */
 static int
 eal_args_make(struct eal_args *args, const struct lcore_config *config, const char *map, struct err *err)
 {
@@ -302,7 +305,7 @@ eal_args_make(struct eal_args *args, const struct lcore_config *config, const ch
 		{ { "--log-level", "lib.eal:error" }, !has(args, logs) },
 		{ { "--in-memory" }, args->huge },
 		{ { "--no-huge" }, !has(args, pages) && !args->huge },
-		{ { "--no-shconf" }, !args->huge }, /* nobody shares: EAL's folder is gone once it runs */
+		{ { "--no-shconf" }, !args->huge }, /* not shared: EAL's folder is gone once it runs */
 		{ { "--no-pci" }, !config->pci && !has(args, pci) },
 		{ { "--no-telemetry" }, !args->shares },
 	};

@@ -12,14 +12,14 @@
 
 struct lcore_config {
 	uint32_t lcores;
-	uint32_t memory_mb; /* DPDK's, for the frames of external ports; 0: LCORE_MEMORY_MB. Used pages alone cost any */
+	uint32_t memory_mb; /* DPDK's, for the frames of kernel hosts' ports; 0: LCORE_MEMORY_MB. Only used pages cost any */
 	bool pci;           /* look for NICs: needs privileges and a driver bound to them */
 	const char *eal;    /* further arguments of EAL, as a user wrote them; NULL: none */
 };
 
 /*
- * Starts EAL with so many lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges: hugepages are used where enough
- * are free (eal_args_make()).
+ * Starts EAL with the configured lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges: hugepages are used where
+ * enough are free (eal_args_make()).
  * @return 0, or -EINVAL with err set when the machine has fewer CPUs than lcores
  */
 int lcore_init(const struct lcore_config *config, struct err *err);

@@ -124,7 +124,7 @@ add_row(struct rte_tel_data *data, uint32_t number)
 static int
 fill_pfc(const struct counters_view *view, uint32_t from, struct rte_tel_data *data)
 {
-	/* a name, two counters a class with 32 characters of name each, and what is paused */
+	/* a name, two counters a class with 32 characters of name each, and the paused classes */
 	uint32_t most =
 		RTE_TEL_MAX_STRING_LEN + (uint32_t)__builtin_popcount(view->lossless) * 2 * (32 + NUMBER_BYTES) + 64;
 	uint32_t rows = ROOM_BYTES / most;

@@ -5,7 +5,7 @@
  *   /rocelab/port,N        what one counts, by the names that SONiC has for it
  *   /rocelab/pfc[,FROM]    ports with PFC frames, or paused just now
  *   /rocelab/ecmp[,FROM]   sets of ports of equal cost, and what each port has sent
- * A reply has 16 KB of room: FROM is the number to go on from, which a reply that is cut short names as "next".
+ * A reply has 16 KB of room: FROM is the number to go on from, which a truncated reply names as "next".
  */
 #pragma once
 

@@ -71,7 +71,7 @@ class_of(const struct account *account, uint32_t index)
 	return prio;
 }
 
-/* An ingress is to tell its peer to stop or to go on. */
+/* An ingress is to pause or resume its peer. */
 static void
 decide(struct sw *sw, uint32_t index, bool xoff, uint64_t now_ps, const struct window *window)
 {
@@ -87,7 +87,7 @@ overrun(struct sw *sw, uint32_t index, uint64_t excess_bytes)
 	const struct pfc_ingress *in = &sw->account.ingress[index];
 	uint16_t in_port = (uint16_t)(index % sw->account.nports);
 
-	/* There the pool has shrunk within the window, below what was admitted by. */
+	/* There the pool has shrunk within the window, below the limit of admission. */
 	if (sw->node.status == NODE_NO_BUFFER || sw->account.shorts[in_port].on)
 		return;
 	sw->node.status = NODE_NO_BUFFER;
@@ -185,7 +185,7 @@ replay(struct sw *sw, const struct window *window)
 	}
 }
 
-/* @param idle  ask also ingresses that nothing came in by, nor left. @return true if sums are enough for this window */
+/* @param idle  also check ingresses without arrivals or departures. @return true if sums are enough for this window */
 static bool
 is_quiet(const struct account *account, uint32_t count, bool idle)
 {
@@ -216,7 +216,7 @@ add_up(struct account *account, uint32_t count)
 	}
 }
 
-/* What changed between windows: a storm is over, or a cut cable gave buffer back. */
+/* Changes between windows: a storm is over, or a link that went down gave buffer back. */
 static void
 recheck(struct sw *sw, const struct window *window)
 {
@@ -320,7 +320,10 @@ account_state_of(const struct account *account, uint16_t port, uint8_t prio)
 /* How large a switch's buffer is, and what of it is headroom, reserve and pool. */
 
 #define ALPHA_SHIFT 10
-/* Sized by default, the pool holds of every link the larger of the two, and one ingress alone may use as much of its own. */
+/*
+ * Sized by default, the pool holds of every link the larger of the two, and one ingress alone may use as much of its
+ * own.
+ */
 #define POOL_WINDOWS 4
 #define POOL_FRAMES 8 /* the largest ones: more than the windows of a slow link */
 
@@ -357,7 +360,7 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 					      config->pipeline_ps, config->mtu_bytes, a->nclasses * config->pause_bytes);
 	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 
-	/* Longer on both ways: the PAUSE's, and that of what is sent until it arrives. */
+	/* Longer in both directions: the PAUSE's, and that of the frames sent until it arrives. */
 	needed += bytes_in(cable->rate_bps, 2 * config->extra_delay_ps);
 	*headroom_bytes = usual > needed ? usual : needed;
 	if (config->pfc->headroom_bytes != 0)

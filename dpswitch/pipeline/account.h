@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ingress accounting of a switch (IEEE 802.1Qbb): what of the shared buffer each (ingress port, lossless class) uses. The
- * stages before hand it the window's arrivals and departures; switch_account() charges and releases them and decides
- * who is told to stop.
+ * Ingress accounting of a switch (IEEE 802.1Qbb): what of the shared buffer each (ingress port, lossless class) uses.
+ * The stages before hand it the window's arrivals and departures; switch_account() charges and releases them and
+ * decides which peers are paused.
  */
 #pragma once
 
@@ -25,15 +25,15 @@ struct sw;
 struct account_short {
 	bool on;
 	bool silent;             /* it never pauses its peer */
-	uint64_t headroom_bytes; /* behind XOFF, instead of what was planned */
+	uint64_t headroom_bytes; /* behind XOFF, instead of the planned headroom */
 };
 
 struct account {
 	/* touched per packet */
 	uint8_t lossless;                     /* bit p: class p is lossless */
-	uint32_t first[SWITCH_CLASSES];       /* of a class: index of its first ingress; all that are lossy come last */
+	uint32_t first[SWITCH_CLASSES];       /* of a class: index of its first ingress; all lossy classes are last */
 	uint64_t *arrived_bytes, *left_bytes; /* [(nclasses + 1) * nports] within the window; those of lossy classes are
-						 added up like others, and nobody asks for them */
+						 added up like others, and are not read */
 	bool quiet;                           /* sums are enough for this window, whatever leaves: no keys */
 	uint64_t *keys;                       /* [keys_cap] runs, each in order: departures as they are handed over */
 	uint32_t nkeys, nruns;
@@ -120,8 +120,8 @@ account_is_short(const struct account *account)
 }
 
 /*
- * Has a wrongly configured ingress room for one more? As buffer and pool stood at the window's start, with what has come in since;
- * what leaves within a window makes room in the next.
+ * Has a wrongly configured ingress room for one more? As buffer and pool stood at the window's start, with later
+ * arrivals; departures within a window make room in the next.
  */
 bool account_admits(const struct account *account, uint16_t in_port, const struct pkt *p);
 /* The fault's handle; between windows only. @param how  NULL: as planned again */
@@ -130,12 +130,12 @@ void switch_misconfigure(struct sw *sw, uint16_t port, const struct account_shor
 /* Between windows: a packet that was queued is lost. */
 void account_lose(struct account *account, const struct pkt *p);
 
-/* All arrivals of the window are known: decides what departures have to tell. */
+/* All arrivals of the window are known: decides the messages that departures cause. */
 void account_open(struct account *account);
 /* Stage 3. */
 void switch_account(struct sw *sw, const struct window *window);
 
-/* What a port's ingress holds of a lossless class; of an ingress that holds more than XOFF bytes, its peer is told. */
+/* An ingress's bytes of a lossless class; the peer of an ingress that holds more than XOFF bytes is paused. */
 struct account_state {
 	uint64_t bytes, xoff_bytes;
 	bool pausing;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The egress of a port: its queues, whose turn it is, and its transmitter. transmit.c moves it through a window; others call
- * what is here. Class 0 is served strictly first and is never paused; strict data classes follow, a higher one before a
- * lower; the others share the rest by DWRR.
+ * The egress of a port: its queues, whose turn it is, and its transmitter. transmit.c moves it through a window; others
+ * call the other functions here. Class 0 is served strictly first and is never paused; strict data classes follow, a
+ * higher one before a lower; the others share the rest by DWRR.
  */
 #pragma once
 
@@ -36,13 +36,13 @@ struct egress {
  * @return 0 or a negative errno with err set
  */
 int egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err);
-/* @param bodies  of what is still queued */
+/* @param bodies  of packets still queued */
 void egress_fini(struct egress *egress, struct bodies *bodies);
 /* Frames and bytes that wait, of all classes. */
 void egress_held(const struct egress *egress, uint64_t *packets, uint64_t *bytes);
 
 /*
- * What a class holds at most, at every port: one without PFC loses what comes in beyond.
+ * Limit of a class at every port: one without PFC loses the packets that arrive beyond.
  * @param lossless  bit p: class p has PFC
  */
 void egress_limits(const struct switch_config *config, uint8_t lossless, uint64_t limit_bytes[SWITCH_CLASSES]);
@@ -133,7 +133,7 @@ egress_class_bytes(const struct egress *egress, uint8_t prio)
 	return egress->backlog >> prio & 1 ? egress->q[prio].bytes : 0;
 }
 
-/* Does a frame that leaves a class now leave so much behind that it may be marked? */
+/* Does a frame that leaves a class now leave a queue behind at which it may be marked? */
 static inline bool
 egress_is_deep(const struct egress *egress, uint8_t prio)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A switch whose FIB is corrupt: packets between some addresses vanish in its pipeline, and no counter says so (FlowPulse,
- * section 1: "switch memory corruption of the FIB can create a transient routing black hole").
+ * A switch whose FIB is corrupt: packets between some addresses vanish in its pipeline, and no counter shows it
+ * (FlowPulse, section 1: "switch memory corruption of the FIB can create a transient routing black hole").
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct fib_net {
 /* An entry, or some, that are corrupt. */
 struct fib_fault {
 	uint32_t src, dst;          /* hosts; TOPO_NONE: any */
-	uint16_t in_port, out_port; /* of those that come in, and would leave, there alone; FIB_ANY_PORT */
+	uint16_t in_port, out_port; /* of those that arrive, and would leave, there alone; FIB_ANY_PORT */
 	struct fib_net src_net, dst_net;
 	double share; /* of the pairs of addresses for which that holds, chosen by the switch's chance; 1: all */
 };
@@ -46,7 +46,7 @@ fib_is_corrupt(const struct fib_faults *fib)
 }
 
 /*
- * Does a packet vanish that came in by a port?
+ * Does a packet vanish that arrived by a port?
  * @param out_port  that it is to leave by; FIB_ANY_PORT: before that is known, by what concerns every egress
  */
 bool fib_loses(struct fib_faults *fib, const struct flow_table *flows, const struct pkt *p, uint16_t in_port,

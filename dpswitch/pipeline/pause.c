@@ -5,7 +5,7 @@
 #include "common/minmax.h"
 #include "dpswitch/pipeline/switch.h"
 
-/* When a PAUSE that is wanted at now_ps can start: after the frame under way, before any that starts then. */
+/* When a PAUSE wanted at now_ps can start: after the frame on the wire, before any that starts then. */
 static uint64_t
 pause_start_ps(const struct egress *egress, const struct pause_sender *pause, uint64_t now_ps, const struct window *window)
 {

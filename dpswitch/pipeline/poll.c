@@ -2,12 +2,12 @@
 /*
  * Polling packets (Hawkeye; VEDRFOLNIR III-C3). A switch reports the victim's egress port and forwards the packet as
  * it would the victim; where that port is or was paused within the kept epochs, the packet goes on as a PFC poll too.
- * One that was sent back takes the way of the victim's ACKs, and traces no pauses.
+ * One that was sent back takes the path of the victim's ACKs, and traces no pauses.
  * A PFC poll makes the switch report every egress that its ingress feeds, and follow those that are paused.
- * Of what had to be sent again the way that the victim had before routes changed is asked as well.
- * Of a victim whose packets are sprayed all ports are asked that they may take, and the packet goes on by each.
+ * After a retransmission, the path of the victim before routes changed is queried as well.
+ * Of a victim whose packets are sprayed all ports are queried that they may take, and the packet goes on by each.
  * Where flows share the victim's egress, ports of equal cost that stand idle answer beside it; so do all ports to other
- * switches whose link was cut: the victim may have come another way because of it, at either end.
+ * switches whose link went down: the victim may have taken another path because of it, at either end.
  * Decisions use the state at the window's start; the reports show the window's end.
  */
 #include <errno.h>
@@ -61,7 +61,7 @@ switch_ask(struct sw *sw, uint16_t port, uint32_t event)
 	sw->polling.due = true;
 }
 
-/* Pauses are traced in the class of the victim: those of another do not halt it (IEEE 802.1Qbb). */
+/* Pauses are traced in the class of the victim: those of another do not pause it (IEEE 802.1Qbb). */
 static uint8_t
 victim_class(const struct sw *sw, const struct pkt *poll)
 {
@@ -90,7 +90,7 @@ carried_bytes(struct switch_port *port)
 	return port->polls.carried_bytes;
 }
 
-/* Was the link to another switch ever cut? */
+/* Did the link to another switch ever go down? */
 static bool
 was_down(const struct sw *sw, uint16_t port)
 {
@@ -100,7 +100,7 @@ was_down(const struct sw *sw, uint16_t port)
 	       topo->nodes[topo_port_of(topo, sw->node.id, port)->peer].kind == TOPO_SWITCH;
 }
 
-/* Ports that the victim might have taken, or come by, instead: which of them have something to say. */
+/* Alternative egress or ingress ports of the victim: those of them with data to report. */
 static void
 poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress, bool sprayed)
 {
@@ -124,8 +124,8 @@ poll_alternatives(struct sw *sw, const struct pkt *poll, uint8_t egress, bool sp
 }
 
 /*
- * With what a polling packet goes on. Pauses are traced from ports that are or were halted, but not from the way of the
- * ACKs: nobody halts them.
+ * Flags of the polling packet that goes on. Pauses are traced from ports that are or were paused, but not from the path
+ * of the ACKs: these are never paused.
  */
 static uint8_t
 onward_flags(const struct pkt *poll, uint8_t fresh, bool paused)
@@ -147,7 +147,7 @@ send_on(struct sw *sw, uint16_t in_port, uint8_t egress, const struct pkt *poll,
 
 	sw->node.count.born_packets++;
 	sw->node.count.born_bytes += poll->wire_bytes;
-	if (sw->polling.nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that came ends here */
+	if (sw->polling.nborn == SWITCH_MAX_BORN) { /* the copy is lost; the packet that arrived ends here */
 		switch_drop(sw, egress, poll, REC_DROP_QUEUE_FULL, poll->time_ps);
 		return;
 	}
@@ -159,8 +159,8 @@ send_on(struct sw *sw, uint16_t in_port, uint8_t egress, const struct pkt *poll,
 }
 
 /*
- * What was sent again may have been lost on the way that the victim had before routes changed: switches there are asked as
- * well, by a quiet packet, for its way is not the victim's any more.
+ * A retransmitted packet may have been lost on the path that the victim had before routes changed: switches there are
+ * queried as well, by a quiet packet, since it is not the victim's path any more.
  */
 static void
 poll_former_path(struct sw *sw, const struct pkt *poll, uint16_t in_port, uint8_t egress)
@@ -214,8 +214,8 @@ switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, ui
 }
 
 /*
- * Packets of a polling packet's victim that came before it in this window, to the egress that they have in common; but for those
- * of which nobody knows yet that it is theirs.
+ * Packets of a polling packet's victim that arrived before it in this window, to the egress that they have in common;
+ * but for those that are not known to be its own yet.
  */
 static uint32_t
 arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
@@ -233,7 +233,10 @@ arrived_before(const struct sw *sw, uint8_t egress, const struct pkt *poll)
 	return count;
 }
 
-/* Counters are as of the window's start: with what came in it before the polling packet, which may stand there or be gone. */
+/*
+ * Counters are as of the window's start: with the arrivals before the polling packet, which may be queued there or be
+ * gone.
+ */
 static void
 poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t egress)
 {
@@ -251,7 +254,7 @@ poll_passage(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint8_t eg
 	polled_passage(poll, sw->config->flows, &rec, &sw->node.records, poll->time_ps);
 }
 
-/* What came in damaged where the victim's packets come in: nobody else knows. */
+/* Damaged packets that arrived where the victim's packets arrive: no other node has their count. */
 static void
 poll_damage(struct sw *sw, uint16_t in_port, const struct pkt *poll)
 {
@@ -271,7 +274,7 @@ look_for_held(struct switch_port *port, uint8_t prio)
 		port->polls.held[fifo_at(q, i)->in_port] = true;
 }
 
-/* Does anything of a lossless class that came in there wait here? */
+/* Does a packet of a lossless class that entered there wait here? */
 static bool
 holds_any(const struct sw *sw, struct switch_port *port, uint8_t prio, uint16_t in_port)
 {
@@ -291,7 +294,7 @@ poll_fed(struct sw *sw, uint16_t in_port, const struct pkt *poll, const uint8_t 
 {
 	uint8_t prio = victim_class(sw, poll);
 
-	/* The ingress says whether its buffer gave it reason to; what leaves there is another matter. */
+	/* The ingress reports whether its buffer had reason for it; what leaves there is another matter. */
 	poll_mark(&sw->ports[in_port], poll, false);
 	for (uint16_t egress = 0; egress < sw->node.nports; egress++) {
 		if ((poll->arg & POLL_VICTIM) && memchr(paths, egress, npaths) != NULL)
@@ -331,7 +334,7 @@ sum_held(const struct sw *sw, uint16_t port, uint8_t prio, uint64_t *held)
 		held[fifo_at(q, i)->in_port] += fifo_at(q, i)->wire_bytes;
 }
 
-/* The present state of a lossless class: what waits for it, and what its ingress tells the peer. */
+/* The present state of a lossless class: the packets that wait for it, and the PAUSE of its ingress to the peer. */
 static void
 add_lossless(const struct sw *sw, uint16_t index, uint8_t prio, struct telem_present *present)
 {
@@ -344,7 +347,7 @@ add_lossless(const struct sw *sw, uint16_t index, uint8_t prio, struct telem_pre
 	present->pausing_since_ps = port->pause.since_ps[prio];
 }
 
-/* @param asked  by so many polling packets */
+/* @param asked  by this number of polling packets */
 static void
 report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t now_ps, uint32_t asked)
 {
@@ -360,7 +363,7 @@ report_port(struct sw *sw, uint16_t index, bool whole, uint32_t event, uint64_t 
 		if (!account_is_lossless(&sw->account, prio))
 			continue;
 		add_lossless(sw, index, prio, &present[class]);
-		if (!whole) /* the present state alone does not tell what is held */
+		if (!whole) /* the present state alone does not show the held bytes */
 			continue;
 		sum_held(sw, index, prio, held);
 		present[class].held_bytes = held;

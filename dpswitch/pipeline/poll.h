@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Polling packets at a switch, and the reports that they ask for: which ports are asked in a window, and what was said. */
+/* Polling packets at a switch, and the reports that they ask for: the ports queried in a window, and the replies. */
 #pragma once
 
 #include "dpswitch/fabric/node.h"
@@ -11,7 +11,7 @@
 
 struct sw;
 
-/* What this window's polling packets asked of a port, and what was looked up for them. */
+/* Requests of this window's polling packets to a port, and the results looked up for them. */
 struct port_polls {
 	uint32_t asked; /* reports due at the window's end */
 	uint32_t event;
@@ -36,9 +36,12 @@ struct polling {
 int polling_init(struct polling *polling, struct node *node);
 void polling_fini(struct polling *polling);
 
-/* @param ways  [nways] where the victim goes on; several: each of its packets by one of them. 0: nowhere */
+/* @param ways  [nways] the victim's next egresses; several: each of its packets by one of them. 0: none */
 void switch_poll(struct sw *sw, uint16_t in_port, struct pkt *poll, const uint8_t *paths, uint32_t npaths);
-/* A polling packet whose victim has no link or way to go on: the port answers, and the packet ends here but for pauses it follows. */
+/*
+ * A polling packet whose victim has no link or path to go on: the port answers, and the packet ends here but for pauses
+ * it follows.
+ */
 void switch_poll_dead_end(struct sw *sw, uint16_t in_port, const struct pkt *poll, uint16_t port);
 /* Somebody asks a port, by no packet: it reports at the next window's end. Between windows. */
 void switch_ask(struct sw *sw, uint16_t port, uint32_t event);

@@ -122,7 +122,7 @@ switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached
 	if (p->type == PKT_POLL && egress == SWITCH_EGRESS_DROP && drop_port != in_port)
 		switch_poll_dead_end(sw, in_port, p, drop_port);
 	if (p->type == PKT_POLL && p->ttl > 0 && (egress != SWITCH_EGRESS_DROP || (p->arg & POLL_PFC))) {
-		poll(sw, in_port, p, egress); /* pauses can be followed where the victim has no way on */
+		poll(sw, in_port, p, egress); /* pauses can be followed where the victim has no path on */
 	} else if (egress == SWITCH_EGRESS_DROP) {
 		p->in_port = UINT8_MAX; /* never charged to an ingress */
 		switch_drop(sw, drop_port, p, reason, p->time_ps);
@@ -226,8 +226,8 @@ usable_hops(const struct sw *sw, const uint8_t *hops, uint32_t count, uint8_t us
 }
 
 /*
- * A pinned flow whose port is down leaves its path by a port of equal cost alone: a way round would lead it back to
- * where the pin sends it here again. @return how many of the ports stay
+ * A pinned flow whose port is down leaves its path by a port of equal cost alone: a detour would lead it back to
+ * where the pin sends it here again. @return number of ports that stay
  */
 static uint32_t
 keep_healthy(const struct sw *sw, uint32_t dst, uint16_t dst_nic, uint8_t *ports, uint32_t count)
@@ -251,8 +251,8 @@ drop(struct switch_lookup *lookup, enum rec_drop reason, uint16_t port)
 }
 
 /*
- * No way is left: it counts at a port of the way that there was, one whose link is down if it is this switch's own that are;
- * at none if there never was a way.
+ * No path is left: it counts at a port of the former path, one whose link is down if the switch's own links are; at
+ * none if there never was a path.
  */
 static void
 drop_lost(const struct sw *sw, uint32_t dst, uint16_t dst_nic, struct switch_lookup *lookup)
@@ -268,7 +268,7 @@ drop_lost(const struct sw *sw, uint32_t dst, uint16_t dst_nic, struct switch_loo
 	drop(lookup, REC_DROP_NO_ROUTE, nhops != 0 ? hops[0] : LOOKUP_NO_PORT);
 }
 
-/* Which of so many ports of equal cost a switch's hash chooses. */
+/* The index among count ports of equal cost that a switch's hash chooses. */
 static uint32_t
 switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, uint32_t count)
 {
@@ -277,7 +277,7 @@ switch_hash_choice(const struct sw *sw, const struct flow *flow, bool reverse, u
 	return route_select(&sw->config->balance.hashing, sw->config->hash_seed, sw->node.id, &tuple, count);
 }
 
-/* Of ports of equal cost, the one that a fault's pull has a flow go to, by its own chance; else what the hash says. */
+/* Of ports of equal cost, the one that a fault's pull has a flow go to, by its own chance; else the hash's choice. */
 static void
 choose_pulled(const struct sw *sw, const struct flow *flow, bool reverse, struct switch_lookup *lookup)
 {
@@ -385,7 +385,7 @@ switch_lookup_tuple(const struct sw *sw, const struct flow_index *index, const s
 	return LOOKUP_KNOWN;
 }
 
-/* A cable of the switch was cut or mended. */
+/* A link of the switch went down or up. */
 
 /* Everything queued for a dead cable is lost; its ingresses get their buffer back. */
 static void
@@ -406,7 +406,7 @@ flush_port(struct sw *sw, uint16_t index, uint64_t now_ps)
 	sw->account.recheck = true;
 }
 
-/* Routes avoid a port whose cable is cut; what is queued for it is lost. */
+/* Routes avoid a port whose link is down; frames queued for it are lost. */
 void
 switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps)
 {
@@ -421,13 +421,13 @@ switch_link_changed(struct sw *sw, uint16_t index, uint8_t held, uint64_t now_ps
 }
 
 /*
- * Traceroute: a UD SEND whose TTL ends here is answered by ICMP time exceeded, from the interface by which it came in, as often as
- * a switch's CPU is allowed to. Packets of connections that loop are dropped, as ever.
+ * Traceroute: a UD SEND whose TTL ends here is answered by ICMP time exceeded, from the interface where it arrived, as
+ * often as a switch's CPU is allowed to. Packets of connections that loop are dropped, as ever.
  */
 
-#define EXPIRY_BURST 16 /* so many at once, by the generic cell rate algorithm (ITU-T I.371) */
+#define EXPIRY_BURST 16 /* burst size, by the generic cell rate algorithm (ITU-T I.371) */
 
-/* What ICMP and its IPv4 header add to what is quoted. */
+/* Bytes that ICMP and its IPv4 header add to the quoted packet. */
 #define EXPIRED_MORE_BYTES (sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired))
 
 /* Of a packet with bytes, which end here, the least is quoted, else all. @return bytes of link time */

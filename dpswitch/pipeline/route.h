@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Stage 1: which way packets go, by routes, pins and faults; or why they go none. */
+/* Stage 1: the egress of packets, by routes, pins and faults; or the reason for a drop. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 #define SWITCH_EGRESS_SPRAY 0xfd /* every packet has its own: see spray.h */
 #define SWITCH_EGRESS_NONE 0xff  /* not decided yet */
-#define SWITCH_EGRESS_DROP 0xfe  /* no way, see switch_resolve() */
+#define SWITCH_EGRESS_DROP 0xfe  /* no path, see switch_resolve() */
 
 struct sw;
 
@@ -23,7 +23,7 @@ struct switch_routes {
 	uint8_t *denied;   /* [nodes] faults: why packets to that host are dropped, enum rec_drop; 0: they are not */
 	double *pull; /* [ports] faults: of flows that have a choice with this port in it, the share that it gets first */
 	uint64_t *fault_uses; /* [nodes] how often one of the first two decided */
-	uint64_t *pulled;     /* [ports] flows, and their ways back, that it got by its pull */
+	uint64_t *pulled;     /* [ports] flows, and their reverse paths, that it got by its pull */
 	bool pulls;           /* some port does */
 };
 
@@ -31,22 +31,24 @@ struct switch_routes {
 int switch_routes_init(struct switch_routes *routes, const struct switch_config *config);
 void switch_routes_fini(struct switch_routes *routes);
 
-/* One packet of which the route cache alone does not tell the way. @param cached  what it says */
+/* A packet whose egress the route cache alone does not give. @param cached  its entry */
 void switch_route_rare(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t cached);
 void switch_route(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /*
- * The same of what came by a cable that damages frames: those are dropped, and counted where they came in, as a MAC does that
- * finds the FCS wrong (IEEE 802.3, 4.2.4.1.2).
+ * The same for packets over a cable that damages frames: damaged ones are dropped, and counted where they arrived, as
+ * by a MAC that finds the FCS wrong (IEEE 802.3, 4.2.4.1.2).
  */
 void switch_route_damaged(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);
 /*
  * Decides the egress of a packet and remembers it.
- * @param port    where a drop counts: as it was given, or the egress whose link is down or to which the way was lost
+ * @param port    where a drop counts: as it was given, or the egress whose link is down or to which the path was lost
  * @return port; SWITCH_EGRESS_SPRAY; SWITCH_EGRESS_DROP with *reason and *port
  */
 uint8_t switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16_t *port);
 
-/* @return the egress that a flow, or its ACKs, have here as long as nothing is cut or misrouted; negative: none */
+/*
+ * @return the egress of a flow, or of its ACKs, here as long as no link is down and nothing misrouted; negative: none
+ */
 int switch_healthy_egress(const struct sw *sw, uint32_t flow, bool reverse);
 
 /* The faults' handles; between windows only. */
@@ -65,10 +67,10 @@ void switch_forget_routes(struct sw *sw);
 void switch_forget_flow(struct sw *sw, uint32_t flow);
 
 /*
- * Where a switch's forwarding state sends a flow now: routes, pins, forced and denied entries, ports that are down. Stage 1
- * decides by it (route.c), and whoever asks a switch is answered by it, as by the "ECMP hash visibility" command of switches
- * that are sold (FlowTracer, III-B2): the two cannot disagree. Nothing here changes anything. What a switch does to packets
- * against its own forwarding state (fib.h) it does not know, and cannot tell.
+ * Where a switch's forwarding state sends a flow now: routes, pins, forced and denied entries, ports that are down.
+ * Stage 1 decides by it (route.c), and queries to a switch are answered by it, as by the "ECMP hash visibility" command
+ * of commercial switches (FlowTracer, III-B2): the two cannot disagree. Nothing here changes anything. A switch's
+ * treatment of packets against its own forwarding state (fib.h) is not known here, and cannot be reported.
  */
 
 #define LOOKUP_NO_PORT UINT16_MAX
@@ -79,10 +81,10 @@ struct sw;
 struct switch_lookup {
 	uint8_t egress;       /* a port; SWITCH_EGRESS_SPRAY: any of members; SWITCH_EGRESS_DROP: none, for reason */
 	enum rec_drop reason; /* of a drop */
-	uint16_t drop_port; /* whose link is down, or to which the way was lost; LOOKUP_NO_PORT: that there never was one */
+	uint16_t drop_port; /* whose link is down, or to which the path was lost; LOOKUP_NO_PORT: that there never was one */
 	bool is_forced;     /* a fault's entry for the destination decided */
 	bool is_pinned;     /* the flow's own entry decided */
-	bool is_pulled;     /* a fault's pull took it from the port that the hash says */
+	bool is_pulled;     /* a fault's pull took it from the hash's port */
 	uint32_t nmembers;  /* ports of equal cost among which it was chosen; 1 where an entry decided; 0: dropped */
 	uint8_t members[TOPO_MAX_PORTS]; /* ascending */
 };
@@ -102,7 +104,7 @@ struct switch_query {
 };
 
 enum lookup_known {
-	LOOKUP_KNOWN,      /* lookup says what becomes of it */
+	LOOKUP_KNOWN,      /* lookup has its outcome */
 	LOOKUP_NO_ADDRESS, /* the destination is no address of this network */
 	LOOKUP_NO_INGRESS, /* the switch has no such port */
 };

@@ -10,7 +10,7 @@
 
 #define STREAM UINT64_C(0x5346) /* of the run's seed: apart from those of switches' other chance */
 
-/* What the first bytes of the packet say: of a flow's answers, the flow's turned round. */
+/* Headers in the first bytes of the packet: of a flow's answers, the flow's reversed. */
 static struct swm_sample
 sample_of(const struct pkt *p, const struct flow *flow)
 {

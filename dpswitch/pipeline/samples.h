@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets sampled as sFlow has it (RFC 3176, 3.2; sFlow version 5, 3.1): of what comes in by a port whose peer is a host, each packet
- * with the same probability, by a number of packets to pass over that is drawn behind each that was taken. Of most windows'
- * arrivals it is a subtraction; the headers of one packet in so many are copied. The latest of each port are kept for who asks.
+ * Packets sampled as sFlow has it (RFC 3176, 3.2; sFlow version 5, 3.1): of the arrivals at a port whose peer is a
+ * host, each packet with the same probability, by a number of packets to pass over that is drawn behind each that was
+ * taken. Of most windows' arrivals it is a subtraction; the headers of one packet in rate are copied. The latest of
+ * each port are kept for queries.
  */
 #pragma once
 

@@ -14,7 +14,7 @@ struct sw;
 
 struct spray {
 	struct balance balance;
-	uint16_t *set_of; /* [flows * 2] index in sets, where the route cache says SWITCH_EGRESS_SPRAY */
+	uint16_t *set_of; /* [flows * 2] index in sets, where the route cache has SWITCH_EGRESS_SPRAY */
 	struct balance_set **sets;
 	size_t nsets, cap;
 	const struct topo *topo;
@@ -47,7 +47,7 @@ spray_choose(const struct spray *spray, struct balance_set *set, const struct ba
 }
 /* The routes have changed; between windows. No flow has any ports, the group may have others. */
 void switch_forget_sets(struct sw *sw);
-/* What stages.h says of switch_forward(). */
+/* See switch_forward() in stages.h. */
 void switch_hand_over_sprayed(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p);
 /* switch_route() where spray_is_on(). */
 void switch_spray(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count);

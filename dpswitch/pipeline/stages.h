@@ -4,7 +4,7 @@
 
 #include "dpswitch/pipeline/switch.h"
 
-/* From routing to transmission: a packet has its egress for this window. Calls as arrivals_add() says. */
+/* From routing to transmission: a packet has its egress for this window. Calls in the order of arrivals_add(). */
 static inline void
 switch_hand_over(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 {
@@ -23,7 +23,10 @@ switch_forward(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p)
 		switch_hand_over(sw, in_port, egress, p);
 }
 
-/* Stage 1 of an ingress's arrivals: by the route cache alone, where that suffices. @param hand_over  a constant, to be inlined */
+/*
+ * Stage 1 of an ingress's arrivals: by the route cache alone, where that suffices. @param hand_over  a constant, to be
+ * inlined
+ */
 static inline __attribute__((always_inline)) void
 switch_route_all(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t count,
 		 void (*hand_over)(struct sw *sw, uint16_t in_port, uint8_t egress, struct pkt *p))
@@ -47,7 +50,9 @@ switch_route_all(struct sw *sw, uint16_t in_port, struct pkt *pkts, uint32_t cou
 
 /* A packet ends here. @param port  where it counts */
 void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_drop reason, uint64_t now_ps);
-/* A fault swallows a packet that no ingress has been charged for: the run's truth counts it, and nobody else does. */
+/*
+ * A fault swallows a packet that no ingress has been charged for: it is counted in the run's truth, and nowhere else.
+ */
 void switch_lose(struct sw *sw, const struct pkt *p);
 /* The peer holds other classes now: telemetry and truth hear which lossless ones. */
 void switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
@@ -58,9 +63,9 @@ void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pau
 void switch_link_changed(struct sw *sw, uint16_t port, uint8_t held, uint64_t now_ps);
 
 /*
- * The state of ports asked for before it is needed. A port that gets a packet or two in a window, one of many, finds its state
- * in no near cache: line after line is waited for, and each tells where the next is. So it is asked for step by step, while
- * ports before it go through the window.
+ * The state of ports asked for before it is needed. A port that gets a packet or two in a window, one of many, finds
+ * its state in no near cache: line after line is waited for, and each points to the next. So it is asked for step by
+ * step, while ports before it go through the window.
  */
 
 #define FETCH_STEPS 3

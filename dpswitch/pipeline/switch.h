@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared-buffer switch as a node of the fabric. One window goes through these stages, a header and a file each. What a stage
- * keeps is a struct of its header, touched by its own file; others call its functions:
+ * A shared-buffer switch as a node of the fabric. One window goes through these stages, a header and a file each. What
+ * a stage keeps is a struct of its header, touched by its own file; others call its functions:
  *
  *   route    every arrival gets its egress, or a named drop             (route.c, spray.c, fib.c; polling packets: poll.c)
  *   transmit every egress alone: merge its arrivals, queue, send        (transmit.c on egress.h)
  *            but for those that are balanced in the order of arrival    (the same)
  *   account  charge and release the ingresses, decide on PAUSE, RESUME  (account.c; they leave by pause.c)
  *   storm    PAUSE whatever the buffer holds                            (pause.c)
- *   samples  some of what comes in from hosts, before it is routed     (samples.c)
- *   volumes  what comes down of measured collectives, before it is routed (volumes.c)
+ *   samples  some of the arrivals from hosts, before they are routed    (samples.c)
+ *   volumes  arrivals of measured collectives from above, before routing (volumes.c)
  *   report   telemetry that polling packets asked for, or an epoch's end (poll.c)
  *
  * An egress needs nothing of another within a window, because the only thing that crosses from ingress accounting

@@ -18,15 +18,15 @@
 #include "topo/tiers.h"
 #include "topo/topo.h"
 
-/* FlowPulse's monitors of volumes in switches: their part of a scenario, and what an operator tells them. */
+/* FlowPulse's monitors of volumes in switches: their keys of a scenario, and the operator's input to them. */
 
 /* Bound from the group "flowpulse". */
 struct volumes_params {
 	struct cfg_where where;
 	bool enabled;
 	int prediction;      /* enum rec_prediction */
-	const char *file;    /* of what is predicted: simulated; NULL: by runs made before */
-	int64_t simulations; /* so many */
+	const char *file;    /* of the prediction: simulated; NULL: by runs made before */
+	int64_t simulations; /* their number */
 	int detector;        /* enum rec_detector */
 	double threshold, tolerance, false_alarms;
 	int64_t learn, senders;
@@ -46,7 +46,7 @@ struct volumes_demand {
 	uint64_t bytes;              /* on the wire */
 };
 
-/* What is to come in an iteration of a sender by a port, told by runs made before. */
+/* The predicted bytes of an iteration of a sender by a port, from runs made before. */
 struct volumes_predicted {
 	uint32_t port;   /* global id, of the switch that monitors it */
 	uint32_t sender; /* switch */
@@ -59,13 +59,13 @@ struct volumes_setup {
 	const struct tiers *tiers;
 	const struct volumes_demand *demand; /* [ndemand] of prediction analytical */
 	uint32_t ndemand;
-	const struct volumes_predicted *predicted; /* [ntold] by port and sender, of prediction simulated */
+	const struct volumes_predicted *predicted; /* [npredicted] by port and sender, of prediction simulated */
 	uint32_t npredicted;
-	uint32_t predicted_of; /* iterations that told[] is the mean of; 0: nobody knows */
-	const double *kept; /* [ports by global id] of what leaves by one, so much arrives, as far as is known; NULL: all */
+	uint32_t predicted_of; /* iterations that predicted[] is the mean of; 0: unknown */
+	const double *kept; /* [ports by global id] known share of a port's sent packets that arrives; NULL: all */
 };
 
-/* @return what a monitor with so many ports is to go by */
+/* @return the monitor's configuration for a number of ports */
 struct judge_config volumes_judge_config(const struct volumes_params *params, uint16_t ports);
 
 #define SWITCH_CLASSES 8
@@ -79,7 +79,7 @@ struct switch_params {
 	uint64_t control_queue_bytes;
 	struct cfg_strings weights; /* DWRR, "prio:weight" */
 	struct cfg_strings strict;
-	int64_t sampling; /* one packet in so many; 0: none */
+	int64_t sampling; /* one packet in this number; 0: none */
 };
 
 struct switch_pfc_params {

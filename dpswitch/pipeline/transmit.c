@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Stage 2: one egress port through one window, alone. Class 0 is served strictly first and is never paused; the data
- * classes share the rest by DWRR. Arrivals at an instant come before a transmission at that instant.
+ * classes share the rest by DWRR. Arrivals at an instant precede a transmission at that instant.
  */
 #include "dpswitch/pipeline/transmit.h"
 
@@ -15,11 +15,11 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/stages.h"
 
-/* One egress port through a window: what comes in is queued, what is queued leaves. */
+/* One egress port through a window: arrivals are queued, queued packets leave. */
 
 /*
- * What stage 2 carries along while it walks through one egress's window. Functions that are not inlined take what they need of
- * it, and never its address: so an egress that walks alone has it in registers.
+ * What stage 2 carries along while it walks through one egress's window. Functions that are not inlined take what they
+ * need of it, and never its address: so an egress that walks alone has it in registers.
  */
 struct egress_walk {
 	struct sw *sw;
@@ -36,7 +36,7 @@ struct egress_walk {
 struct walk_int {
 	uint32_t parity;
 	uint64_t start_ps, sent_bytes; /* in this window, before it */
-	bool queued;                   /* it is its queue's; else it came in now */
+	bool queued;                   /* it is its queue's; else it arrived now */
 };
 
 static __attribute__((noinline)) void walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p,
@@ -76,7 +76,7 @@ walk_close(const struct egress_walk *walk, const struct window *window)
 							 port->egress.data_packets });
 }
 
-/* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it came in now, and nothing waits */
+/* Puts a frame on the wire at start_ps. @param queued  it is its queue's; else it arrived now, and nothing waits */
 static inline __attribute__((always_inline)) void
 walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queued)
 {
@@ -120,7 +120,7 @@ walk_drain(struct egress_walk *walk, uint64_t limit_ps)
 		walk_serve(walk);
 }
 
-/* @param next_ps  when the next arrival or pause comes: until then nothing can overtake p */
+/* @param next_ps  time of the next arrival or pause: until then nothing can overtake p */
 static inline __attribute__((always_inline)) void
 walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 {
@@ -198,13 +198,13 @@ switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pa
 
 struct group_member {
 	struct egress_walk walk;
-	const struct pause_frame *pauses; /* still to come */
+	const struct pause_frame *pauses; /* still to arrive */
 	uint32_t npauses;
 	bool open;       /* something may happen there in this window */
 	uint64_t due_ps; /* from then on something has happened that the queues do not show yet */
 };
 
-/* A group's way through a window. */
+/* The progress of a group through a window. */
 struct group_walk {
 	struct sw *sw;
 	struct group *group;
@@ -265,7 +265,7 @@ look(struct group_walk *walk, struct group_member *member)
 	walk->due_ps = min_u64(walk->due_ps, member->due_ps);
 }
 
-/* Pauses that come up to an instant, and what starts to leave before it. */
+/* Pauses that arrive up to an instant, and the transmissions that start before it. */
 static void
 advance(struct group_walk *walk, struct group_member *member, uint64_t now_ps)
 {
@@ -366,7 +366,7 @@ choose(struct group_walk *walk, const struct pkt *p)
 	return spray_choose(spray, set, &ask);
 }
 
-/* @param next_ps  when the next packet of the group comes: to any member */
+/* @param next_ps  arrival of the next packet of the group: at any member */
 static void
 take_in(struct group_walk *walk, struct pkt *p, uint64_t next_ps)
 {
@@ -400,7 +400,7 @@ close_all(struct group_walk *walk)
 	account_end_mixed_run(&walk->sw->account);
 }
 
-/* Spread over many ports, a window has a packet or two for each: their state is asked for before the first comes. */
+/* Spread over many ports, a window has a packet or two for each: their state is prefetched before the first arrives. */
 static void
 fetch_members(const struct sw *sw, uint32_t parity)
 {
@@ -443,7 +443,7 @@ switch_transmit_group(struct sw *sw, const struct pause_frame *const *pauses, co
 
 /* What is rare on the walk through a window. */
 
-/* The header beside a packet that came in now. */
+/* The header beside a packet that arrived now. */
 static const struct int_header *
 arrived_int(const struct sw *sw, const struct pkt *p)
 {
@@ -466,7 +466,7 @@ walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p, stru
 	link_send_int(egress->tx, how.parity, p, &header, egress->free_ps);
 }
 
-/* It is queued: its header comes along. */
+/* It is queued together with its header. */
 static void
 walk_queue_int(struct sw *sw, struct switch_port *port, const struct pkt *p)
 {
@@ -502,7 +502,7 @@ walk_swallows(struct sw *sw, struct switch_port *port, struct pkt *p)
 	return true;
 }
 
-/* The peer told this port to stop or to go on. Our own frames alternate; a storm's may repeat. */
+/* The peer paused or resumed this port. Our own frames alternate; a storm's may repeat. */
 static void
 walk_pause(struct sw *sw, struct switch_port *port, const struct pause_frame *frame)
 {

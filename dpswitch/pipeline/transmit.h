@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stage 2: what comes in for an egress, from routing to transmission, and the egresses that go through a window together.
+ * Stage 2: the arrivals of an egress, from routing to transmission, and the egresses that go through a window together.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ struct arrivals_run {
 };
 
 /*
- * Written by routing, emptied by transmission. Runs grow downwards from where the packets begin: of an egress that gets few,
- * all of it is in one cache line.
+ * Written by routing, emptied by transmission. Runs grow downwards from where the packets begin: of an egress that gets
+ * few, all of it is in one cache line.
  */
 struct arrivals {
 	struct pkt **pkts; /* and runs before them: arrivals_run() */
@@ -85,7 +85,7 @@ arrivals_end_run(struct arrivals *arrivals)
 	arrivals->in_port = ARRIVALS_NO_PORT;
 }
 
-/* Calls for one egress come ingress by ingress, in order of time. The packet stays where it is. */
+/* Calls for one egress are made ingress by ingress, in order of time. The packet stays where it is. */
 static inline void
 arrivals_add(struct arrivals *arrivals, uint16_t in_port, struct pkt *p)
 {
@@ -152,8 +152,8 @@ arrivals_take(struct arrivals *arrivals, uint32_t run)
 
 /*
  * Stage 2 of egresses among which packets choose by what happened before, or by what waits at each (struct balance_ops,
- * in_order): all ports that are ever one of several of equal cost. They go through a window together, packet by packet in the
- * order of arrival, whichever port each came by. Egresses outside of the group stay alone.
+ * in_order): all ports that are ever one of several of equal cost. They go through a window together, packet by packet
+ * in the order of arrival, from all ports. Egresses that are not in the group stay alone.
  */
 
 struct sw;

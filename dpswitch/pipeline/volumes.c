@@ -11,7 +11,10 @@
 #include "dpswitch/pipeline/stages.h"
 #include "topo/route.h"
 
-/* The control plane of a switch's monitor: what its routes make of demand (5.2). Between windows, or when a sender is new. */
+/*
+ * The control plane of a switch's monitor: what its routes make of demand (5.2). Between windows, or when a sender is
+ * new.
+ */
 
 /* ---- making ---- */
 
@@ -50,7 +53,7 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 	memset(volumes->sender_of, 0xff, nodes * sizeof(*volumes->sender_of)); /* VOLUMES_NO_SENDER */
 	judge = volumes_judge_config(params, find_ports(volumes, config, node));
 	judge.relative = volumes->tier > 1;
-	/* By how much a file's prediction is off itself nobody knows; the noise that ports show has it in it. */
+	/* The error of a file's prediction itself is unknown; the noise that ports show includes it. */
 	judge.scores.is_random = config->balance.ops == &balance_random && !judge.relative &&
 				 (params->prediction != REC_PREDICTION_SIMULATED || volumes->setup->predicted_of != 0);
 	if (judge.volumes.ports == 0)
@@ -184,7 +187,7 @@ switch_volumes_count(struct sw *sw, uint16_t in_port, const struct pkt *pkts, ui
 	}
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
 static void
 put_volumes(struct sw *sw, const struct volumes_slot *slot, uint64_t at_ps)
@@ -360,7 +363,7 @@ group_of(const struct switch_volumes *volumes, uint32_t node)
 	return volumes->setup->tiers->group[volumes->tier - 1][node];
 }
 
-/* Adds a declared demand's volumes, if they come down to this switch. @return false: there is no room for its sender */
+/* Adds a declared demand's volumes, if they descend to this switch. @return false: there is no room for its sender */
 static bool
 add_demand(struct switch_volumes *volumes, const struct switch_config *config, uint32_t at,
 	   const struct volumes_demand *demand)
@@ -385,7 +388,10 @@ add_demand(struct switch_volumes *volumes, const struct switch_config *config, u
 	return true;
 }
 
-/* Each leaf of a group sends each leaf of this switch's alike, by all that its routes know. @param share, again  spread_add() */
+/*
+ * Each leaf of a group sends each leaf of this switch's alike, by all that its routes know. @param share, again
+ * spread_add()
+ */
 static void
 spread_group(const struct switch_volumes *volumes, const struct switch_config *config, uint32_t at, uint32_t group,
 	     double *share, double *again)
@@ -406,7 +412,7 @@ spread_group(const struct switch_volumes *volumes, const struct switch_config *c
 	}
 }
 
-/* Sets by which ports a sender's bytes come, as parts of all that come here. */
+/* Sets the ports of a sender's bytes, as shares of all that arrive here. */
 static void
 volumes_share(struct switch_volumes *volumes, const struct switch_config *config, uint32_t at, uint16_t sender)
 {
@@ -427,7 +433,7 @@ volumes_share(struct switch_volumes *volumes, const struct switch_config *config
 }
 
 /*
- * Predicts what was declared or told, by the routes as they are, and shares of all senders known.
+ * Predicts the declared volumes, by the present routes, and shares of all senders known.
  * @param at  the switch  @return false: there is no room for all senders
  */
 static bool

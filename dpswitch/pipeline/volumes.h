@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowPulse's monitor in a switch (telemetry/volumes): it sees tagged data where it comes in by a port whose peer is a switch of
- * the tier above, whole and before anything is done with it; judges iterations when they are over, and puts what it
+ * FlowPulse's monitor in a switch (telemetry/volumes): it sees tagged data on arrival at a port whose peer is a switch
+ * of the tier above, whole and before anything is done with it; judges iterations when they are over, and puts what it
  * finds among the switch's records.
  */
 #pragma once

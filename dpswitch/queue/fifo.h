@@ -9,7 +9,7 @@
 #include "common/pkt.h"
 
 struct fifo {
-	struct pkt *ring;    /* [cap]; with inband so many headers behind them */
+	struct pkt *ring;    /* [cap]; with inband cap headers behind them */
 	uint32_t head, tail; /* free running */
 	uint32_t cap;        /* a power of two; 0 before the first packet */
 	bool inband;         /* packets may have PKT_INT: set before the first */

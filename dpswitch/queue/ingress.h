@@ -29,7 +29,7 @@ struct pfc_ingress {
 	uint64_t bytes;          /* in reserve and pool */
 	uint64_t headroom_bytes; /* in headroom */
 	uint64_t headroom_limit_bytes;
-	bool pausing; /* the peer has been told to stop */
+	bool pausing; /* the peer has been paused */
 };
 
 /* State of the pool of one switch. */
@@ -91,7 +91,7 @@ pfc_release(const struct pfc_params *params, struct pfc_pool *pool, struct pfc_i
 	in->bytes -= rest;
 }
 
-/* After pfc_charge(): must the peer be told to stop? */
+/* After pfc_charge(): must the peer be paused? */
 static inline bool
 pfc_should_pause(const struct pfc_params *params, const struct pfc_pool *pool, const struct pfc_ingress *in)
 {
@@ -110,7 +110,7 @@ pfc_should_resume(const struct pfc_params *params, const struct pfc_pool *pool, 
 }
 
 /*
- * Proof that no ingress can cross a threshold while at most arriving bytes come in, whatever leaves meanwhile: then
+ * Proof that no ingress can cross a threshold while at most arriving bytes enter, whatever leaves meanwhile: then
  * charges and releases commute and their order within the window does not matter.
  * @param arriving_bytes  to this ingress within the window
  * @param arriving_all_bytes  to all ingresses within the window

@@ -90,7 +90,7 @@ decide_rows(struct port_truth *truth)
 	}
 }
 
-/* What the batch under way adds to a pair that was present in these of its windows. */
+/* Additions of the present batch to a pair that was present in these of its windows. */
 static void
 pair_add(struct flow_contention *pair, const struct truth_batch *batch, uint64_t windows)
 {

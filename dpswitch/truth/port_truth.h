@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The fabric's own truth of a port: which flows stood in its queue together, when, for how long and how deep the queue
- * was; how long its peer halted it, and which flows that held up; and what overtook data that waited. It goes to truth.json for whoever scores a diagnosis;
+ * was; how long its peer paused it, and which flows that held up; and which frames overtook data that waited. It goes
+ * to truth.json, by which diagnoses are scored;
  * no record carries it, and telemetry knows nothing of it: both observe the same events.
  *
  * Pairs are many where flows are: those of a collective's flows with any other are always kept, those of two other
@@ -16,8 +17,8 @@
 #include "common/port_flows.h"
 
 /*
- * The fabric's own truth of who took a port's link from data that waited: frames of class 0, which is served strictly first,
- * by flow and direction, all of them. It goes to truth.json; telemetry has a table of its own, of few places.
+ * The fabric's own truth of who took a port's link from data that waited: frames of class 0, which is served strictly
+ * first, by flow and direction, all of them. It goes to truth.json; telemetry has a table of its own, of few places.
  */
 
 struct overtaking {
@@ -43,7 +44,7 @@ void overtakings_add(struct overtakings *overtakings, uint32_t flow, bool acks, 
 #define TRUTH_BATCH 64
 #define TRUTH_NO_ROW UINT32_MAX
 
-/* What is known of two flows that met, or of one at a halted port. */
+/* Counts of two flows that shared a queue, or of one at a paused port. */
 struct flow_contention {
 	uint64_t together_ps;
 	uint64_t first_ps, last_ps; /* start of the first window together, end of the last */
@@ -57,7 +58,7 @@ struct truth_batch {
 	uint32_t depth_max;
 	uint64_t depth_sum; /* of the queue's depth at their end */
 	uint64_t length_ps;
-	uint64_t paused;                /* bit w: at the end of the w-th the port was halted, in whatever class */
+	uint64_t paused;                /* bit w: at the end of the w-th the port was paused, in any class */
 	uint64_t start_ps[TRUTH_BATCH]; /* when each began */
 };
 
@@ -71,12 +72,12 @@ struct port_truth {
 	const struct port_flows *flows;
 	uint64_t *present;             /* [cap] bit w: in the w-th window of the batch the slot's flow was there */
 	uint32_t *row;                 /* [cap] the slot's row of pairs, or TRUTH_NO_ROW */
-	struct flow_contention *held;  /* [cap] when the slot's flow was there while the port was halted, up to the batch */
+	struct flow_contention *held;  /* [cap] when the slot's flow was there while the port was paused, up to the batch */
 	struct flow_contention *pairs; /* [rows * cap] at [row of one][slot of the other] */
 	uint32_t rows, rows_cap;
 	uint32_t nslots; /* slots whose row is decided */
 	struct truth_batch batch;
-	uint64_t paused_since_ps, paused_ps; /* of the whole run, before the halt under way */
+	uint64_t paused_since_ps, paused_ps; /* of the whole run, before the present pause */
 	struct overtakings overtakings;
 };
 
@@ -106,19 +107,19 @@ struct truth_window {
 /* A window ends in which some packet had to wait: adds it to every pair of flows present. */
 void port_truth_count(struct port_truth *truth, const struct truth_window *window);
 
-/* From now on the peer halts this port in some class, or in none. */
+/* From now on the peer pauses this port in some class, or in none. */
 void port_truth_pause(struct port_truth *truth, bool paused, uint64_t now_ps);
-/* @return how long the port was halted since the run began */
+/* @return how long the port was paused since the run began */
 uint64_t port_truth_paused_ps(const struct port_truth *truth, uint64_t now_ps);
 
-/* Pauses that ended by now held up this slot's flow at a port that counts no windows while it is halted: a NIC. */
+/* Pauses that ended by now held up this slot's flow at a port that counts no windows while it is paused: a NIC. */
 void port_truth_hold(struct port_truth *truth, uint32_t slot, uint64_t held_ps, uint64_t now_ps);
-/* @return when the slot's flow was there while the port was halted */
+/* @return when the slot's flow was there while the port was paused */
 struct flow_contention port_truth_held(const struct port_truth *truth, uint32_t slot);
 
 /*
- * What is known of two slots' flows, all 0 if they never met or their pair is not kept. The depth is that of the batches
- * of windows in which they met.
+ * Counts of two slots' flows, all 0 if they never shared the queue or their pair is not kept. The depth is that of the
+ * batches of windows in which they shared it.
  */
 struct flow_contention port_truth_contention(const struct port_truth *truth, uint32_t a, uint32_t b);
 /* @return flows of the port that have no row: pairs of two such are not kept */
