@@ -171,7 +171,7 @@ child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns)
 	int raw;
 
 	got = wait4(pid, &raw, WNOHANG, &used);
-	if (got < 0 && errno == ECHILD) { /* its status went elsewhere: nobody will hear of it any more */
+	if (got < 0 && errno == ECHILD) { /* its status was collected elsewhere: it will not be reported any more */
 		*status = STATUS_LOST;
 		*cpu_ns = 0;
 		return 1;

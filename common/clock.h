@@ -23,8 +23,8 @@ uint64_t clock_cpu_ns(void);
 uint64_t clock_peak_rss_bytes(void);
 
 /*
- * Sleeps until clock_now_ns() has reached a point in time; returns at once when it has passed. A signal does not cut
- * it short.
+ * Sleeps until clock_now_ns() has reached a point in time; returns at once when it has passed. A signal does not
+ * shorten the sleep.
  * @return how late it woke, nanoseconds
  */
 uint64_t clock_sleep_until_ns(uint64_t until_ns);

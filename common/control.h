@@ -12,7 +12,7 @@
 
 #include "common/pkt.h"
 
-/* What a control packet says; of its descriptor, psn and arg. */
+/* Fields of a control packet; of its descriptor, psn and arg. */
 struct control {
 	uint32_t id, arg;
 	uint32_t src_ip, dst_ip; /* host byte order: the flow that it names; see names_flow */

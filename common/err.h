@@ -9,7 +9,7 @@ struct err {
 };
 
 /*
- * Stores a message, unless one is stored already (the first cause is the one to show). What it quotes may be anybody's:
+ * Stores a message, unless one is stored already (the first cause is the one to show). Its quotes may be untrusted:
  * it is kept as plain text (common/printable.h).
  * @return code, so that "return err_set(err, -EINVAL, ...)" reads well.
  */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define SAME 1e-9            /* probabilities that differ by less are one kind */
-#define NEGLIGIBLE 1e-17     /* of the most likely number of flows: what is less likely is left out */
+#define NEGLIGIBLE 1e-17     /* of the most likely number of flows: less likely numbers are left out */
 #define MOST_WORK 100000000u /* products of one convolution */
 
 void
@@ -289,7 +289,7 @@ fim_layer_name(const struct fim_layer *layer, uint8_t most_tier, char *buf)
 
 /* ---- which links flows may take ---- */
 
-/* Room for one flow's way. */
+/* Room for the path of one flow. */
 struct spread {
 	struct fim_fabric *fabric;
 	const struct fim_set *sets; /* [nsets] sorted */

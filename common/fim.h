@@ -57,23 +57,23 @@ struct fim fim_of(const struct fim_link *links, size_t count, uint16_t group);
 void fim_chance_add(struct fim_chance *chance, double p, uint32_t flows);
 
 /*
- * Expectation of a link's term of Eq. 1 in percent, 100 E|X - ideal| / ideal: X flows take it, each by its own probability and
- * independently of the others. X is a sum of binomials; of one binomial whose mean is the ideal the result is De Moivre's mean
- * deviation. Exact to about 1e-9.
+ * Expectation of a link's term of Eq. 1 in percent, 100 E|X - ideal| / ideal: X flows take it, each by its own
+ * probability and independently of the others. X is a sum of binomials; of one binomial whose mean is the ideal the
+ * result is De Moivre's mean deviation. Exact to about 1e-9.
  * @param ideal  more than 0
  * @return NAN: there are too many kinds of probabilities or flows, or no memory
  */
 double fim_expected(const struct fim_chance *chance, double ideal);
 
 /*
- * The Flow Imbalance Metric of a network (FlowTracer, III-C), the one definition for the diagnoser, the tracer, the search for
- * better paths and the evaluation.
+ * The Flow Imbalance Metric of a network (FlowTracer, III-C), the one definition for the diagnoser, the tracer, the
+ * search for better paths and the evaluation.
  *
- * Layers: links in one direction between nodes of two tiers; a switch's tier is its distance from the nearest host, a host's 0.
- * "The total number of network links available", n of Eq. 1, are those that some flow takes or may take: on a shortest path from
- * its source's NICs to its destination's over cables that are up, where every node may choose any port of equal cost. The ideal
- * of a link is its layer's flows, divided among the layer's available links by their rates. The expectation is that of uniform
- * and independent choices at each node.
+ * Layers: links in one direction between nodes of two tiers; a switch's tier is its distance from the nearest host, a
+ * host's 0. "The total number of network links available", n of Eq. 1, are those that some flow takes or may take: on a
+ * shortest path from its source's NICs to its destination's over cables that are up, where every node may choose any
+ * port of equal cost. The ideal of a link is its layer's flows, divided among the layer's available links by their
+ * rates. The expectation is that of uniform and independent choices at each node.
  */
 
 #define FIM_NONE UINT32_MAX
@@ -101,10 +101,10 @@ struct fim_port {
 struct fim_flow {
 	uint32_t src, dst;
 	struct fim_ports from, to; /* ports of both that it may leave and arrive by */
-	uint32_t hops;             /* it is followed over so many links at most */
+	uint32_t hops;             /* it is followed over this number of links at most */
 };
 
-/* What a switch reported of equal cost towards a host, in place of what its cables say. */
+/* Ports of equal cost towards a host that a switch reported, in place of those that its cables suggest. */
 struct fim_set {
 	uint32_t node, dst;
 	struct fim_ports ports;
@@ -134,7 +134,7 @@ void fim_fabric_fini(struct fim_fabric *fabric);
 int fim_fabric_layers(struct fim_fabric *fabric);
 
 /*
- * Which links flows may take, and how likely: sets links' rates and chances, and forgets what was set before.
+ * Which links flows may take, and how likely: sets links' rates and chances, and forgets earlier ones.
  * @param flows  [count] sorted here
  * @param sets   [nsets] sorted here; NULL: none
  * @return 0 or -ENOMEM

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of all flows of a run. Built before the fabric starts, immutable afterwards but for the spare slots behind
- * the planned flows: those are given to flows that nobody planned, when they are first seen at the edge.
+ * the planned flows: those are given to unplanned flows, when they are first seen at the edge.
  */
 #pragma once
 
@@ -15,8 +15,8 @@ enum flow_kind {
 	FLOW_BACKGROUND, /* traffic the diagnosis knows nothing of beforehand */
 	FLOW_TRAFFIC,    /* a connection on which messages of a generator take turns */
 	FLOW_CONTROL,    /* notification packets between two hosts */
-	FLOW_PROBE,      /* what R-Pingmesh's agents probe by, one way; replies take the way back */
-	FLOW_UNPLANNED,  /* a spare slot: of a flow that an external host began of its own accord */
+	FLOW_PROBE,      /* R-Pingmesh's agents probe by it, in one direction; replies take the reverse path */
+	FLOW_UNPLANNED,  /* a spare slot: of an unplanned flow that a kernel host began */
 };
 
 #define ROCEV2_UDP_PORT 4791
@@ -49,7 +49,7 @@ flow_table_slots(const struct flow_table *table)
 	return table->count + table->spares;
 }
 
-/* Makes so many spare slots, once, before anybody uses the table. @return 0 or -ENOMEM */
+/* Makes the spare slots, once, before the table is used. @return 0 or -ENOMEM */
 int flow_table_reserve(struct flow_table *table, uint32_t spares);
 
 /* Which of a run's planned flows has a 5-tuple, and in which direction: for those who are asked by headers alone. */

@@ -10,8 +10,8 @@
 #define GROW_FIRST_BYTES 4096
 
 /*
- * Makes room for need elements; capacity doubles. Memory exhaustion ends the program with a message: what is lost would be
- * lost silently.
+ * Makes room for need elements; capacity doubles. Memory exhaustion ends the program with a message: else elements
+ * would be lost silently.
  * @param cap   elements there is room for, updated
  * @param what  they are, for the message: "records"
  * @return the array, moved or not

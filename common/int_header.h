@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Inband network telemetry as HPCC has it (Li et al., SIGCOMM 2019, Fig. 7): switches write into a data packet what they know
- * of the egress as it leaves, and its ACK brings that back. 42 B on the wire: 4 bits of count and 12 of path, then five hops
- * of 8 B. Such a header travels beside its packet's descriptor, in arrays of their own that only runs with it have.
+ * Inband network telemetry as HPCC has it (Li et al., SIGCOMM 2019, Fig. 7): switches write into a data packet what
+ * they know of the egress as it leaves, and its ACK brings that back. 42 B on the wire: 4 bits of count and 12 of path,
+ * then five hops of 8 B. Such a header travels beside its packet's descriptor, in arrays of their own that only runs
+ * with it have.
  */
 #pragma once
 
@@ -15,17 +16,20 @@
 #define INT_TX_UNIT_BYTES 128   /* of 20 bits */
 #define INT_QUEUE_UNIT_BYTES 80 /* of 16 bits */
 
-/* A hop's 64 bits, from the highest: rate 4, time in ns 24, bytes sent 20, queue 16; of probes as int_pack_hop() has them. */
+/*
+ * A hop's 64 bits, from the highest: rate 4, time in ns 24, bytes sent 20, queue 16; of probes as int_pack_hop() has
+ * them.
+ */
 struct int_header {
 	uint64_t hops[INT_MAX_HOPS];
 	uint16_t
-		path; /* the switches' ids, folded to 12 bits and combined: another way is, but for chance, another number */
+		path; /* the switches' ids, folded to 12 bits and combined: another path gives, but for chance, another number */
 	uint8_t count;
 };
 
 /*
- * Probes that trace their way (R-Pingmesh 7.4) have the same header with other hops, as an instruction bitmap of INT-MD asks for (P4.org
- * INT v2.1, 5.7: node id, level 1 interface ids): switch 32, port by which it came in 16, port by which it left 16.
+ * Probes that trace their path (R-Pingmesh 7.4) have the same header with other hops, as an instruction bitmap of
+ * INT-MD asks for (P4.org INT v2.1, 5.7: node id, level 1 interface ids): switch 32, ingress port 16, egress port 16.
  */
 static inline uint64_t
 int_pack_hop(uint32_t node, uint16_t in, uint16_t out)

@@ -79,7 +79,7 @@ interrupt_count(void)
 void
 interrupt_pass_on(pid_t pid)
 {
-	/* Its si_code, SI_QUEUE, tells it from a signal that somebody sends again. */
+	/* Its si_code, SI_QUEUE, distinguishes it from a signal that another process sends again. */
 	sigqueue(pid, SIGTERM, (union sigval){ .sival_int = 0 });
 }
 

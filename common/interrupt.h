@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a program ends that somebody wants to end: Ctrl-C, timeout(1), systemd, a closed terminal. The first SIGINT, SIGTERM
- * or SIGHUP asks it to end in good order; one that comes later ends it at once. A SIGHUP that is ignored (nohup) stays
- * ignored.
+ * Interruption of a program: Ctrl-C, timeout(1), systemd, a closed terminal. The first SIGINT, SIGTERM or SIGHUP asks
+ * it to end in good order; a later one ends it at once. An ignored SIGHUP (nohup) stays ignored.
  *
- * One wish comes as several signals: to a process and to its group (timeout), of two kinds (a terminal that closes), and
- * from a program of ours that passes on what it got. What comes within INTERRUPT_AGAIN_NS of the first, or is passed on,
- * is the same wish.
+ * One interruption can send several signals: to a process and to its group (timeout), of two kinds (a terminal that
+ * closes), and from a program of ours that forwards its own. Signals within INTERRUPT_AGAIN_NS of the first, or
+ * forwarded ones, are the same interruption.
  */
 #pragma once
 
@@ -24,7 +23,7 @@ struct interrupt_actions {
 /* From now on. System calls that are interrupted go on. */
 void interrupt_catch(const struct interrupt_actions *actions);
 
-/* Has somebody asked? */
+/* Was an end of the program requested? */
 bool interrupt_asked(void);
 /* How often? What is the same wish is counted once. */
 unsigned interrupt_count(void);
@@ -32,5 +31,5 @@ unsigned interrupt_count(void);
 /* Asks a process of ours to end, for whatever reason the caller has. May be called in a signal's handler. */
 void interrupt_pass_on(pid_t pid);
 
-/* Holds the three back; sigprocmask(SIG_SETMASK, before, NULL) lets them come. */
+/* Blocks the three signals; sigprocmask(SIG_SETMASK, before, NULL) unblocks them. */
 void interrupt_hold(sigset_t *before);

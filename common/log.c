@@ -148,7 +148,7 @@ progress_line(const char *format, ...)
 		put_line(line + lead, (size_t)n);
 		return;
 	}
-	/* Opened anew: to make standard error itself non-blocking would do so for whoever shares it. */
+	/* Opened again: making standard error itself non-blocking would do so for all processes that share it. */
 	fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return;

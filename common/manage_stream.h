@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages of the management channel (common/wire/manage.h) over a non-blocking byte stream: a serial line, a pipe or
- * a socket. Both ends use it. What is read is parsed as it comes, in any portions; what is sent waits in a bounded
- * queue until the other end takes it, so that a slow reader never holds up its writer.
+ * a socket. Both ends use it. Received bytes are parsed as they arrive, in any portions; sent bytes wait in a bounded
+ * queue until the other end takes them, so that a slow reader never holds up its writer.
  */
 #pragma once
 
@@ -40,14 +40,14 @@ int manage_stream_init(struct manage_stream *stream, int fd, size_t queue_bytes)
 void manage_stream_fini(struct manage_stream *stream);
 
 /*
- * Reads what is there, as far as it fits; call when the descriptor is readable, then take all messages.
+ * Reads the available bytes, as far as they fit; call when the descriptor is readable, then take all messages.
  * @return bytes read; 0: nothing there, or closed (stream->closed); negative errno of read(2)
  */
 int manage_stream_receive(struct manage_stream *stream);
 
 /*
  * Takes the next whole message. Its size is checked: that of its struct, or whole records; PINGMESH has any.
- * @return 1, 0: none yet, or -EPROTO with err saying what was wrong: the stream is of no use any more
+ * @return 1, 0: none yet, or -EPROTO with err set: the stream is of no use any more
  */
 int manage_stream_take(struct manage_stream *stream, struct manage_message *message, struct err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What somebody who wrote an unknown word probably meant: the nearest of the known ones. */
+/* The known word nearest to an unknown one: the word that was probably meant. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #define NEAREST_MAX_WORD 64
 
 struct nearest {
-	const char *word;            /* what was written; the rest begins at zero */
+	const char *word;            /* the unknown word; the rest begins at zero */
 	char best[NEAREST_MAX_WORD]; /* the nearest of the words offered, "": none yet */
 	size_t distance;
 };

@@ -20,7 +20,7 @@ make_paths(struct outfile *out, const char *dir, const char *name, struct err *e
 	return 0;
 }
 
-/* Writes all of it, or says why not: stdio forgets the errno. */
+/* Writes all of it, or sets err: stdio forgets the errno. */
 static ssize_t
 write_all(void *cookie, const char *data, size_t size_bytes)
 {
@@ -78,7 +78,7 @@ outfile_open_path(struct outfile *out, const char *path, struct err *err)
 	if (slash - path >= (ptrdiff_t)sizeof(dir))
 		return err_set(err, -ENAMETOOLONG, "%s: the path is too long", path);
 	memcpy(dir, path, (size_t)(slash - path));
-	dir[slash - path] = '\0'; /* of "/name": "", and "/" comes between the two */
+	dir[slash - path] = '\0'; /* of "/name": "", and "/" is put between the two */
 	return outfile_open(out, dir, slash + 1, err);
 }
 
@@ -130,7 +130,7 @@ outfile_close(struct outfile *out, int ret, struct err *err)
 	return ret == 0 ? outfile_place(out, err) : ret;
 }
 
-/* Files and links go; a folder, a device or a pipe of that name is somebody's, and stays. @return 0 or negative errno */
+/* Files and links are removed; a folder, a device or a pipe of that name stays. @return 0 or negative errno */
 static int
 remove_file(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Throughput of pairs of hosts (FlowTracer, Fig. 3a): the sum over a pair's flows of a flow's payload divided by the time in which
- * it had a message under way, as perftest prints it of each connection.
+ * Throughput of pairs of hosts (FlowTracer, Fig. 3a): the sum over a pair's flows of a flow's payload
+ * divided by the time in which it had a message in flight, as perftest prints it for each connection.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ enum pkt_type {
 	PKT_POLL, /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
 	PKT_NOTIFY, /* control packet, notification: id = step, arg = detections handed over */
 	PKT_EXPIRED, /* ICMP time exceeded (RFC 792) for a UD SEND, to its sender: psn = its, arg = enum expired_shift's parts */
-	PKT_UNKNOWN, /* came in from outside and is nothing of the above: bytes alone */
+	PKT_UNKNOWN, /* from a kernel host, and of no kind above: bytes alone */
 	PKT_TYPES
 };
 
@@ -33,22 +33,22 @@ enum pkt_flag {
 	PKT_REVERSE = 1 << 4,    /* travels from the flow's destination to its source (ACK, NAK, CNP) */
 	PKT_INT = 1 << 5,        /* has a header of telemetry beside it (common/int_header.h): data, ACKs, probes */
 	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
-	PKT_BYTES = 1 << 7,      /* came in from outside: arg is a handle of its bytes (dpswitch/fabric/body.h) */
+	PKT_BYTES = 1 << 7,      /* from a kernel host: arg is a handle of its bytes (dpswitch/fabric/body.h) */
 };
 
 enum poll_flag {
 	POLL_VICTIM = 1,
 	POLL_PFC = 2,
 	POLL_BOTH = 3,
-	POLL_QUIET = 4, /* besides: one of a flood of packets, whose way nobody records */
-	POLL_ACKS = 8,  /* besides: the host where the victim's path ends sends one back, on the way of the ACKs */
+	POLL_QUIET = 4, /* besides: one of a flood of packets, whose path is not recorded */
+	POLL_ACKS = 8,  /* besides: the host where the victim's path ends sends one back, on the path of the ACKs */
 	POLL_BACK = 16, /* besides: this is the one that was sent back */
 	POLL_FLAGS = 31,
 };
 
 #define PKT_TTL_INIT 64
 
-/* Of arg: the switch above, the port by which what expired came in below. */
+/* Of arg: the switch above, the ingress port of the expired packet below. */
 enum expired_shift { EXPIRED_NODE_SHIFT = 16, EXPIRED_PORT_MASK = 0xffff };
 
 struct pkt {

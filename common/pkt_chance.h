@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chance that befalls packets: what is drawn belongs to the packet, by the names that it has on the wire, and not to a
- * sequence of draws. So what else passes a place, before it or not at all, shifts nothing of it: a run without one of its
- * flows has the same packets of all others lost.
+ * Chance that affects packets: each draw belongs to the packet, by the names that it has on the wire, and not to a
+ * sequence of draws. So other packets that pass a place, before it or not at all, shift nothing of it: a run without
+ * one of its flows has the same packets of all others lost.
  */
 #pragma once
 
@@ -35,8 +35,8 @@ pkt_chance_unit(uint64_t draw)
 }
 
 /*
- * A message's packet is drawn for once at a place: again, and ACKs and all others that may come twice with the same names,
- * by their time as well, so that nothing is lost for ever.
+ * A message's packet is drawn for once at a place: retransmissions, ACKs and all others that may arrive twice with the
+ * same names, by their time as well, so that no packet is lost for ever.
  * @param flows  NULL: its number is all that is known of a flow
  * @return uniform in [0, 2^64)
  */

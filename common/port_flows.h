@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The flows of a port: numbered ("slots") in the order in which they were first seen there, and how many packets of each
- * wait there now. Its owner counts them; whoever observes the port keeps arrays by slot.
+ * The flows of a port: numbered ("slots") in the order in which they were first seen there, and how many packets of
+ * each wait there now. Its owner counts them; observers of the port keep arrays by slot.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What others say (hosts, files, records) may be damaged or hostile: nothing of it reaches a terminal or a file that
- * people read before it has passed here.
+ * Text from other parties (hosts, files, records) may be damaged or hostile: it passes here before it reaches a
+ * terminal or a file that people read.
  */
 #pragma once
 
@@ -9,15 +9,15 @@
 #include <stddef.h>
 
 /*
- * Copies what is safe to print: bytes that are no UTF-8, and control characters but the line feed, become '?',
+ * Copies text that is safe to print: bytes that are no UTF-8, and control characters but the line feed, become '?',
  * and so do controls of direction, separators of lines and characters of no width.
  * @param buf  may be text itself
- * @param cap  at least 1; a cut never splits a character
+ * @param cap  at least 1; truncation never splits a character
  * @return buf
  */
 char *printable_text(const char *text, char *buf, size_t cap);
 
-/* The same for one line of a table or a sentence: line feeds become '?' too. A longer text is cut. */
+/* The same for one line of a table or a sentence: line feeds become '?' too. A longer text is truncated. */
 #define PLAIN_LINE_BYTES 4096 /* as long as a path */
 struct plain_line {
 	char text[PLAIN_LINE_BYTES];
@@ -32,5 +32,8 @@ struct plain_line plain_line(const char *text);
 #define PLAIN_NAME_BYTES 16
 bool plain_find_unprintable(const char *text, char *name);
 
-/* What editors of Windows put before a text in UTF-8 says nothing. @return text, behind its byte-order mark if it has one */
+/*
+ * The byte-order mark that editors of Windows put before a text in UTF-8 has no meaning. @return text, behind its
+ * byte-order mark if it has one
+ */
 const char *plain_begin(const char *text);

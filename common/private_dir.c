@@ -16,7 +16,7 @@
 #define PREFIX "rocelab-run-"
 #define RANDOM_LETTERS 6
 #define LOCK "lock"
-#define MAX_DEPTH 4  /* of folders in it; what is deeper is not ours */
+#define MAX_DEPTH 4  /* of folders in it; deeper ones are not ours */
 #define MAX_TRIES 16 /* others may take a new folder for one that was left over, once each */
 
 static bool
@@ -25,7 +25,9 @@ is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Removes what is in a folder, without following links. @param keep  but this; NULL: nothing @param fd  is closed */
+/*
+ * Removes the contents of a folder, without following links. @param keep  but this; NULL: nothing @param fd  is closed
+ */
 static void
 empty(int fd, const char *keep, int depth)
 {
@@ -70,7 +72,7 @@ sweep(int parent, const char *name)
 		return;
 	lock = openat(fd, LOCK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fstat(fd, &status) < 0 || status.st_uid != geteuid())
-		; /* somebody else's */
+		; /* of another owner */
 	else if (lock < 0 && errno == ENOENT)
 		unlinkat(parent, name, AT_REMOVEDIR); /* killed before it could lock it: it is empty */
 	else if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
@@ -97,7 +99,7 @@ sweep_all(void)
 
 /*
  * Programs that are started hold it, too.
- * @return descriptor; -1 with errno, ENOENT: somebody took the folder for one that was left over
+ * @return descriptor; -1 with errno, ENOENT: another program removed the folder as a leftover
  */
 static int
 make_lock(const char *folder)

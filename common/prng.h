@@ -19,7 +19,7 @@ prng_mix(uint64_t z)
 	return z ^ (z >> 31);
 }
 
-/* @param stream tells consumers of one seed apart (a node id, a link id, ...) */
+/* @param stream distinguishes the consumers of one seed (a node id, a link id, ...) */
 static inline void
 prng_init(struct prng *prng, uint64_t seed, uint64_t stream)
 {

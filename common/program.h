@@ -40,7 +40,7 @@ exit_code_is_of_run(int status)
  */
 int program_begin(void);
 
-/* Values of command-line options, for parsers of argp(3). A value that is refused ends the program and says why. */
+/* Values of command-line options, for parsers of argp(3). A refused value ends the program with an error. */
 
 /*
  * argp_parse(3) with what all programs share: `--help` ends with the exit codes, and a program that another one of ours
@@ -59,5 +59,8 @@ void args_error(const struct argp_state *state, const char *fmt, ...) __attribut
 /* @param option  as it was given, "--lcores" @return a whole number from min to max */
 uint64_t args_number(const struct argp_state *state, const char *option, const char *text, uint64_t min, uint64_t max);
 
-/* For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3) if another */
+/*
+ * For a help_filter of argp(3): what list() writes, before the text that ends the help. @return the text, by malloc(3)
+ * if another
+ */
 char *args_help_list(int key, const char *text, void (*list)(FILE *to));

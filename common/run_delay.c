@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_EVERY 10 /* reads: tasks come and go */
+#define LOOK_EVERY 10 /* reads: tasks start and end */
 
 static int look(struct run_delay *delay);
 
@@ -84,7 +84,7 @@ create(struct run_delay *delay, pid_t pid, bool tree)
 	return delay->tasks != NULL ? 0 : -ENOMEM;
 }
 
-/* What it waited so far is nobody's. */
+/* Its waiting time so far is not counted. */
 static int
 begin(struct run_delay *delay)
 {

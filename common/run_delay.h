@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RUN_DELAY_MAX_TASKS 128 /* of one process with its descendants; beyond it run_delay_read() says so */
+#define RUN_DELAY_MAX_TASKS 128 /* of one process with its descendants; run_delay_read() reports an excess */
 
 struct run_delay_task {
 	pid_t pid, tid;
@@ -27,7 +27,7 @@ struct run_delay {
 	uint32_t ntasks;
 };
 
-/* Does this kernel count run delays? Where it does not, its schedstat is missing, or says 0 of a thread that runs. */
+/* Does this kernel count run delays? Where it does not, its schedstat is missing, or has 0 for a running thread. */
 bool run_delay_available(void);
 
 /* A thread of this process. @return 0 or negative errno */
@@ -37,7 +37,8 @@ int run_delay_tree(struct run_delay *delay, pid_t pid);
 void run_delay_fini(struct run_delay *delay);
 
 /*
- * @param waited_ns  set to what all tasks together waited since the last read: more than the time itself, if several did at once
+ * @param waited_ns  set to what all tasks together waited since the last read: more than the time itself, if several
+ *                   did at once
  * @return 0; -ESRCH: the process has ended; -E2BIG: it has more than RUN_DELAY_MAX_TASKS tasks; other negative errno
  */
 int run_delay_read(struct run_delay *delay, uint64_t *waited_ns);

@@ -101,7 +101,7 @@ run_files_remove_guests(const char *dir, struct err *err)
 	return ret;
 }
 
-/* One folder; what is none, or leads elsewhere, is not ours. */
+/* One folder; a file, or a link that leads elsewhere, is not ours. */
 static int
 remove_system(const char *path, struct err *err)
 {
@@ -204,7 +204,7 @@ run_dir_make(const char *dir, struct err *err)
 	return made;
 }
 
-/* @return 0, or -EWOULDBLOCK while somebody else has it, or another negative errno */
+/* @return 0, or -EWOULDBLOCK while another program has it, or another negative errno */
 static int
 wait_for_lock(int fd, int how)
 {

@@ -32,11 +32,14 @@
 #define RUN_PARTITIONS "parts"      /* a folder: K/ has the files of part K, where several programs ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
-/* Is there anything in a folder that a run does not replace, under a name of its files? @return 0, or -EEXIST with err set */
+/*
+ * Is there anything in a folder that a run does not replace, under a name of its files? @return 0, or -EEXIST with err
+ * set
+ */
 int run_files_check(const char *dir, struct err *err);
 
 /*
- * Makes way for a new run in a folder: what an earlier one left there goes, all of it, and nothing else. Once a run can no
+ * Prepares a folder for a new run: removes all files of an earlier run, and nothing else. Called once a run can no
  * longer be refused.
  * @return 0, or negative errno with err set: something of such a name is in the way
  */
@@ -46,7 +49,7 @@ int run_files_remove(const char *dir, struct err *err);
 bool run_files_has(const char *dir, const char *path);
 
 /*
- * The same for what an earlier run's hosts said: before this run's hosts start, or when it has none.
+ * The same for the reports of an earlier run's hosts: before this run's hosts start, or when it has none.
  * @return 0, or negative errno with err set
  */
 int run_files_remove_guests(const char *dir, struct err *err);
@@ -93,5 +96,5 @@ int run_dir_open(struct run_dir *dir, const char *path, struct err *err);
 /* The same for a folder that has to be there, to read it. @param others_read  at the same time */
 int run_dir_open_existing(struct run_dir *dir, const char *path, bool others_read, struct err *err);
 
-/* Gives it back, and removes what run_dir_open() made and nobody put anything into. */
+/* Gives it back, and removes what run_dir_open() made if it is empty. */
 void run_dir_close(struct run_dir *dir);

@@ -7,7 +7,7 @@
 #include "common/wire/switch_manage.h"
 
 /*
- * Does a packet tell of a flow that its sender sends? Those of TCP and UDP do; of RoCEv2 what a reliable connection requests, and
- * neither its answers, which go by the other host's flow, nor datagrams, as probes are.
+ * Does a packet show a flow that its sender sends? Those of TCP and UDP do; of RoCEv2 the requests of a reliable
+ * connection do, and neither its answers, which go by the other host's flow, nor datagrams, as probes are.
  */
 bool sample_is_of_flow(const struct swm_sample *sample);

@@ -28,7 +28,7 @@ by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The smallest value that so many percent of all do not exceed. */
+/* The smallest value that percent % of all do not exceed. */
 static double
 percentile(const double *sorted, size_t count, size_t percent)
 {

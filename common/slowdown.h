@@ -10,7 +10,7 @@
 /* One flow that is complete. */
 struct slowdown_flow {
 	uint64_t bytes;
-	uint64_t fct_ps, ideal_ps; /* from when it came to its last ACK; the same on an idle fabric */
+	uint64_t fct_ps, ideal_ps; /* from its arrival to its last ACK; the same on an idle fabric */
 };
 
 struct slowdown_bucket {

@@ -87,7 +87,7 @@ write_some(const struct spool *spool, uint64_t from, uint64_t to)
 	return 0;
 }
 
-/* All of [from, to), which ends with a whole. A file that takes only some of it is cut back to where it was whole. */
+/* All of [from, to), which ends with a whole. A file that takes only some of it is truncated to its last whole. */
 static void
 write_all(struct spool *spool, uint64_t from, uint64_t to)
 {

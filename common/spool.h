@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes on their way to a file or a socket that may be slow, stopped or gone: a bounded buffer that a thread of its own
- * empties, so that whoever fills it waits for nobody, unless it wants to. One thread at a time fills; no call but
+ * Bytes in transit to a file or a socket that may be slow, stopped or gone: a bounded buffer that a thread of its own
+ * empties, so that the thread that fills it never waits, unless it wants to. One thread at a time fills; no call but
  * spool_wait() and spool_close() takes longer than a copy.
  */
 #pragma once
@@ -28,7 +28,7 @@ struct spool *spool_create(const struct spool_config *config, const char *what, 
 
 /* @return bytes that spool_put() may take now */
 size_t spool_room(const struct spool *spool);
-/* Takes bytes, at most spool_room(); nobody sees them before spool_commit(). */
+/* Takes bytes, at most spool_room(); they are not written before spool_commit(). */
 void spool_put(struct spool *spool, const void *data, size_t size_bytes);
 /* What was put is a whole: in a file, nothing is left of one that could not be written to its end. */
 void spool_commit(struct spool *spool);
@@ -48,7 +48,7 @@ int spool_errno(const struct spool *spool);
 int spool_wait(struct spool *spool, size_t size_bytes, uint64_t give_up_ns, bool (*hurried)(void));
 
 /*
- * Ends the thread and forgets what is not written: spool_wait() for all of it before. A thread that hangs in a file system
+ * Ends the thread and forgets unwritten bytes: spool_wait() for all of it before. A thread that hangs in a file system
  * is left behind, with the buffer.
  * @return as spool_errno()
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long somebody has waited, in time that he lived through: when he was stopped himself, whom he waits for probably was
- * too (a laptop that is closed, a debugger, SIGSTOP to all). Whoever waits looks at least every STALL_TIMER_SLICE_NS; of a
- * longer time between two looks only so much counts.
+ * How long a program has waited, in time in which it ran: when it was stopped itself, its peer probably was stopped too
+ * (a laptop that is closed, a debugger, SIGSTOP to all). The waiting program looks at least every STALL_TIMER_SLICE_NS;
+ * of a longer time between two looks only that much counts.
  */
 #pragma once
 

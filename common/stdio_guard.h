@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Programs started with standard streams closed must not take their own files for them, programs whose output was lost
- * must not end as if it had been read, and a file that may not grow any more (ulimit -f) is told of like a full disk.
+ * must not end as if it had been read, and a file that may not grow any more (ulimit -f) is reported like a full disk.
  */
 #pragma once
 
@@ -27,7 +27,10 @@ stdio_check(void)
 	_exit(EXIT_FAILURE);
 }
 
-/* Opens what is closed among descriptors 0 to 2, has writes beyond a limit fail, and stdout checked at exit. First in every main(). */
+/*
+ * Opens what is closed among descriptors 0 to 2, has writes beyond a limit fail, and stdout checked at exit. First in
+ * every main().
+ */
 static inline void
 stdio_guard(void)
 {

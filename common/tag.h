@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The tag of a measured collective's data: whose it is, and of which iteration (FlowPulse, 5.1). On the wire it is a DSCP of
- * pool 2, "experimental or local use" (RFC 2474, 6): the low two bits, 11, are the sentinel, the upper four the iteration
- * modulo 16. Software sets it by the traffic class of a queue pair's address vector (IBTA volume 1, 11.2.5).
+ * The tag of a measured collective's data: whose it is, and of which iteration (FlowPulse, 5.1). On the wire it is a
+ * DSCP of pool 2, "experimental or local use" (RFC 2474, 6): the low two bits, 11, are the sentinel, the upper four the
+ * iteration modulo 16. Software sets it by the traffic class of a queue pair's address vector (IBTA volume 1, 11.2.5).
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #define TAG_SENTINEL 0x03 /* in a DSCP */
 #define TAG_SENTINEL_MASK 0x03
 #define TAG_ITERATION_SHIFT 2
-#define TAG_ITERATIONS 16 /* that a tag tells apart */
+#define TAG_ITERATIONS 16 /* that a tag distinguishes */
 
 /* @param iteration  of its collective, from 0 @return what a descriptor carries; untagged ones carry 0 */
 static inline uint8_t

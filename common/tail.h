@@ -9,7 +9,7 @@ double tail_normal(double z);
 
 /*
  * The inverse of tail_normal().
- * @param tail  in [0, 1]; below 1e-300 and above 1 - 1e-16 it is cut off there
+ * @param tail  in [0, 1]; clamped to [1e-300, 1 - 1e-16]
  * @return z with P(Z > z) = tail
  */
 double tail_normal_at(double tail);
@@ -20,5 +20,8 @@ double tail_student(double t, double dof);
 /* @param p  in [0, 1] @return P(X <= k) of a binomial X of n trials (DLMF 8.17.5) */
 double tail_binomial(int64_t k, uint64_t n, double p);
 
-/* @param a  > 0 @param b  > 0 @param x  in [0, 1] @return the regularized incomplete beta function I_x(a, b) (DLMF 8.17.22) */
+/*
+ * @param a  > 0 @param b  > 0 @param x  in [0, 1] @return the regularized incomplete beta function I_x(a, b) (DLMF
+ *           8.17.22)
+ */
 double tail_beta(double a, double b, double x);

@@ -47,7 +47,7 @@ fail(int fd, const char *path, const char *what, struct err *err)
 	return err_set(err, -code, "%s: %s: %s", path, what, strerror(code));
 }
 
-/* Whether somebody listens at a socket's path. */
+/* Whether a program listens at a socket's path. */
 static bool
 is_live(const struct sockaddr_un *addr)
 {
@@ -116,7 +116,7 @@ lock_name(const char *path, struct err *err)
 		if (fstat(fd, &ours) == 0 && lstat(name, &there) == 0 && ours.st_ino == there.st_ino &&
 		    ours.st_dev == there.st_dev) {
 			if (ftruncate(fd, 0) < 0 || dprintf(fd, "%d\n", (int)getpid()) < 0)
-				log_debug("%s: %s", name, strerror(errno)); /* nobody will know whose it is */
+				log_debug("%s: %s", name, strerror(errno)); /* its owner stays unknown */
 			return fd;
 		}
 		close(fd);

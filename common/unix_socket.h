@@ -5,9 +5,9 @@
 #include "common/err.h"
 
 /*
- * Connects to whoever listens at a socket's path.
- * @param peer  who that should be, for people: "analyzer"
- * @return descriptor, closed on exec; or with err set -ENAMETOOLONG, -ECONNREFUSED (nobody listens) or the system's errno
+ * Connects to the program that listens at a socket's path.
+ * @param peer  the expected program, for people: "analyzer"
+ * @return descriptor, closed on exec; or with err set -ENAMETOOLONG, -ECONNREFUSED (no listener) or the system's errno
  */
 int unix_connect(const char *path, const char *peer, struct err *err);
 
@@ -21,10 +21,11 @@ struct unix_listener {
 };
 
 /*
- * Listens for one connection at a time. The name appears once it does: whoever waits for it may connect at once. A lock
- * beside it (PATH.lock) makes the name the caller's: while its owner lives, nobody else gets it. A socket that a program
- * left behind that is gone is replaced, never anything else.
- * @return 0; or with err set -ENAMETOOLONG, -EADDRINUSE (another program listens there; err names it) or the system's errno
+ * Listens for one connection at a time. The name appears once it does: a program that waits for it may connect at once.
+ * A lock beside it (PATH.lock) makes the name the caller's: while its owner lives, no other program gets it. A socket
+ * that a program left behind that is gone is replaced, never anything else.
+ * @return 0; or with err set -ENAMETOOLONG, -EADDRINUSE (another program listens there; err names it) or the system's
+ *         errno
  */
 int unix_listen(struct unix_listener *listener, const char *path, struct err *err);
 

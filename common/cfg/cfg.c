@@ -60,9 +60,9 @@ out:
 }
 
 /*
- * A look at the text before libconfig reads it, for what libconfig 1.5 does not survive or does not tell:
+ * A look at the text before libconfig reads it, for errors that libconfig 1.5 does not survive or does not report:
  * an included file that cannot be read to its end (a directory, say) ends the whole program, and an integer beyond
- * 32 bits without an L behind it is cut down silently.
+ * 32 bits without an L behind it is truncated silently.
  */
 
 #define MAX_INCLUDE_DEPTH 8 /* libconfig itself stops at 10 */
@@ -221,7 +221,7 @@ quote_line(const char *text, int line, char *buf, size_t cap)
 	snprintf(buf, cap, "%.*s", (int)(length < cap ? length : cap - 1), text);
 }
 
-/* One parse. Names of included files come from libconfig as they were written, relative to include_dir. */
+/* One parse. libconfig returns the names of included files as they were written, relative to include_dir. */
 struct parse {
 	struct cfg *cfg;
 	const char *text, *name, *include_dir;
@@ -430,7 +430,7 @@ cfg_resolve(const struct cfg *cfg, const char *path)
 
 /* --set path=value */
 
-#define SET_FILE_BYTES 256 /* of "--set PATH"; a longer one is cut */
+#define SET_FILE_BYTES 256 /* of "--set PATH"; a longer one is truncated */
 
 /* Text that libconfig would read as something else than a bare word. */
 static bool
@@ -489,7 +489,7 @@ set_place(struct cfg_node *node, const char *file, int line)
 		set_place(node->kids[i], file, line);
 }
 
-/* The aggregate that a step leads to, made when it is missing. next says whether it must hold indices. */
+/* The aggregate that a step leads to, made when it is missing. next shows whether it must hold indices. */
 static int
 descend(struct cfg_node **node, const struct cfg_step *step, const struct cfg_step *next, struct cfg *cfg)
 {

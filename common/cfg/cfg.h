@@ -24,7 +24,7 @@ enum cfg_type {
 	CFG_STRING,  /* const char *, owned by the tree; integers are taken as their digits (node names) */
 	CFG_PATH,    /* const char *, as it was written, see cfg_resolve() */
 	CFG_ENUM,    /* int: the value of the choice that the word names */
-	CFG_TIME,    /* uint64_t ps, written "2us"; CFG_MAX_PS at most, whatever the field says */
+	CFG_TIME,    /* uint64_t ps, written "2us"; CFG_MAX_PS at most, even if the field allows more */
 	CFG_RATE,    /* uint64_t bit/s, written "100Gbps" */
 	CFG_BYTES,   /* uint64_t, written "360MB" or a bare integer */
 	CFG_STRINGS, /* struct cfg_strings: list or array of strings (integers are taken as their digits) */
@@ -77,8 +77,8 @@ struct cfg_table {
 };
 
 /*
- * Where a group stood, for messages about it after binding. A group that came from --set has file "--set PATH" and the
- * ordinal of that option as line. An absent group has the scenario's file and line 0.
+ * The place of a group in its file, for messages about it after binding. A group set by --set has file "--set PATH" and
+ * the ordinal of that option as line. An absent group has the scenario's file and line 0.
  */
 struct cfg_where {
 	const char *file; /* owned by the tree */
@@ -86,7 +86,7 @@ struct cfg_where {
 	const struct cfg_node *node; /* NULL when absent; for cfg_fail() */
 };
 
-/* @return the tree, or NULL with err set (file:line, what was found, what would be right) and errno */
+/* @return the tree, or NULL with err set (file:line, the value found, a right value) and errno */
 struct cfg *cfg_load(const char *path, struct err *err);
 /* The same from memory; name stands for the file in messages; @include is refused. Used by tests and fuzzing. */
 struct cfg *cfg_load_string(const char *text, const char *name, struct err *err);
@@ -95,8 +95,8 @@ void cfg_destroy(struct cfg *cfg);
 const char *cfg_file(const struct cfg *cfg);
 
 /*
- * The file that a CFG_PATH means: a relative one is seen from the scenario's folder, wherever the key came from (an included
- * file, --set). @return malloc'd; NULL: out of memory
+ * The file that a CFG_PATH means: a relative one is resolved from the scenario's folder, wherever the key was written
+ * (an included file, --set). @return malloc'd; NULL: out of memory
  */
 char *cfg_resolve(const struct cfg *cfg, const char *path);
 /* Opens it to read, without waiting for a writer where it is a pipe. @return NULL with errno */
@@ -142,7 +142,7 @@ int cfg_bind_list_in(const struct cfg *cfg, const struct cfg_where *group, const
 
 /*
  * A table that the program knows. Groups and list elements with tables of several kinds carry "kind = NAME", which
- * says whose keys they may have (besides those of tables with the same path and kind NULL).
+ * names the table of its keys (besides those of tables with the same path and kind NULL).
  */
 struct cfg_known {
 	const struct cfg_table *table;

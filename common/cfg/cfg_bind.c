@@ -500,7 +500,7 @@ cfg_where_key(const struct cfg *cfg, const char *path)
 	return (struct cfg_where){ node->file, node->line, node };
 }
 
-/* Keys that nobody knows, and what was probably meant. */
+/* Unknown keys, and the keys that were probably meant. */
 
 struct known_set {
 	const struct cfg_known *at;
@@ -545,7 +545,7 @@ child_name(const char *table_path, const char *path, const char **name)
 	return strcspn(*name, ".");
 }
 
-/* @return what is written instead of a key that a table of this group had, NULL if none had it */
+/* @return the key that replaces a key that a table of this group had, NULL if none had it */
 static const char *
 written_now(const struct known_set *set, const char *name, const char *path, const char *kind)
 {
@@ -620,7 +620,7 @@ check_kind(const struct known_set *set, const struct cfg_node *group, const char
 
 static int check_group(const struct known_set *set, const struct cfg_node *group, const char *path, struct err *err);
 
-/* A kid that is no field: a group or list of its own table, or only a step on the way to one. */
+/* A child that is no field: a group or list of its own table, or only a step on the path to one. */
 static int
 check_child(const struct known_set *set, const struct cfg_node *kid, const char *path, bool *known, struct err *err)
 {

@@ -182,7 +182,9 @@ struct filling {
 	const struct cfg_known *known;
 };
 
-/* Whether the path up to rest is a list's: its elements have what the table says, and without the list nothing has. */
+/*
+ * Whether the path up to rest is a list's: its elements have the table's fields, and without the list there are none.
+ */
 static bool
 is_list(const struct filling *filling, const char *rest)
 {
@@ -197,8 +199,8 @@ is_list(const struct filling *filling, const char *rest)
 }
 
 /*
- * Completes what stands at a table's path: every element of the lists on the way. Groups outside of lists are made where
- * they are missing; what else stands there is left alone.
+ * Completes the setting at a table's path: every element of the lists on the path. Groups that are not in lists are
+ * made where they are missing; other settings there are left alone.
  * @param rest  the path from node on; NULL at its end
  */
 static int

@@ -38,7 +38,7 @@ struct cfg {
 	struct cfg_node *root;
 	char **files; /* names that nodes point to; [0] is the scenario */
 	size_t nfiles;
-	int overrides;              /* how many --set came before */
+	int overrides;              /* number of earlier --set */
 	const char *override_place; /* of the last of them, in messages: "--set PATH" */
 };
 

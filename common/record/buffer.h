@@ -13,7 +13,7 @@ struct recbuf {
 	uint32_t node;
 	uint32_t seq;
 	uint64_t digest; /* over every record put, before any budget */
-	bool discarded;  /* nobody reads what is put here but to know its size: no digest is kept */
+	bool discarded;  /* records here are only counted, never read: no digest is kept */
 };
 
 void recbuf_init(struct recbuf *buf, uint32_t node);
@@ -30,9 +30,9 @@ void recbuf_put(struct recbuf *buf, void *rec, uint16_t type, size_t size_bytes,
 void recbuf_append(struct recbuf *buf, const void *rec);
 
 /* Taking records out in portions: whole ones, oldest first. */
-/* @return bytes of the records at the front that fit into so many bytes */
+/* @return bytes of the whole records at the front that fit into the limit */
 size_t recbuf_front(const struct recbuf *buf, size_t most_bytes);
-/* Takes what recbuf_front() said, or less whole records, out of the buffer. */
+/* Takes the records of recbuf_front(), or fewer whole records, out of the buffer. */
 void recbuf_take(struct recbuf *buf, size_t bytes);
-/* Drops the newest records beyond so many bytes. @return how many */
+/* Drops the newest records beyond the limit. @return their number */
 uint32_t recbuf_limit(struct recbuf *buf, size_t most_bytes);

@@ -396,7 +396,7 @@ check_route(struct record_check *check, const void *rec, struct err *err)
 			    r->hdr.node, r->port);
 }
 
-/* What it says that it waited for: nothing, or a step that there may be. */
+/* The step that it waited for: none, or one that can exist. */
 static int
 check_waited(struct record_check *check, const struct rec_step *r, struct err *err)
 {
@@ -474,7 +474,7 @@ check_end(struct record_check *check, const void *rec, struct err *err)
 /* @return 0, or -EINVAL with err */
 typedef int record_cross_fn(struct record_check *check, const void *rec, struct err *err);
 
-/* Of kinds of which more is to be said than of each field. */
+/* Kinds with further checks besides those of each field. */
 static record_cross_fn *const checks[RECORD_KINDS] = {
 	[REC_NODE] = check_node_record,
 	[REC_PORT] = check_port_record,
@@ -500,7 +500,7 @@ static record_cross_fn *const checks[RECORD_KINDS] = {
 	[REC_HEARD] = record_check_heard,
 };
 
-/* The record's fields against each other and against what is known. @return 0 or -EINVAL with err */
+/* The record's fields against each other and against the known configuration. @return 0 or -EINVAL with err */
 static int
 record_cross_check(struct record_check *check, const struct rec_hdr *rec, struct err *err)
 {
@@ -657,7 +657,7 @@ is_name(uint8_t c)
 	       c == '-';
 }
 
-/* Up to its end; the rest of the field is nobody's. */
+/* Up to its end; the rest of the field is ignored. */
 static int
 check_name(const struct rec_hdr *rec, const struct record_field *field, struct err *err)
 {
@@ -701,7 +701,7 @@ check_node(const struct record_check *check, const struct rec_hdr *rec, const st
 			    needed ? "" : "; or 4294967295, none");
 }
 
-/* A span of time, which began where the field before it says. */
+/* A span of time, which began at the value of the field before it. */
 static int
 check_until(const struct rec_hdr *rec, const struct record_field *field, uint64_t value, struct err *err)
 {

@@ -17,7 +17,7 @@ _Static_assert(RECORD_KINDS <= RECFRAME_HEADED, "types leave a bit");
 _Static_assert(RECORD_KINDS <= 64, "a bit a kind");
 _Static_assert(RECORD_MAX_FIELDS <= 32, "a bit a field");
 
-/* Fields of the header that a row may tell of, in order. */
+/* Fields of the header that a row may hold, in order. */
 struct recframe_three {
 	uint64_t time_ps, seq, event;
 };
@@ -172,7 +172,7 @@ recframe_begin(struct recframe *frame, uint64_t sent_ps)
 	frame->tuples.count = frame->tuples.src_ip = 0;
 }
 
-/* The first record gives the frame what is the same for all, or recframe_expected. */
+/* The first record gives the frame the values that are the same for all, or recframe_expected. */
 static void
 begin_with(struct recframe *frame, const struct rec_hdr *rec)
 {
@@ -289,7 +289,7 @@ get(struct recframe_reader *reader, uint64_t *value)
 	return false;
 }
 
-/* @param value  what is recframe_expected; changed to what is told */
+/* @param value  the recframe_expected one; changed to the decoded one */
 static bool
 get_change(struct recframe_reader *reader, uint64_t *value, uint64_t most)
 {

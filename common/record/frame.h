@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports as they are sent, recorded and counted: several of one node and class (enum rec_class), packed into a frame. A
- * frame begins with a struct rec_hdr: type REC_FRAME, size, node; time_ps when it was sent, seq and event of its first
- * record. Behind it stands a row for each record. Integers are LEB128, 7 bits a byte; a change is a difference modulo
- * 2^64, zigzag (0, -1, 1, -2 ... are 0, 1, 2, 3 ...).
+ * Reports as they are sent, recorded and counted: several of one node and class (enum rec_class), packed into a frame.
+ * A frame begins with a struct rec_hdr: type REC_FRAME, size, node; time_ps when it was sent, seq and event of its
+ * first record. Behind it stands a row for each record. Integers are LEB128, 7 bits a byte; a change is a difference
+ * modulo 2^64, zigzag (0, -1, 1, -2 ... are 0, 1, 2, 3 ...).
  *   u8      type of the record; 128 is added where the three follow:
  *   three   changes of time_ps, seq and event, else as expected: the time and event of the record before, and a seq more by
  *           one; of the first record: the frame's time_ps, seq and event
  *   map     bit i: field i of its list (REC_KIND_FIELDS) is not as expected
- *   fields  those, in order. A tuple: 1 + i, the tuple with number i of those told in full in this frame, of the first
- *           RECFRAME_TUPLES; or 0, then source address XOR that of the tuple told in full before (0), destination XOR
+ *   fields  those, in order. A tuple: 1 + i, the tuple with number i of those written in full in this frame, of the first
+ *           RECFRAME_TUPLES; or 0, then source address XOR that of the tuple written in full before (0), destination XOR
  *           source address, source port, destination port XOR 4791, reserved. A count (RECORD_COUNT): itself. Any other: a
  *           change from what is expected
- * Expected of a field is what the record of the same type before it in the frame holds there (0); of a count always 0; of
- * RECORD_UNTIL and RECORD_LAST_EPOCH what makes the interval with the field before as long as that record's.
- * A frame needs no other to be understood. Rules of fields that records_*.h change change the rows as well.
+ * Expected of a field is what the record of the same type before it in the frame holds there (0); of a count always 0;
+ * of RECORD_UNTIL and RECORD_LAST_EPOCH what makes the interval with the field before as long as that record's. A frame
+ * needs no other to be understood. Rules of fields that records_*.h change change the rows as well.
  */
 #pragma once
 
@@ -31,7 +31,7 @@
 struct recframe_tuples {
 	struct rec_tuple known[RECFRAME_TUPLES];
 	uint32_t count;
-	uint32_t src_ip; /* of the latest told in full */
+	uint32_t src_ip; /* of the latest written in full */
 };
 
 /* One that is being packed. */
@@ -66,7 +66,7 @@ struct recframe_reader {
 	uint64_t latest[RECORD_KINDS][RECFRAME_RECORD_BYTES / 8];
 };
 
-/* @param frame  whole, as its size says; stays until all is read */
+/* @param frame  whole, of the size in its header; stays until all is read */
 void recframe_open(struct recframe_reader *reader, const struct rec_hdr *frame);
 
 /*
@@ -75,5 +75,5 @@ void recframe_open(struct recframe_reader *reader, const struct rec_hdr *frame);
  */
 int recframe_next(struct recframe_reader *reader, const struct rec_hdr **rec, struct err *err);
 
-/* @return bytes of the frames that so many bytes of records, one behind the other, take when sent by themselves */
+/* @return bytes of the frames that size_bytes of records, one behind the other, take when sent by themselves */
 uint64_t recframe_bytes_of(const uint8_t *records, size_t size_bytes);

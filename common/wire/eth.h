@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ethernet II, 802.1Q, IPv4 (RFC 791), IPv6 (RFC 8200) and UDP (RFC 768) headers as they stand in a frame, and what a frame costs. */
+/*
+ * Ethernet II, 802.1Q, IPv4 (RFC 791), IPv6 (RFC 8200) and UDP (RFC 768) headers as they stand in a frame, and what a
+ * frame costs.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -103,7 +106,10 @@ WIRE_AT(wire_udp, 4, total_bytes)
 WIRE_AT(wire_udp, 6, checksum)
 WIRE_SIZE(wire_udp, 8)
 
-/* ICMP time exceeded; what expired follows, from its IPv4 header on (RFC 792; as much of it as fits: RFC 1812, 4.3.2.3). */
+/*
+ * ICMP time exceeded; the expired packet follows, from its IPv4 header on (RFC 792; as much of it as fits: RFC 1812,
+ * 4.3.2.3).
+ */
 struct wire_icmp_expired {
 	uint8_t type, code; /* ICMP_TIME_EXCEEDED, 0: in transit */
 	wire_be16 checksum; /* of all of the message */
@@ -116,7 +122,7 @@ WIRE_AT(wire_icmp_expired, 4, unused)
 WIRE_SIZE(wire_icmp_expired, 8)
 
 #define ICMP_TIME_EXCEEDED 11
-#define EXPIRED_LEAST_BYTES 28 /* quoted at least: the IPv4 header, and 8 bytes of what is in it */
+#define EXPIRED_LEAST_BYTES 28 /* quoted at least: the IPv4 header, and 8 bytes of its payload */
 
 /* Bytes of link time that a frame (without FCS) takes: padding, FCS, preamble and gap included. */
 static inline uint32_t
@@ -158,7 +164,7 @@ WIRE_SIZE(wire_arp, 28)
 
 #define PFC_OPCODE 0x0101
 #define PFC_CLASSES 8
-#define PFC_QUANTUM_BITS 512 /* a pause quantum is the time of so many bits */
+#define PFC_QUANTUM_BITS 512 /* a pause quantum is the time of this number of bits */
 #define PFC_QUANTA_MAX 0xffff
 
 /* 60 bytes; the MAC appends the FCS: 64 on the link, 84 with preamble and gap. */

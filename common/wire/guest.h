@@ -2,12 +2,13 @@
 /*
  * The command channel of a guest (a host with a kernel of its own): frames over one byte stream, little-endian.
  *
- * rxe-guest-init in the guest serves it. rxe-guest on the server owns the other end and shares it: a program that connects
- * to the guest's socket gets a session of its own, whose number rxe-guest writes into the frames; it always sends 0.
+ * rxe-guest-init in the guest serves it. rxe-guest on the server owns the other end and shares it: a program that
+ * connects to the guest's socket gets a session of its own, whose number rxe-guest writes into the frames; it always
+ * sends 0.
  *
  * A session runs one command: GUEST_RUN, then input, output and credit, GUEST_EXIT last. Whoever sends data has
- * GUEST_WINDOW_BYTES of credit in that direction, spends it by sending, and gets it back by GUEST_CREDIT when the other side
- * has passed the data on: no session can block another, and every queue is bounded by its window.
+ * GUEST_WINDOW_BYTES of credit in that direction, spends it by sending, and gets it back by GUEST_CREDIT when the other
+ * side has passed the data on: no session can block another, and every queue is bounded by its window.
  */
 #pragma once
 
@@ -26,13 +27,13 @@ enum guest_frame_type {
 	GUEST_STDOUT,
 	GUEST_STDERR,
 	GUEST_EXIT, /* struct guest_exit; the session is over */
-	/* both ways */
+	/* both directions */
 	GUEST_CREDIT, /* struct guest_credit */
 	/* to the guest */
 	GUEST_RUN,      /* struct guest_run, then TERM, the folder and the arguments, each ended by NUL */
 	GUEST_STDIN,    /* empty: end of input */
 	GUEST_WINDOW,   /* struct guest_run with the terminal's new size */
-	GUEST_HANGUP,   /* nobody listens any more: end what runs */
+	GUEST_HANGUP,   /* no program listens any more: end the running one */
 	GUEST_POWEROFF, /* session 0: stop the guest */
 };
 
@@ -47,10 +48,10 @@ WIRE_AT(guest_frame, 1, session)
 WIRE_AT(guest_frame, 2, size)
 WIRE_SIZE(guest_frame, 4)
 
-/* How the guest came up. */
+/* The guest's boot result. */
 struct guest_hello {
 	uint32_t magic;
-	uint32_t error;     /* 0: its network is up; else errno, and text says what failed */
+	uint32_t error;     /* 0: its network is up; else errno, and text has the failure */
 	uint32_t gid_index; /* of the NIC's RoCEv2 entry for its IPv4 address; UINT32_MAX without a NIC */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What names nodes, ports and flows in records, and in what is not written yet. */
+/* Ids of nodes, ports and flows in records, and in data that is not written yet. */
 #pragma once
 
 #include <stdint.h>

@@ -4,15 +4,15 @@
 
 #include <stddef.h>
 
-/* @param at  bytes from the struct's begin  @param ...  what lists of fields say besides */
+/* @param at  bytes from the struct's begin  @param ...  further columns of lists of fields */
 #define WIRE_AT(type, at, member, ...) _Static_assert(offsetof(struct type, member) == (at), #type "." #member);
 #define WIRE_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
 
 /*
- * An enumeration on the wire is one list of rows, from which its values, its names, its range in what is checked and its
- * words in scenarios come:
+ * An enumeration on the wire is one list of rows. Its values, its names, its range in checks and its words in scenarios
+ * are made from the list:
  *   #define THINGS(ROW) ROW(THING_A, 0, "a", ...) ROW(THING_B, 1, "b", ...)
- * A row begins with identifier, value (from 0 on, without a gap) and name; the list says what follows.
+ * A row begins with identifier, value (from 0 on, without a gap) and name; the list defines the rest.
  */
 
 /* enum thing { THINGS(ENUM_VALUE) }; */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The management channel between the fabric and a host that has its own kernel: a byte stream beside the network (a
- * serial line of a guest, a unix or TCP socket elsewhere), so that what is measured is not disturbed. Little-endian;
+ * serial line of a guest, a unix or TCP socket elsewhere), so that measurements are not disturbed. Little-endian;
  * a message is one struct manage_hdr and its body. The fabric serves, the host's program `rxe-host` connects.
  *
  *   host                        fabric
  *   HELLO                  ->            the program runs and its device is up
  *   TIME (many)           <->            the host learns the fabric's clock, as in NTP (RFC 5905, section 8)
- *                          <-  CONNECT   every host has said HELLO: connect the QPs
+ *                          <-  CONNECT   every host has sent HELLO: connect the QPs
  *   QP (several)           ->            its ends of flows to embedded hosts, which have no connection manager
  *   CONNECTED              ->            all QPs of this host are up, base round-trip times are measured
  *                          <-  START     time zero of the run, on the fabric's clock
  *   RECORDS, PROGRESS      ->            while it runs
- *   FLOWS                  ->            while it runs: its connections, as its kernel tells of them
+ *   FLOWS                  ->            while it runs: its connections, as its kernel reports them
  *   PINGMESH              <->            while it runs: a request of R-Pingmesh's agent, and its controller's reply
  *                          <-  STOP      the run has ended at this time: close what is open
- *   STEP, ITERATION, RESULT ->           what became of it; RESULT is the last message
+ *   STEP, ITERATION, RESULT ->           the outcome; RESULT is the last message
  *   QP_ERROR               ->            while it runs: a flow's QP has spent its retries. The host goes on until STOP.
  *   FAILED                 ->            at any time: what went wrong, for people. The channel closes behind it.
  * common/manage_stream.h reads and writes these messages.
@@ -129,7 +129,7 @@ struct manage_progress {
 	uint64_t acked_bytes; /* sent by this host and acknowledged so far, all flows: the stall detector watches it */
 	uint32_t working;     /* 1: a rank has steps to do */
 	uint32_t background;  /* 1: a background flow has messages to send */
-	uint32_t sending;     /* 1: a step or a background message is on its way */
+	uint32_t sending;     /* 1: a step or a background message is in flight */
 	uint32_t reserved;
 	uint64_t next_ps; /* when the next of either begins that only waits for its time; UINT64_MAX: none does */
 };

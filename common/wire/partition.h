@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between two programs that run parts of one fabric: a byte stream, unix or TCP. Little-endian; a message is one struct
+ * Between two programs that run partitions of one fabric: a byte stream, unix or TCP. Little-endian; a message is one struct
  * partition_hdr and its body. All times are the run's.
  *
  *   HELLO     both, first: who it is, and of what scenario
  *   REFUSE    instead of anything else: why not, for people; the stream closes behind it
- *   CLOCK     to the first part, which sends it back with its own clock: how far clocks are apart
- *   READY     to the first part: it could begin
- *   START     of the first part: when time 0 of the run is
- *   FRAME     a frame on a cut cable, with the time of its arrival
+ *   CLOCK     to the first partition, which sends it back with its own clock: how far clocks are apart
+ *   READY     to the first partition: it could begin
+ *   START     of the first partition: when time 0 of the run is
+ *   FRAME     a frame on a boundary cable, with the time of its arrival
  *   PAUSE     the same of an 802.1Qbb frame, which concerns one MAC alone
- *   PROMISE   no FRAME or PAUSE to come has left its sender before a time
- *   RECORDS   to the first part: what nodes reported, all before a time
+ *   PROMISE   no later FRAME or PAUSE has left its sender before a time
+ *   RECORDS   to the first partition: reports of nodes, all before a time
  *   BYE       the run has ended here, and why
- *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE   to the first part, after it: what became of its nodes; DONE is
+ *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE   to the first partition, after it: the outcome of its nodes; DONE is
  *             the last
  */
 #pragma once
@@ -47,7 +47,7 @@
 	ROW(PARTITION_FLOW, 13, "FLOW", 32, 32)                                                                            \
 	ROW(PARTITION_RESULT, 14, "RESULT", 16, 16)                                                                        \
 	ROW(PARTITION_FAULTS, 15, "FAULTS", 0, PARTITION_MAX_BODY) /* a byte a fault of the scenario, 1: it acted there */ \
-	ROW(PARTITION_REPORT, 16, "REPORT", 1, PARTITION_MAX_BODY) /* a piece of a JSON text, whole with DONE */           \
+	ROW(PARTITION_REPORT, 16, "REPORT", 1, PARTITION_MAX_BODY) /* a chunk of a JSON text, whole with DONE */           \
 	ROW(PARTITION_CLOCK, 17, "CLOCK", 16, 16)                                                                          \
 	ROW(PARTITION_DONE, 18, "DONE", 0, 0)
 
@@ -73,7 +73,7 @@ struct partition_hello {
 	uint32_t reserved;
 	uint64_t layout;   /* digest of the layouts that go by value: records, descriptors, counters */
 	uint64_t scenario; /* digest of the effective configuration, overrides and seed included */
-	uint64_t division; /* digest of which part runs which node */
+	uint64_t division; /* digest of which partition runs which node */
 	uint64_t reserved2;
 	char token[PARTITION_TOKEN]; /* padded with 0; all 0: none */
 };
@@ -90,13 +90,13 @@ WIRE_SIZE(partition_hello, 112)
 /* CLOCK */
 struct partition_clock {
 	uint64_t sent_ns;     /* by the clock of who asks */
-	uint64_t received_ns; /* by the first part's; 0: nobody heard it yet */
+	uint64_t received_ns; /* by the first partition's clock; 0: not received yet */
 };
 
 WIRE_SIZE(partition_clock, 16)
 
 struct partition_zero {
-	uint64_t zero_ns; /* by the first part's clock */
+	uint64_t zero_ns; /* by the first partition's clock */
 };
 
 WIRE_SIZE(partition_zero, 8)
@@ -108,7 +108,10 @@ struct partition_refuse {
 
 WIRE_SIZE(partition_refuse, 256)
 
-/* A descriptor (common/pkt.h). Behind it, as flags say: struct partition_int, struct partition_contents and the segment's bytes. */
+/*
+ * A descriptor (common/pkt.h). Behind it, as flags say: struct partition_int, struct partition_contents and the
+ * segment's bytes.
+ */
 struct partition_frame {
 	uint64_t time_ps; /* the last bit is there */
 	uint32_t port;    /* global id of the port that it left by */
@@ -119,7 +122,7 @@ struct partition_frame {
 	uint8_t opcode, syndrome, type, prio;
 	uint8_t flags, ttl;
 	uint8_t has_contents;
-	uint8_t has_bytes; /* the frame's own, as it came in from outside, follow, and nothing else: they say the flow and the rest */
+	uint8_t has_bytes; /* only the frame's own bytes follow, as they arrived from a kernel host: they hold the flow and the rest */
 	uint8_t reserved[4];
 };
 
@@ -140,9 +143,9 @@ struct partition_int {
 
 WIRE_SIZE(partition_int, 48)
 
-/* What a data segment with contents says besides, as in its RETH. */
+/* Further fields of a data segment with contents, as in its RETH. */
 struct partition_contents {
-	uint64_t va; /* where its message goes, or, where packets may come in any order, the segment itself */
+	uint64_t va; /* destination of its message, or, where packets may arrive in any order, of the segment itself */
 	uint32_t dma_bytes;
 	uint32_t reserved;
 };
@@ -159,7 +162,7 @@ struct partition_pause {
 WIRE_AT(partition_pause, 8, port)
 WIRE_SIZE(partition_pause, 16)
 
-/* WORKING: in the first phase of a run with hosts of their own kernel, some are not ready. UP: there, all have come up */
+/* WORKING: in the first phase of a run with kernel hosts, some are not ready. UP: there, all are up */
 enum partition_state { PARTITION_WORKING = 1, PARTITION_SENDING = 2, PARTITION_UP = 4 };
 
 struct partition_promise {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What agents of R-Pingmesh ask their controller, beside the network that they probe (R-Pingmesh, 4.1): one message, one reply.
- * Little-endian; a message is one struct pingmesh_hdr and its body. Over a socket replies come in the order of requests.
+ * Requests of R-Pingmesh's agents to their controller, beside the network that they probe (R-Pingmesh, 4.1): one
+ * message, one reply.
+ * Little-endian; a message is one struct pingmesh_hdr and its body. Over a socket replies come in the order of
+ * requests.
  *
  *   agent                       controller
  *   REGISTER               ->             its RNICs, at each start: their QPNs are new
@@ -9,8 +11,8 @@
  *   PINGLISTS              ->
  *                          <-  ENTRIES    whom to probe, and at what times
  *   RESOLVE                ->             addresses that service tracing found
- *                          <-  RESOLVED   what is known of each
- *                          <-  REFUSED    instead of any of them: why
+ *                          <-  RESOLVED   the registration of each
+ *                          <-  REFUSED    instead of any of them: the reason
  */
 #pragma once
 
@@ -55,7 +57,7 @@ WIRE_SIZE(pingmesh_hdr, 16)
 struct pingmesh_rnic {
 	uint8_t gid[16];
 	uint32_t ip;  /* host byte order */
-	uint32_t qpn; /* 24 bits; in RESOLVED 0: nobody registered it */
+	uint32_t qpn; /* 24 bits; in RESOLVED 0: it is not registered */
 	uint32_t tor; /* topology node id of the switch that it is connected to */
 	uint16_t nic;
 	uint16_t reserved; /* zero */
@@ -69,7 +71,7 @@ WIRE_AT(pingmesh_rnic, 28, nic)
 WIRE_AT(pingmesh_rnic, 30, reserved)
 WIRE_SIZE(pingmesh_rnic, 32)
 
-/* REGISTER, with so many struct pingmesh_rnic behind it; PINGLISTS, with none. */
+/* REGISTER, with count struct pingmesh_rnic behind it; PINGLISTS, with none. */
 struct pingmesh_host {
 	uint32_t host; /* topology node id */
 	uint32_t count;
@@ -79,7 +81,10 @@ WIRE_AT(pingmesh_host, 0, host)
 WIRE_AT(pingmesh_host, 4, count)
 WIRE_SIZE(pingmesh_host, 8)
 
-/* RESOLVE, with so many addresses (uint32_t) behind it; RESOLVED, with as many struct pingmesh_rnic in the same order. */
+/*
+ * RESOLVE, with count addresses (uint32_t) behind it; RESOLVED, with the same number of struct pingmesh_rnic in the
+ * same order.
+ */
 struct pingmesh_list {
 	uint32_t count;
 	uint32_t reserved; /* zero */
@@ -89,7 +94,7 @@ WIRE_AT(pingmesh_list, 0, count)
 WIRE_AT(pingmesh_list, 4, reserved)
 WIRE_SIZE(pingmesh_list, 8)
 
-/* ENTRIES, with so many struct pingmesh_entry behind it: what agents are to keep to (R-Pingmesh 5). */
+/* ENTRIES, with count struct pingmesh_entry behind it: the probing orders for agents (R-Pingmesh 5). */
 struct pingmesh_entries {
 	uint32_t count;
 	uint32_t reserved;

@@ -15,13 +15,13 @@
 	ROW(REC_PROBE_TOR_MESH, 0, "tor-mesh")   /* to the other RNICs of a ToR */                                         \
 	ROW(REC_PROBE_INTER_TOR, 1, "inter-tor") /* over the switches between ToRs */                                      \
 	ROW(REC_PROBE_SERVICE, 2, "service")     /* by the 5-tuple of a connection of a job */                             \
-	ROW(REC_PROBE_RAIL, 3, "rail")           /* one way, to an RNIC of the same host at another ToR */
+	ROW(REC_PROBE_RAIL, 3, "rail")           /* in one direction, to an RNIC of the same host at another ToR */
 
 enum rec_probe_kind { REC_PROBE_KINDS(ENUM_VALUE) };
 
 /*
- * What came back until the timeout. The paper calls all but the first a timeout. Late is a second record of a probe that had ended
- * otherwise: nothing of it was lost. Value, name.
+ * Messages that arrived until the timeout. The paper calls all but the first a timeout. Late is a second record of a
+ * probe that had ended otherwise: nothing of it was lost. Value, name.
  */
 #define REC_PROBE_RESULTS(ROW)                                                                                             \
 	ROW(REC_PROBE_OK, 0, "ok")                                                                                         \
@@ -42,10 +42,10 @@ enum probe_part {
 	PROBE_SECOND_ACK = 3, /* with the delay of its responder */
 	PROBE_TRACE = 4,      /* a traceroute's; seq: its number, and behind that 8 bits of its TTL */
 	PROBE_TRACED = 5,     /* the answer of who it is addressed to */
-	PROBE_ONE_WAY = 6,    /* to another RNIC of the same host: nobody answers */
+	PROBE_ONE_WAY = 6,    /* to another RNIC of the same host: there is no answer */
 };
 
-/* Contents of a probe and of its ACKs; the paper says 50 bytes. */
+/* Contents of a probe and of its ACKs; the paper has 50 bytes. */
 struct wire_probe {
 	wire_be32 magic;
 	uint8_t version;

@@ -14,9 +14,9 @@
 #include "common/wire/record_steps.h"
 #include "common/wire/record_volumes.h"
 
-/* Who says it. */
+/* The reporter. */
 enum rec_class {
-	REC_TOPOLOGY,   /* header records: what is configured; of these all others speak, so they come first */
+	REC_TOPOLOGY,   /* header records: the configuration; all other records refer to it, so they are first */
 	REC_PLAN,       /* the rest of the header records */
 	REC_HOST,       /* hosts, of their steps and probes */
 	REC_TELEMETRY,  /* switches, and hosts of their NICs */

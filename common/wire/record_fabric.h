@@ -87,13 +87,16 @@ struct rec_ecmp {
 REC_ECMP_FIELDS(WIRE_AT, rec_ecmp)
 WIRE_SIZE(rec_ecmp, 48)
 
-/* A fault that operators know of before the run, and did not take out of the network but of its routes. hdr.node: where it is. */
+/*
+ * A fault that operators know of before the run, and did not take out of the network but of its routes. hdr.node: where
+ * it is.
+ */
 struct rec_known_fault {
 	struct rec_hdr hdr;
 	char kind[REC_NAME_LEN]; /* as scenarios name it: "link-down", "loss" */
 	uint16_t port;           /* whose outgoing direction has it, link-down: both; REC_NO_PORT: the node itself */
 	uint16_t reserved;
-	uint32_t rate_ppb;                         /* of what passes it, so much is lost or damaged, in 10^-9 */
+	uint32_t rate_ppb;                         /* share of the passing packets that is lost or damaged, in 10^-9 */
 	uint64_t extra_ps;                         /* longer it takes at most */
 	uint64_t start_ps, duration_ps, period_ps; /* as planned; duration 0: to the end, period 0: once */
 };

@@ -45,7 +45,7 @@ WIRE_SIZE(rec_hdr, 24)
 #define REC_FRAME 64             /* beside the numbers of enum rec_type */
 #define REC_FRAME_MAX_BYTES 1472 /* with IPv4's and UDP's headers an Ethernet MTU of 1500 */
 
-/* How large what records say may be: what is larger is refused at the border (common/record/check.h). */
+/* Largest values in records: larger ones are refused at the border (common/record/check.h). */
 
 #define RECORD_KINDS 64               /* types are below it */
 #define RECORD_MAX_FIELDS 28          /* of a kind, behind the header */
@@ -56,4 +56,4 @@ WIRE_SIZE(rec_hdr, 24)
 #define RECORD_MAX_PORTS_A_NODE 1024
 #define RECORD_MAX_PORTS (1u << 20) /* of all nodes */
 #define RECORD_MAX_HOPS 255
-#define RECORD_AHEAD_PS 1000000000000ULL /* so far ahead of its report a host's clock may tell of a time */
+#define RECORD_AHEAD_PS 1000000000000ULL /* how far ahead of its report a time of a host's clock may be */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of FlowTracer: the ways that flows take, as hosts and switches told when they were asked over the management network. */
+/*
+ * Records of FlowTracer: the paths of flows, as hosts and switches reported when they were queried over the management
+ * network.
+ */
 #pragma once
 
 #include "common/wire/ids.h"
@@ -29,7 +32,7 @@ struct rec_tracer {
 REC_TRACER_FIELDS(WIRE_AT, rec_tracer)
 WIRE_SIZE(rec_tracer, 48)
 
-/* A flow whose way was traced, when that ended. hdr.node: its source. */
+/* A flow whose path was traced, at the end of the trace. hdr.node: its source. */
 struct rec_traced {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;
@@ -55,7 +58,7 @@ struct rec_traced {
 REC_TRACED_FIELDS(WIRE_AT, rec_traced)
 WIRE_SIZE(rec_traced, 80)
 
-/* What a switch replied: by which port a flow leaves it that came in by another. hdr.node: the switch, who replied or did not. */
+/* A switch's reply: the egress port of a flow for its ingress port. hdr.node: the switch, whether it replied or not. */
 struct rec_traced_hop {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;
@@ -89,7 +92,7 @@ struct rec_trace_round {
 	uint64_t start_ps;
 	uint64_t sent_bytes, received_bytes; /* over the management network: questions, replies */
 	uint32_t round;
-	uint32_t flows, traced; /* that were named; whose way is known to its end */
+	uint32_t flows, traced; /* that were named; whose path is known to its end */
 	uint32_t questions, connections;
 	uint16_t complete; /* 1: every flow that was named was traced */
 	uint16_t reserved;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records of R-Pingmesh's agents: each probe, the paths that they traced, what the controller was told, and that they live.
- * Agents upload all of them every few seconds (R-Pingmesh 5).
+ * Records of R-Pingmesh's agents: each probe, the paths that they traced, the reports to the controller, and
+ * heartbeats. Agents upload all of them every few seconds (R-Pingmesh 5).
  */
 #pragma once
 
@@ -54,13 +54,14 @@ struct rec_probe {
 	uint16_t kind; /* enum rec_probe_kind */
 	uint16_t result;
 	uint16_t reserved;
-	struct rec_tuple tuple; /* of the probe; its ACKs have the addresses the other way round, and its source port */
+	struct rec_tuple tuple; /* of the probe; its ACKs have the addresses swapped, and its source port */
 	uint32_t target_qpn;
 	uint32_t seq;     /* of the prober's RNIC, from 0 */
 	uint64_t sent_ps; /* (1): when the application posted it */
 	/*
-	 * rtt_ps: of the network, (5-2)-(4-3); prober_ps: the prober's own delay, (6-1)-(5-2); responder_ps: the responder's, (4-3). 0: not
-	 * known. REC_PROBE_RAIL: rtt_ps is 0, prober_ps is (2) and responder_ps is (3), each by the clock of its RNIC.
+	 * rtt_ps: of the network, (5-2)-(4-3); prober_ps: the prober's own delay, (6-1)-(5-2); responder_ps: the
+	 * responder's, (4-3). 0: not known. REC_PROBE_RAIL: rtt_ps is 0, prober_ps is (2) and responder_ps is (3), each
+	 * by the clock of its RNIC.
 	 */
 	uint64_t rtt_ps, prober_ps, responder_ps;
 };
@@ -83,20 +84,20 @@ REC_PROBE_FIELDS(WIRE_AT, rec_probe)
 WIRE_SIZE(rec_probe, 88)
 
 /*
- * A switch on the way of a tuple, or of its ACKs. Of a traceroute hdr.node is who traced, where that way begins; of packets that switches
- * wrote into (INT) it is who got them, where it ends.
+ * A switch on the path of a tuple, or of its ACKs. Of a traceroute hdr.node is its sender, where that path begins; of
+ * packets that switches wrote into (INT) it is the receiver, where it ends.
  */
 struct rec_probe_hop {
 	struct rec_hdr hdr;
-	struct rec_tuple tuple; /* of the probe, also where the way back was traced */
+	struct rec_tuple tuple; /* of the probe, also where the reverse path was traced */
 	uint16_t hop;           /* from 1 on: the TTL that ended there; of INT the how manieth */
-	uint16_t back;          /* 1: of the way of its ACKs */
+	uint16_t back;          /* 1: of the path of its ACKs */
 	uint32_t at;            /* the switch */
-	uint16_t port;          /* of the switch, by which the packet came in */
+	uint16_t port;          /* ingress port of the packet at the switch */
 	uint16_t last;          /* 1: the next is the destination */
-	uint32_t trace;         /* of the RNIC's: hops of one traceroute, or of one way, have the same */
-	uint64_t sent_ps;       /* when the first packet of the traceroute was posted; of INT when the last packet came */
-	uint32_t count;         /* of INT: packets that came this way since the last upload; 0: a traceroute */
+	uint32_t trace;         /* of the RNIC's: hops of one traceroute, or of one path, have the same */
+	uint64_t sent_ps;       /* when the first packet of the traceroute was posted; of INT when the last packet arrived */
+	uint32_t count;         /* of INT: packets that took this path since the last upload; 0: a traceroute */
 	uint32_t reserved;
 };
 
@@ -156,11 +157,11 @@ struct rec_upload {
 REC_UPLOAD_FIELDS(WIRE_AT, rec_upload)
 WIRE_SIZE(rec_upload, 40)
 
-/* Service tracing saw a connection of a job come or go (4.2.2). hdr.node: where its tuple begins. */
+/* Service tracing saw a connection of a job open or close (4.2.2). hdr.node: where its tuple begins. */
 struct rec_connection {
 	struct rec_hdr hdr;
 	uint16_t nic;
-	uint16_t open;       /* 1: it came; 0: it went */
+	uint16_t open;       /* 1: it opened; 0: it closed */
 	uint32_t collective; /* that it is of; REC_NONE: of none */
 	struct rec_tuple tuple;
 };
@@ -176,15 +177,15 @@ REC_CONNECTION_FIELDS(WIRE_AT, rec_connection)
 WIRE_SIZE(rec_connection, 48)
 
 /*
- * Probes of one tuple that came to an RNIC, since the last such record: of those that got no ACK it tells which were lost before, which after that.
- * hdr.node: the responder. Numbers are rec_probe's seq.
+ * Probes of one tuple that arrived at an RNIC, since the last such record: for those without an ACK it shows which were
+ * lost before, which after that. hdr.node: the responder. Numbers are rec_probe's seq.
  */
 struct rec_heard {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;       /* of the probes */
 	uint16_t nic;                 /* of the responder */
 	uint16_t chained;             /* 1: after_seq was heard before, and none between that and first_seq */
-	uint32_t first_seq, last_seq; /* the first and the last that came; 0: none did */
+	uint32_t first_seq, last_seq; /* the first and the last that arrived; 0: none did */
 	uint32_t after_seq;           /* chained 0: 0 */
 	uint32_t count;
 	uint32_t qpn; /* the prober's: others' numbers are another agent's */

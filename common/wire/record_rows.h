@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of what a polling packet met: reported by switches, and by hosts for their NICs. */
+/* Records collected by polling packets: reported by switches, and by hosts for their NICs. */
 #pragma once
 
 #include <stdint.h>
@@ -35,9 +35,9 @@ REC_POLL_FIELDS(WIRE_AT, rec_poll)
 WIRE_SIZE(rec_poll, 56)
 
 /*
- * Counters of one lossless class at an egress port over epochs [epoch_first, epoch_last], its present state, and the state of
- * the ingress of that class at the same connector; or of the data classes without PFC, together. Depths are of all data
- * classes: all but class 0. A port has rows of the classes of which there is something to tell, of one at least. A later row
+ * Counters of one lossless class at an egress port over epochs [epoch_first, epoch_last], its present state, and the
+ * state of the ingress of that class at the same connector; or of the data classes without PFC, together. Depths are of
+ * all data classes: all but class 0. A port has rows of the classes with data to report, of one at least. A later row
  * of the same port and class with the same epoch_first replaces an earlier one; closed epochs are reported once.
  */
 struct rec_port_row {
@@ -50,18 +50,18 @@ struct rec_port_row {
 	uint64_t from_ps, to_ps;
 	uint64_t packets, bytes;
 	uint64_t depth_sum;                  /* packets already queued, summed over enqueued packets */
-	uint64_t paused_packets;             /* packets that met the port paused */
+	uint64_t paused_packets;             /* packets that found the port paused */
 	uint64_t pause_ps;                   /* time paused within the epochs */
 	uint64_t paused_since_ps;            /* valid if paused */
 	uint64_t queue_packets, queue_bytes; /* now */
-	uint64_t ingress_bytes;              /* valid if pausing: bytes held now that came in here */
+	uint64_t ingress_bytes;              /* valid if pausing: bytes held now that entered here */
 	uint64_t ingress_xoff_bytes; /* if pausing, the threshold for that now; else REC_NO_XOFF. Closed epochs: 0 */
-	uint64_t pausing_since_ps;   /* valid if pausing: this ingress has told its peer to stop */
+	uint64_t pausing_since_ps;   /* valid if pausing: this ingress has paused its peer */
 	uint32_t pausing;
 	uint32_t pauses_received; /* within the epochs */
 	uint32_t pauses_sent;     /* within the epochs */
 	uint16_t prio;            /* the lossless class; 0: data classes without PFC */
-	uint16_t state_only;      /* 1: tells of now alone; without counters, and replaces no row */
+	uint16_t state_only;      /* 1: the present state alone; without counters, and replaces no row */
 };
 
 #define REC_PORT_ROW_FIELDS(F, T)                                                                                          \
@@ -125,7 +125,10 @@ struct rec_flow_row {
 REC_FLOW_ROW_FIELDS(WIRE_AT, rec_flow_row)
 WIRE_SIZE(rec_flow_row, 88)
 
-/* Port-to-port meter of a lossless class, or of data classes without PFC: what came in at in_port and left by port. */
+/*
+ * Port-to-port meter of a lossless class, or of data classes without PFC: bytes that entered at in_port and left by
+ * port.
+ */
 struct rec_meter_row {
 	struct rec_hdr hdr;
 	uint16_t in_port, port;
@@ -175,9 +178,9 @@ REC_MATRIX_ROW_FIELDS(WIRE_AT, rec_matrix_row)
 WIRE_SIZE(rec_matrix_row, 80)
 
 /*
- * Frames of class 0, which is served strictly first, or of a strict class of data, that left ahead of data behind them that
- * waited and could have gone: of one flow, or where flow is zero, of those that are not told apart. Same key rules as the port
- * row.
+ * Frames of class 0, which is served strictly first, or of a strict class of data, that left ahead of data behind them
+ * that waited and could have left: of one flow, or where flow is zero, of those that are not distinguished. Same key
+ * rules as the port row.
  */
 struct rec_overtake_row {
 	struct rec_hdr hdr;
@@ -185,7 +188,7 @@ struct rec_overtake_row {
 	uint16_t port;
 	uint16_t acks; /* 1: its ACKs, NAKs and CNPs; 0: what it sends in class 0 itself */
 	uint32_t epoch_first, epoch_last;
-	uint32_t prio; /* their class; 0 also of those that are not told apart */
+	uint32_t prio; /* their class; 0 also of those that are not distinguished */
 	uint64_t packets, bytes;
 };
 
@@ -204,8 +207,8 @@ REC_OVERTAKE_ROW_FIELDS(WIRE_AT, rec_overtake_row)
 WIRE_SIZE(rec_overtake_row, 72)
 
 /*
- * Drop counters of a port, cumulative, sent with reports when not zero. Link down: also when the link was cut, and the
- * times are those of its last change as well. REC_DROP_INJECTED never: nobody sees those.
+ * Drop counters of a port, cumulative, sent with reports when not zero. Link down: also when the link went down, and
+ * the times are those of its last change as well. REC_DROP_INJECTED never: no device sees those.
  */
 struct rec_drop_row {
 	struct rec_hdr hdr;
@@ -231,26 +234,27 @@ REC_DROP_ROW_FIELDS(WIRE_AT, rec_drop_row)
 WIRE_SIZE(rec_drop_row, 80)
 
 /*
- * What had passed where a polling packet of a flow that sent packets again came by, on its way or that of its ACKs: by a
- * switch, by the flow's source when it let the packet go and when it came back, and by its destination when it came in. Frames are
- * all that MACs count, and counts begin with the run: what one end of a link sent and the other did not take in was lost on it.
+ * Packets that had passed where a polling packet of a flow with retransmissions passed, on its path or that of its
+ * ACKs: by a switch, by the flow's source when the polling packet left and when it returned, and by its destination
+ * when it arrived. Frames are all that MACs count, and counts begin with the run: what one end of a link sent and the
+ * other did not take in was lost on it.
  */
 struct rec_passage {
 	struct rec_hdr hdr;
 	struct rec_tuple flow;
-	uint16_t in_port;   /* the polling packet came in there; REC_NO_PORT: it begins here */
+	uint16_t in_port;   /* ingress of the polling packet there; REC_NO_PORT: it begins here */
 	uint16_t out_port;  /* it goes on by it; REC_NO_PORT: it ends here */
-	uint32_t waiting;   /* packets of the flow: at most so many in that port's queue; at its source, not acknowledged */
-	uint64_t in_frames; /* came in at in_port before it, whole or damaged */
+	uint32_t waiting;   /* packets of the flow: upper bound in that port's queue; at its source, not acknowledged */
+	uint64_t in_frames; /* arrived at in_port before it, whole or damaged */
 	uint64_t sent_frames;  /* the other end of in_port's link had sent before it: a count that it brings along */
 	uint64_t flow_packets; /* of the flow, counted at out_port */
 	/* of the flow's QP, at its source */
 	uint32_t resent;   /* packets sent again */
 	uint32_t timeouts; /* after which that was */
 	/* and at its destination */
-	uint32_t duplicates;      /* packets that had come before */
+	uint32_t duplicates;      /* packets that had arrived before */
 	uint32_t out_of_sequence; /* packets behind one that is missing */
-	uint32_t most_missing;    /* in a row, when the first behind them came */
+	uint32_t most_missing;    /* in a row, when the first behind them arrived */
 	uint32_t naks;            /* at either: of the PSN sequence, sent or received */
 };
 

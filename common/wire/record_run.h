@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Records of the run itself: what was configured, what the budget kept back, how it ended. */
+/* Records of the run itself: its configuration, records that the budget kept back, its end. */
 #pragma once
 
 #include <stdint.h>
@@ -20,9 +20,9 @@ struct rec_run {
 	uint32_t payload_bytes; /* its payload: the path MTU */
 	uint32_t ack_bytes;
 	uint16_t exact_contention; /* 1: REC_MATRIX_ROW records follow reports */
-	uint16_t strict_classes;   /* bit p: switches serve class p before those that share by weight; bit 0 is not said */
-	uint64_t jitter_ps;        /* by so much a host may be late without being slow: its own scheduling */
-	uint64_t window_bytes;     /* payload that a QP may have under way at most; 0: not known, or without bound */
+	uint16_t strict_classes;   /* bit p: switches serve class p before those that share by weight; bit 0 is unused */
+	uint64_t jitter_ps;        /* a host may be late by this much without being slow: its own scheduling */
+	uint64_t window_bytes;     /* payload in flight of a QP at most; 0: not known, or without bound */
 };
 
 #define REC_RUN_FIELDS(F, T)                                                                                               \
@@ -80,9 +80,11 @@ struct rec_end {
 	uint64_t polling_packets, polling_bytes; /* on every link they crossed */
 	uint64_t notification_packets, notification_bytes;
 	uint64_t detections; /* polling packets that hosts asked for */
-	/* Frames of switches and NICs, and their bytes: of what they reported; and with what was made but not kept. */
+	/*
+	 * Frames of switches and NICs, and their bytes: of their reports; and with reports that were made but not kept.
+	 */
 	uint64_t kept_reports, kept_bytes, collected_reports, collected_bytes;
-	/* By so much times of what hosts with clocks of their own reported may be wrong, of the worst; 0: one clock */
+	/* Bound of the error of times reported by hosts with clocks of their own, of the worst; 0: one clock */
 	uint64_t clock_error_ps;
 };
 
@@ -113,8 +115,9 @@ REC_END_FIELDS(WIRE_AT, rec_end)
 WIRE_SIZE(rec_end, 168)
 
 /*
- * Records of how late the machine was that runs a fabric in real time: its packet threads and hosts with their own kernel waited
- * for a processor, windows opened late. Reported unasked, of all of the run's time; in virtual time there are none.
+ * Records of how late the machine was that runs a fabric in real time: its packet threads and hosts with their own
+ * kernel waited for a processor, windows opened late. Reported unasked, of all of the run's time; in virtual time there
+ * are none.
  */
 
 /*
@@ -129,15 +132,15 @@ WIRE_SIZE(rec_end, 168)
 enum rec_lateness_kind { REC_LATENESS_KINDS(ENUM_VALUE) };
 
 /*
- * hdr.node: the host; of an lcore or of windows, a node that this program runs. The kernel counts a wait for a processor when it
- * ends: late_ps of [from_ps, to_ps) may have begun before from_ps, by late_ps at most.
+ * hdr.node: the host; of an lcore or of windows, a node that this program runs. The kernel counts a wait for a
+ * processor when it ends: late_ps of [from_ps, to_ps) may have begun before from_ps, by late_ps at most.
  */
 struct rec_lateness {
 	struct rec_hdr hdr;
 	uint32_t kind;     /* enum rec_lateness_kind */
 	uint32_t lcore;    /* of its program; REC_NONE: of no lcore */
 	uint32_t part;     /* of the fabric, from 0 */
-	uint32_t measured; /* 0: nobody knows how late it was in that time */
+	uint32_t measured; /* 0: its lateness in that time is unknown */
 	uint64_t from_ps, to_ps;
 	uint64_t
 		late_ps; /* waited for a processor, by all tasks together; of windows: the time in which the fabric was behind */

@@ -8,13 +8,15 @@
 #include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
-/* One iteration of a collective. A job runs its collectives so many times; it and they have run-wide numbers, from 0. */
+/*
+ * One iteration of a collective. A job runs its collectives several times; it and they have run-wide numbers, from 0.
+ */
 struct rec_collective {
 	struct rec_hdr hdr;
 	uint32_t id, iteration; /* from 0 */
 	uint32_t algorithm, op;
 	uint32_t ranks;
-	uint32_t steps;      /* of all ranks: so many SCHEDULE records it has */
+	uint32_t steps;      /* of all ranks: number of its SCHEDULE records */
 	uint32_t rank_steps; /* of the rank that has most of them */
 	uint32_t job;
 	uint64_t bytes;               /* of the whole operation, as nccl-tests counts it; 0: unknown */
@@ -63,8 +65,8 @@ REC_FOLLOW_FIELDS(WIRE_AT, rec_follow)
 WIRE_SIZE(rec_follow, 32)
 
 /*
- * One step of a rank. hdr.node: its host. It starts when all it depends on is met: here are one own step and one
- * arrival, what else there is are REC_DEPEND records; and when the step before it of the same peer and channel is complete.
+ * One step of a rank. hdr.node: its host. It starts when all its dependencies are done: here are one own step and one
+ * arrival, further ones are REC_DEPEND records; and when the step before it of the same peer and channel is complete.
  */
 struct rec_schedule {
 	struct rec_hdr hdr;
@@ -76,7 +78,7 @@ struct rec_schedule {
 	uint32_t peer; /* rank that receives; the step's own: a local step, computation and no message */
 	uint32_t channel;
 	uint32_t own_step;     /* of the rank itself, to be complete before; 0: none */
-	uint32_t depends_rank; /* whose message must have arrived before; REC_NONE: nobody's */
+	uint32_t depends_rank; /* whose message must have arrived before; REC_NONE: none */
 	uint32_t depends_step; /* which of its steps; 0: none */
 	uint32_t depends;      /* how many REC_DEPEND records it has besides */
 	uint64_t ideal_ps;     /* of a local step: its computation, as configured */
@@ -137,8 +139,8 @@ struct rec_step {
 	struct rec_hdr hdr;
 	uint32_t collective, iteration, step, rank;
 	/*
-	 * What the start waited for: of all that it depends on the last to be met, in the same iteration. waited_step 0: it
-	 * waited for nothing of it, and the others are REC_NONE.
+	 * The dependency that the start waited for: the last of all to be done, in the same iteration. waited_step 0:
+	 * it waited for nothing of it, and the others are REC_NONE.
 	 */
 	uint32_t waited_collective, waited_rank, waited_step;
 	uint32_t retransmits; /* packets sent again in this step */
@@ -149,7 +151,7 @@ struct rec_step {
 		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
 	uint64_t paced_ps;    /* that congestion control's rate kept its packets apart, beyond what the line does */
-	uint64_t stalled_ps;  /* without an ACK, until retransmission timeouts; and told to wait by a receiver not ready */
+	uint64_t stalled_ps;  /* without an ACK, until retransmission timeouts; and after RNR NAKs of a receiver not ready */
 	uint32_t rtt_samples; /* round trips that were measured: one for each ACK, which may speak for several packets */
 	uint32_t reserved;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records of FlowPulse's monitors: volumes of a measured collective by ingress port from the tier above, by sender (the switch
- * behind which it is) and by iteration, and what was missing. Told unasked; volumes with an alarm of their iteration, or always.
+ * Records of FlowPulse's monitors: volumes of a measured collective by ingress port from the tier above, by sender (the
+ * switch behind which it is) and by iteration, and the missing bytes. Sent unsolicited; volumes with an alarm of their
+ * iteration, or always.
  */
 #pragma once
 
@@ -17,10 +18,10 @@
 struct rec_monitor {
 	struct rec_hdr hdr;
 	uint32_t prediction, detector;
-	uint32_t threshold_ppm; /* of what is predicted; of detector threshold */
+	uint32_t threshold_ppm; /* of the prediction; of detector threshold */
 	uint32_t tolerance_ppm; /* of a sender's volume */
 	uint32_t learn;         /* iterations that are learned from */
-	uint32_t counts;        /* 1: volumes of all iterations are told */
+	uint32_t counts;        /* 1: volumes of all iterations are reported */
 	uint32_t ports_alone;   /* 1: whole ports are compared; 0: senders at ports, too */
 	uint32_t
 		rate_ppb; /* false alarms that a sender may raise at a switch in an iteration, in 1e-9; of the other detectors */
@@ -50,7 +51,7 @@ struct rec_monitor {
 REC_MONITOR_FIELDS(WIRE_AT, rec_monitor)
 WIRE_SIZE(rec_monitor, 80)
 
-/* What came in one iteration of one sender by one port. */
+/* Bytes that arrived in one iteration from one sender by one port. */
 struct rec_volume {
 	struct rec_hdr hdr;
 	uint16_t port;
@@ -84,7 +85,7 @@ struct rec_volume_alarm {
 	uint16_t place;  /* enum rec_loss_place */
 	uint32_t sender; /* of place remote and pair; REC_NONE: local */
 	uint32_t iteration;
-	uint32_t pooled;            /* found in so many of the latest iterations together, this one included */
+	uint32_t pooled;            /* found in this number of the latest iterations together, this one included */
 	uint64_t predicted, seen;   /* bytes of the whole port, of senders that could be compared */
 	uint64_t expected, got;     /* bytes of the senders concerned, expected by what the other ports saw of them */
 	uint64_t packets;           /* got */
@@ -144,7 +145,7 @@ struct rec_volume_flaw {
 REC_VOLUME_FLAW_FIELDS(WIRE_AT, rec_volume_flaw)
 WIRE_SIZE(rec_volume_flaw, 56)
 
-/* What a monitor did in the whole run: told at its end. */
+/* Summary of a monitor for the whole run: sent at its end. */
 struct rec_monitored {
 	struct rec_hdr hdr;
 	uint32_t ports, senders;                       /* monitored; learned, or declared */

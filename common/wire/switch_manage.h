@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The management socket that every switch and every host has beside the network: what operators' tools ask of one device
- * (FlowTracer, III). Little-endian; a message is one struct swm_hdr and its body. Replies come in the order of requests.
+ * The management socket that every switch and every host has beside the network: queries of operators' tools to one
+ * device (FlowTracer, III). Little-endian; a message is one struct swm_hdr and its body. Replies come in the order of
+ * requests.
  *
  *   tool                        device
  *                          <-  HELLO        greeting: who answers here. The first message of a connection
@@ -10,8 +11,8 @@
  *   COUNTERS               ->               a switch: of its ports
  *                          <-  PORTS
  *   FLOWS                  ->               a host: its flows that match, from one on
- *                          <-  FLOW_LIST    as many as fit, and how many there are in all
- *   SAMPLES                ->               a switch: what it sampled of a port
+ *                          <-  FLOW_LIST    those that fit, and the number of all
+ *   SAMPLES                ->               a switch: its samples of a port
  *                          <-  SAMPLE_LIST
  *                          <-  REFUSED      instead of any of them: why
  */
@@ -83,7 +84,7 @@ WIRE_AT(swm_list, 0, count)
 WIRE_AT(swm_list, 4, reserved)
 WIRE_SIZE(swm_list, 8)
 
-/* A row of EGRESS: headers, and where they come in. */
+/* A row of EGRESS: headers, and their ingress. */
 struct swm_query {
 	uint32_t src_ip, dst_ip; /* host byte order */
 	uint16_t sport, dport;
@@ -101,7 +102,7 @@ WIRE_AT(swm_query, 13, reserved)
 WIRE_AT(swm_query, 14, in_port)
 WIRE_SIZE(swm_query, 16)
 
-/* What a switch says of headers. */
+/* A switch's answer about headers. */
 #define SWM_RESULTS(ROW)                                                                                                   \
 	ROW(SWM_FORWARDED, 0, "forwarded")   /* out of port, one of members */                                             \
 	ROW(SWM_SPRAYED, 1, "sprayed")       /* every packet out of a port of its own, of members */                       \
@@ -118,7 +119,7 @@ struct swm_egress {
 	uint64_t members[2]; /* ports of equal cost: bit p % 64 of word p / 64 */
 	uint16_t port;       /* from 0; forwarded: the egress; dropped: the port that is at fault, or SWM_NO_PORT */
 	uint8_t result;      /* enum swm_result */
-	uint8_t reason;      /* of what is dropped: enum rec_drop */
+	uint8_t reason;      /* reason of the drop: enum rec_drop */
 	uint8_t pinned;      /* 1: an entry of the flow's own decides, rather than the hash */
 	uint8_t reserved[3]; /* zero */
 };
@@ -191,7 +192,7 @@ WIRE_AT(swm_filter, 11, reserved)
 WIRE_AT(swm_filter, 12, from)
 WIRE_SIZE(swm_filter, 16)
 
-/* FLOW_LIST, with so many struct swm_flow behind it. */
+/* FLOW_LIST, with count struct swm_flow behind it. */
 struct swm_flows {
 	uint32_t count;
 	uint32_t from, total; /* of the flows that match: the first one's number, and all */
@@ -213,7 +214,7 @@ struct swm_flow {
 	uint8_t protocol;
 	uint8_t flags;
 	uint16_t nic;      /* the port that it leaves the host by, from 0: what its LAG or routing table chose */
-	uint64_t messages; /* that its queue pair was given so far; 0: none, or nobody counts them */
+	uint64_t messages; /* given to its queue pair so far; 0: none, or not counted */
 	uint32_t job;      /* SWM_ANY: of none that is known */
 	uint32_t qpn;      /* RDMA: the sender's; else 0 */
 };
@@ -232,7 +233,7 @@ WIRE_SIZE(swm_flow, 32)
 
 #define SWM_MAX_SAMPLES 1024u /* that a switch keeps of a port, the latest */
 
-/* SAMPLES: of what came in by a port. */
+/* SAMPLES: of the arrivals at a port. */
 struct swm_sampled {
 	uint16_t port;        /* from 0 */
 	uint16_t reserved[3]; /* zero */
@@ -242,11 +243,11 @@ WIRE_AT(swm_sampled, 0, port)
 WIRE_AT(swm_sampled, 2, reserved)
 WIRE_SIZE(swm_sampled, 8)
 
-/* SAMPLE_LIST, with so many struct swm_sample behind it, the oldest first; the names are those of sFlow's flow_sample. */
+/* SAMPLE_LIST, with count struct swm_sample behind it, the oldest first; the names are those of sFlow's flow_sample. */
 struct swm_samples {
 	uint32_t count;
-	uint32_t sampling_rate; /* one packet in so many, on average */
-	uint64_t sample_pool;   /* packets that came in by the port and could have been sampled, since the switch is up */
+	uint32_t sampling_rate; /* one packet in this number, on average */
+	uint64_t sample_pool;   /* packets that arrived at the port and could have been sampled, since the switch is up */
 	uint64_t taken;         /* samples of these; those before the latest SWM_MAX_SAMPLES are kept no longer */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FlowTracer's enumerations: how it asks switches (III-A, Fig. 5), and what they reply about a flow's way. */
+/* FlowTracer's enumerations: its method of querying switches (III-A, Fig. 5), and their replies about a flow's path. */
 #pragma once
 
 #include "common/wire/layout.h"
@@ -19,12 +19,12 @@ enum rec_trace_connections { REC_TRACE_CONNECTIONS(ENUM_VALUE) };
 
 enum rec_trace_first_hop { REC_TRACE_FIRST_HOPS(ENUM_VALUE) };
 
-/* What is known of a flow's way behind a hop. Value, name. */
+/* State of a flow's path behind a hop. Value, name. */
 #define REC_TRACE_RESULTS(ROW)                                                                                             \
 	ROW(REC_TRACE_EGRESS, 0, "egress")   /* the flow leaves by one port */                                             \
 	ROW(REC_TRACE_SPRAYED, 1, "sprayed") /* each of its packets has a choice of its own among several */               \
-	ROW(REC_TRACE_DROPPED, 2, "dropped") /* the switch has no way for it, or not at present */                         \
-	ROW(REC_TRACE_SILENT, 3, "silent")   /* nobody replied in time */                                                  \
-	ROW(REC_TRACE_ASTRAY, 4, "astray")   /* the way went on longer than any, or to a host that is not its end */
+	ROW(REC_TRACE_DROPPED, 2, "dropped") /* the switch has no route for it, or not at present */                         \
+	ROW(REC_TRACE_SILENT, 3, "silent")   /* no reply in time */                                                  \
+	ROW(REC_TRACE_ASTRAY, 4, "astray")   /* the path went on longer than any, or to a host that is not its end */
 
 enum rec_trace_result { REC_TRACE_RESULTS(ENUM_VALUE) };

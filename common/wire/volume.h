@@ -4,7 +4,7 @@
 
 #include "common/wire/layout.h"
 
-/* Where a prediction comes from. Value, name, meaning. */
+/* Source of a prediction. Value, name, meaning. */
 #define REC_PREDICTIONS(ROW)                                                                                               \
 	ROW(REC_PREDICTION_ANALYTICAL, 0, "analytical",                                                                    \
 	    "declared demand over spines that connect both leaves: d / (s - f)")                                           \
@@ -15,7 +15,7 @@
 
 enum rec_prediction { REC_PREDICTIONS(ENUM_VALUE) };
 
-/* Which test tells that less is seen than predicted. Value, name, meaning. */
+/* Test that detects fewer bytes than predicted. Value, name, meaning. */
 #define REC_DETECTORS(ROW)                                                                                                 \
 	ROW(REC_DETECTOR_THRESHOLD, 0, "threshold", "more than a share of what was predicted is missing (5.3)")            \
 	ROW(REC_DETECTOR_NOISE, 1, "noise", "more is missing than the leaf's own noise makes at a stated rate")            \
