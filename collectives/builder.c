@@ -22,7 +22,7 @@ struct coll_builder {
 	uint32_t *owners;        /* [nsteps] their ranks */
 	struct edge *edges;      /* [nedges] as they were added */
 	uint32_t nsteps, steps_cap, nedges, edges_cap;
-	int failed; /* what came first: -ENOMEM or -E2BIG; nothing is added then */
+	int failed; /* the first error: -ENOMEM or -E2BIG; nothing is added then */
 };
 
 struct coll_builder *
@@ -182,7 +182,10 @@ place_steps(const struct coll_builder *builder, struct coll_schedule *schedule)
 	return 0;
 }
 
-/* Of dependencies of one step on another the first stays; one on a step that is not there is refused later. @return 0 or -ENOMEM */
+/*
+ * Of dependencies of one step on another the first stays; one on a step that is not there is refused later. @return 0
+ * or -ENOMEM
+ */
 static int
 drop_twice(const struct coll_builder *builder, struct coll_schedule *schedule)
 {

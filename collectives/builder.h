@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes schedules (collectives/schedule.h) step by step: for algorithms, and for whoever reads a schedule from a file.
+ * Makes schedules (collectives/schedule.h) step by step: for algorithms, and for readers of schedule files.
  *
  *	struct coll_builder *b = coll_builder_create(2);
  *	struct coll_dep first = coll_builder_send(b, 0, 1, 0, &(struct coll_chunk){ .count_elems = 8 });
@@ -9,7 +9,7 @@
  *	coll_builder_depend(b, second, first);
  *	schedule = coll_builder_finish(b, &params, &(struct coll_layout){ .memory_elems = 8 }, err);
  *
- * Nothing fails before the end: what was wrong first is reported by coll_builder_finish().
+ * Nothing fails before the end: the first error is reported by coll_builder_finish().
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct coll_chunk {
 	uint64_t src_elems;   /* where it is read in the sender's memory */
 	uint64_t dst_elems;   /* where it is put in the receiver's */
 	uint64_t count_elems; /* its length; 0 of a local step alone: computation */
-	bool reduce;          /* adds to what is there; else overwrites */
+	bool reduce;          /* adds to the data there; else overwrites */
 };
 
 /* @return NULL without memory, which all others take: coll_builder_finish() reports it */
@@ -60,13 +60,13 @@ void coll_builder_depend(struct coll_builder *builder, struct coll_dep step, str
 void coll_builder_fail(struct coll_builder *builder, int rc);
 
 /*
- * The schedule, with steps and dependencies in the order in which they were added. Cycles, races and what becomes of the
- * data are not looked at: coll_schedule_check() is for that. The builder is gone afterwards.
- * @param params  what it is of: ranks as in coll_builder_create(), operation, algorithm, length, root, counts, pairs; the
- *                arrays are copied
+ * The schedule, with steps and dependencies in the order in which they were added. Cycles, races and what becomes of
+ * the data are not looked at: coll_schedule_check() is for that. The builder is gone afterwards.
+ * @param params  what it is of: ranks as in coll_builder_create(), operation, algorithm, length, root, counts, pairs;
+ *                the arrays are copied
  * @param layout  every chunk lies in its memory
  * @return NULL with err and errno set, naming rank and step: ENOMEM; E2BIG: more than COLL_MAX_STEPS; EINVAL: a peer
- *         that is no rank, a chunk outside the memory, a message of nothing, a dependency on a step that there is not
+ *         that is no rank, a chunk outside the memory, a message of nothing, a dependency on a step that does not exist
  *         or whose message goes elsewhere
  */
 struct coll_schedule *coll_builder_finish(struct coll_builder *builder, const struct coll_params *params,

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* While one rank's steps are being cut; all by step, from 1. */
+/* State while one rank's steps are divided into chains; all by step, from 1. */
 struct cut {
 	struct chains *chains;
 	uint32_t rank, steps;
@@ -168,7 +168,7 @@ has_dep(const struct coll_schedule *schedule, const struct coll_step *at, struct
 	return false;
 }
 
-/* @param out  room for the step's dependencies and one more. @return how many are from outside its chain */
+/* @param out  room for the step's dependencies and one more. @return number of those on other chains */
 static uint32_t
 plugin(const struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *out)
 {

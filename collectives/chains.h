@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a schedule is any acyclic graph, a rank has several steps in flight at once, and the paper's one Send Step Queue
- * and one Receive Step Queue a rank (III-C1) become one of each a chain. A rank's steps are cut into chains greedily, in
- * the order of its list: a step joins the chain whose last step is one of its own dependencies, the latest of them; else
- * the chain whose last step is the one before it of the same peer and channel; else it begins a chain. So the steps of a
- * chain follow each other in every run, whatever their times: none starts before the one in front of it is complete.
- * What a step waits for besides is from outside its chain: other ranks' messages, and own steps of other chains.
- * A ring is one chain a rank, two channels are two, a linear AllToAll of n ranks n - 1 of one step.
+ * Where a schedule is any acyclic graph, a rank has several steps in flight at once, and the paper's one Send Step
+ * Queue and one Receive Step Queue a rank (III-C1) become one of each a chain. A rank's steps are divided into chains
+ * greedily, in the order of its list: a step joins the chain whose last step is one of its own dependencies, the latest
+ * of them; else the chain whose last step is the one before it of the same peer and channel; else it begins a chain. So
+ * the steps of a chain follow each other in every run, whatever their times: none starts before the one in front of it
+ * is complete. The other dependencies of a step are not in its chain: other ranks' messages, and own steps of other
+ * chains. A ring is one chain a rank, two channels are two, a linear AllToAll of n ranks n - 1 of one step.
  */
 #pragma once
 
@@ -24,9 +24,9 @@ struct chains {
 	uint32_t *behind;       /* step behind it of the same peer and channel; 0: none */
 	uint32_t *first_await;  /* [steps + 1] in awaits */
 	uint32_t *first_waiter; /* [steps + 1] in waiters */
-	/* What each step waits for from outside its chain, as dependencies are: own steps, and others' messages. */
+	/* Dependencies of each step on other chains: own steps, and others' messages. */
 	struct coll_dep *awaits;
-	/* The other way round: own steps that wait for its completion, and the receiver's that wait for its message. */
+	/* The reverse: own steps that wait for its completion, and the receiver's that wait for its message. */
 	struct coll_dep *waiters;
 };
 

@@ -89,8 +89,9 @@ has(const uint64_t *set, uint32_t rank)
 }
 
 /*
- * Whether a message of the next iteration can come only when its receiver has started this one: it waits for somebody's start
- * there, hence for his end here, and that for the receiver's start. Mostly it is the sender's own.
+ * Whether a message of the next iteration can be sent only when its receiver has started this one: it waits for some
+ * rank's start there, hence for that rank's end here, and that end for the receiver's start. Mostly it is the sender's
+ * own.
  */
 static bool
 waits_for_receiver(const struct starts *starts, const struct graph *graph, uint32_t step)
@@ -182,7 +183,7 @@ is_waited_for(const struct graph *graph, uint32_t step, uint32_t rank)
 	return false;
 }
 
-/* All that ends a rank's part comes before its first message. */
+/* All that ends a rank's part precedes its first message. */
 static void
 depend_on_ends(const struct barrier *barrier)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Iterations of a schedule follow each other without a barrier: a rank that has done its part of one begins the next. So
- * that no message comes more than one iteration early, it must not be sent before its receiver has started the iteration before:
- * the message has to wait for somebody's start, whose end of an iteration depends on the receiver's start of it. Mostly that
- * is the sender himself. A ring holds its ranks together so; a Broadcast does not, its root would run away.
+ * Iterations of a schedule follow each other without a barrier: a rank that has done its part of one begins the next.
+ * So that no message arrives more than one iteration early, it must not be sent before its receiver has started the
+ * iteration before: the message has to wait for the start of some rank, whose end of an iteration depends on the
+ * receiver's start of it. Mostly that is the sender itself. A ring holds its ranks together so; a Broadcast does not,
+ * its root would run away.
  */
 #pragma once
 

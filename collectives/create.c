@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Schedules by algorithms: what is asked is checked, what is not said is filled in, and each channel is built. */
+/* Schedules by algorithms: parameters are checked, missing ones are filled in, and each channel is built. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -12,9 +12,11 @@
 #include "collectives/op/op.h"
 
 /*
- * Channels: a schedule's vectors are cut into as many parts, and each goes by a copy of the algorithm with flows of its own.
- * What an operation leaves whole is cut in contiguous parts; of what it has in blocks (AllGather, ReduceScatter, AllToAll),
- * each block. A message of several blocks becomes one a block then, one after another.
+ * Channels: a schedule's vectors are split into one range a channel, and each is sent by a copy of the algorithm with
+ * flows of its own.
+ * Vectors that an operation leaves whole are split in contiguous ranges; of vectors in blocks (AllGather,
+ * ReduceScatter, AllToAll), each block is split. A message of several blocks becomes one message a block then, one
+ * after another.
  */
 
 /* One channel's schedule, and where its memory is in that of all: filled in by coll_channels_part(). */
@@ -42,7 +44,7 @@ struct adding {
 	uint32_t first_channel;
 };
 
-/* Elements of a run that a channel has: every run is cut alike. */
+/* Elements of a run that a channel has: every run is split alike. */
 static uint64_t
 share(const struct coll_params *params, uint64_t count, uint32_t channel)
 {
@@ -167,7 +169,7 @@ add_step(const struct adding *adding, uint32_t rank, const struct coll_step *ste
 	return coll_builder_send(adding->builder, rank, step->peer, channel, chunk);
 }
 
-/* One step of the part becomes as many as its chunk is cut into, at either end. */
+/* One step of the channel becomes one step for each range that its chunk is split into, at either end. */
 static void
 move_step(const struct adding *adding, uint32_t rank, uint32_t index)
 {
@@ -243,7 +245,7 @@ coll_channels_add(struct coll_builder *builder, const struct coll_params *params
 	return rc;
 }
 
-/* What is asked is checked, what is not said is filled in. */
+/* Checks the parameters, and fills in the missing ones. */
 
 static int check_params(const struct coll_params *params, struct err *err);
 static struct coll_schedule *create_channel(const struct coll_params *params, struct coll_layout *layout, struct err *err);

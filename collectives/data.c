@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rank r contributes (r + 1) * a(i) to element i, with a(i) drawn from i and the iteration. The factor tells ranks
- * apart, a(i) places, and the expected sum over ranks is a(i) * n(n+1)/2 without a loop over them.
+ * Rank r contributes (r + 1) * a(i) to element i, with a(i) drawn from i and the iteration. The factor distinguishes
+ * ranks, a(i) distinguishes places, and the expected sum over ranks is a(i) * n(n+1)/2 without a loop over them.
  * float: a(i) in 1..31, so that with COLL_MAX_RANKS ranks every partial sum stays below 2^24 and is exact in any order.
  * int32: a(i) any odd number, modulo 2^32: whatever partial sum is missing or double shows.
  */

@@ -32,11 +32,14 @@ void coll_data_reduce(void *dst, const void *src, enum coll_type type, size_t co
 uint64_t coll_data_wrong(const void *memory, const struct coll_schedule *schedule, enum coll_type type, uint32_t rank,
 			 uint32_t iteration);
 
-/* What a schedule's operation promises of each rank's memory, whoever made the schedule. */
+/* The result that a schedule's operation promises in each rank's memory, for any source of the schedule. */
 
 /* The parameters of one of its groups, as far as operations want them; arrays remain the schedule's. */
 struct coll_params coll_schedule_params(const struct coll_schedule *schedule);
 
-/* What a rank has of its group's before the first step (COLL_IN), and after the last (COLL_OUT); at_elems is its place in memory. */
+/*
+ * What a rank has of its group's before the first step (COLL_IN), and after the last (COLL_OUT); at_elems is its place
+ * in memory.
+ */
 uint32_t coll_contents_count(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side);
 struct coll_piece coll_contents(const struct coll_schedule *schedule, uint32_t rank, enum coll_side side, uint32_t index);

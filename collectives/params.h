@@ -26,8 +26,8 @@ struct coll_params {
 	uint32_t ranks;
 	uint64_t count_elems;   /* vector length a rank: of what it sends, or of what it receives where that is more */
 	uint32_t root;          /* Broadcast and Reduce; others: 0 */
-	uint32_t chunks;        /* pieces that go through a pipeline one after another; 0: the algorithm's number */
-	uint32_t channels;      /* the vector is split among so many copies of the algorithm; 0: 1 */
+	uint32_t chunks;        /* chunks that go through a pipeline one after another; 0: the algorithm's number */
+	uint32_t channels;      /* the vector is split among this number of copies of the algorithm; 0: 1 */
 	const uint64_t *counts; /* AllToAllv: [ranks * ranks] elements from rank to rank, sender major */
 	const struct coll_pair *pairs; /* SendRecv in pairs that the user lists */
 	uint32_t npairs;

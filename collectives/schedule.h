@@ -17,14 +17,14 @@ struct coll_dep {
 };
 
 /*
- * It starts when all its dependencies are met and the step before it on the same (peer, channel) is complete. Nothing
+ * It starts when all its dependencies are done and the step before it on the same (peer, channel) is complete. Nothing
  * else orders steps: not even those of one rank.
  */
 struct coll_step {
 	uint32_t peer;             /* rank that receives; the own rank: a local step */
 	uint32_t channel;          /* steps of one (rank, peer, channel) share a flow and go in the order of the list */
 	uint32_t first_dep, ndeps; /* in schedule->deps */
-	bool reduce;               /* adds to what is there; else overwrites */
+	bool reduce;               /* adds to the data there; else overwrites */
 	uint64_t src_elems;        /* where the chunk is read in the sender's memory */
 	uint64_t dst_elems;        /* where it is put in the receiver's */
 	uint64_t count_elems;      /* its length; 0 of a local step alone: it computes */
@@ -71,7 +71,7 @@ const char *coll_algorithm_name(enum coll_algorithm algorithm);
 
 /* Whether there is such a pair. */
 bool coll_algorithm_has(enum coll_algorithm algorithm, enum coll_op op);
-/* Whether every step of it sends one block, so that a step's length tells the vector's. */
+/* Whether every step of it sends one block, so that a step's length gives the vector's. */
 bool coll_block_steps(enum coll_algorithm algorithm, enum coll_op op);
 
 /* A rank's place in its group; COLL_NONE: it has no part. */
@@ -138,10 +138,10 @@ void coll_schedule_destroy(struct coll_schedule *schedule);
  * Proves symbolically that the schedule completes, without data. Any two accesses to the same elements of a rank, one
  * of them a change, are shown to be ordered by what steps wait for (sums commute, so they need no order); hence every
  * order of delivery gives one result, and executing one order over values decides for all: a value is which element of
- * the ranks' vectors it comes from, and the set of the ranks whose contributions are in it. An access of a message lasts
- * from its start to its arrival, at both ends; of a local step, while it takes. For s steps that touch a cells of memory
- * in all and make c chains in one connected part of the graph: time O(s c + a ranks), memory O(cells ranks) bits and c
- * words for each step that is waited for; where c is large, only as many as there are steps before.
+ * the ranks' vectors it holds, and the set of the ranks whose contributions are in it. An access of a message lasts
+ * from its start to its arrival, at both ends; of a local step, while it takes. For s steps that touch a cells of
+ * memory in all and make c chains in one connected part of the graph: time O(s c + a ranks), memory O(cells ranks) bits
+ * and c words for each step that is waited for; where c is large, only one for each step before.
  * @return 0; -ENOMEM; -E2BIG; -EINVAL with err naming rank, step and elements: a malformed step, a step that waits for
  *         itself, two accesses that race, data sent before it is there, elements added to others, a contribution added
  *         twice, a rank that ends incomplete or with another's data

@@ -13,15 +13,15 @@
 struct coll_method {
 	/* Adds all steps, for parameters that check accepted. NULL: it does not have the operation. */
 	void (*build)(struct coll_builder *builder, const struct coll_params *params, const struct coll_layout *layout);
-	bool split;       /* the vector is cut into one block a rank: it has an element for each */
-	bool block_steps; /* every step sends one such block: a scenario may say how long a step is */
+	bool split;       /* the vector is split into one block a rank: it has an element for each */
+	bool block_steps; /* every step sends one such block: a scenario may give the length of a step */
 	/*
-	 * SendRecv: the algorithm says who sends to whom, not the user. NULL: the user does
+	 * SendRecv: the algorithm decides which ranks exchange messages, not the user. NULL: the user does
 	 * @param pairs  [ranks]
 	 * @return how many
 	 */
 	uint32_t (*pairs)(const struct coll_params *params, struct coll_pair *pairs);
-	uint32_t chunks; /* a pipeline: how many chunks go through it if nobody says; 0: it is none */
+	uint32_t chunks; /* a pipeline: its default number of chunks; 0: it is none */
 };
 
 struct coll_algorithm_ops {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binomial trees (Thakur, Rabenseifner, Gropp 2005, sections 4.2, 4.4): in the round of distance d = 2^k a rank sends to, or
- * gets from, the one d behind it; n - 1 messages in ceil(log2 n) rounds, whatever n is. Ranks are counted from the root.
- * Broadcast goes from the largest distance to the smallest, Reduce the other way. AllReduce is Reduce to rank 0 and
- * Broadcast; AllGather gathers blocks at rank 0 and broadcasts all; ReduceScatter reduces at rank 0 and scatters.
+ * Binomial trees (Thakur, Rabenseifner, Gropp 2005, sections 4.2, 4.4): in the round of distance d = 2^k a rank sends
+ * to, or gets from, the one d behind it; n - 1 messages in ceil(log2 n) rounds, whatever n is. Ranks are counted from
+ * the root. Broadcast goes from the largest distance to the smallest, Reduce in reverse. AllReduce is Reduce to rank 0
+ * and Broadcast; AllGather gathers blocks at rank 0 and broadcasts all; ReduceScatter reduces at rank 0 and scatters.
  */
 #include "collectives/algorithm/algorithm.h"
 #include "collectives/algorithm/pattern.h"

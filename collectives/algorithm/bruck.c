@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bruck's AllToAll (Bruck, Ho, Kipnis, Upfal, Weathersby: "Efficient algorithms for all-to-all communications in multiport
- * message-passing systems", IEEE TPDS 8(11), 1997, section 3.2): ceil(log2 n) messages a rank, each of about half of its data.
- * A rank first turns its blocks so that the own is in slot 0: slot j has what goes j ranks on. In round k all slots whose
- * number has bit k go 2^k ranks on: packed, sent as one message, and put in the same slots there. At the end slot j has what
- * came from j ranks back. Turning, packing and unpacking are local steps, one for each run of slots.
+ * Bruck's AllToAll (Bruck, Ho, Kipnis, Upfal, Weathersby: "Efficient algorithms for all-to-all communications in
+ * multiport message-passing systems", IEEE TPDS 8(11), 1997, section 3.2): ceil(log2 n) messages a rank, each of about
+ * half of its data. A rank first turns its blocks so that the own is in slot 0: slot j has what goes j ranks on. In
+ * round k all slots whose number has bit k move 2^k ranks on: packed, sent as one message, and put in the same slots
+ * there. At the end slot j has the block of j ranks back. Turning, packing and unpacking are local steps, one for each
+ * run of slots.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -29,7 +29,7 @@ check(const struct coll_params *params, struct err *err)
 		       ranks, below, 2 * below);
 }
 
-/* Blocks come in aligned groups of distance: the peer's to reduce, the own to gather. */
+/* Blocks are in aligned groups of distance: the peer's to reduce, the own to gather. */
 static void
 exchange(struct rounds *rounds, const struct coll_params *params, uint32_t distance, bool reduce)
 {

@@ -127,7 +127,7 @@ tree_init(struct tree *tree, const struct coll_params *params, uint32_t channel,
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < n; rank++)
 		tree->child[rank] = COLL_NONE;
-	for (uint32_t rank = n; rank-- > 0;) { /* so that children come in the order of ranks */
+	for (uint32_t rank = n; rank-- > 0;) { /* so that children are in the order of ranks */
 		uint32_t parent = parent_of(params, channel, rank);
 
 		tree->parent[rank] = parent;

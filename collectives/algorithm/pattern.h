@@ -8,8 +8,8 @@
 #include "collectives/op/op.h"
 
 /*
- * Algorithms that go by rounds: in each of them a rank sends at most once. It does so when its own send before is complete
- * and all that came to it in earlier rounds has arrived.
+ * Algorithms that go by rounds: in each of them a rank sends at most once. It does so when its own send before is
+ * complete and all messages to it in earlier rounds have arrived.
  */
 
 struct rounds;
@@ -18,7 +18,7 @@ struct rounds;
 struct rounds *rounds_create(struct coll_builder *builder, uint32_t ranks);
 /* A rank's send of the round. */
 struct coll_dep rounds_send(struct rounds *rounds, uint32_t rank, uint32_t peer, const struct coll_chunk *chunk);
-/* The round is over: what was sent in it counts as having arrived. */
+/* The round is over: messages sent in it count as having arrived. */
 void rounds_next(struct rounds *rounds);
 /* Frees it. */
 void rounds_end(struct rounds *rounds);
@@ -64,10 +64,13 @@ void tree_up(struct tree *tree, struct coll_builder *builder, struct coll_chunk 
  */
 void tree_down(struct tree *tree, struct coll_builder *builder, struct coll_chunk chunk, bool summed);
 
-/* Chunk number index of a part of the vector, of as many as asked for, or as there are elements; none of it: empty. */
+/*
+ * Chunk number index of a range of the vector, of the requested number, or of the number of elements; none of it:
+ * empty.
+ */
 struct coll_chunk tree_chunk(uint64_t start, uint64_t count, uint32_t chunks, uint32_t index);
 
-/* What AllToAll and AllToAllv have in common: where the block for each rank is, and where it comes to. */
+/* Common to AllToAll and AllToAllv: the source of the block for each rank, and its destination. */
 
 /*
  * The blocks of all pairs.

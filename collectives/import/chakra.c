@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chakra's execution traces (Sridharan et al., arXiv:2305.14516; MLCommons), one file a rank: nodes that wait for others
- * of their rank. Metadata takes no time; a computation takes its duration, those of a processor one after another (a
- * rank has two: what is_cpu_op says, and the other); a send is a message, which a receive of the same source, destination
- * and tag takes; a collective is expanded.
+ * Chakra's execution traces (Sridharan et al., arXiv:2305.14516; MLCommons), one file a rank: nodes that wait for
+ * others of their rank. Metadata takes no time; a computation takes its duration, those of a processor one after
+ * another (a rank has two: those of is_cpu_op, and the other); a send is a message, which a receive of the same source,
+ * destination and tag takes; a collective is expanded.
  */
 #include "collectives/import/chakra.h"
 
@@ -309,8 +309,9 @@ make_schedule(const struct chakra *chakra, const struct chakra_group *group, con
 }
 
 /*
- * A trace of one collective is that collective, of all its ranks or of groups that do not overlap: size as nccl-tests has it
- * is what a rank contributes, of an AllGather what it ends with. Further ones, messages or computations have no common size.
+ * A trace of one collective is that collective, of all its ranks or of groups that do not overlap: size as nccl-tests
+ * has it is what a rank contributes, of an AllGather what it ends with. Further ones, messages or computations have no
+ * common size.
  */
 static void
 count_size(struct chakra *chakra, const struct part *parts, const struct coll_schedule *schedule, uint32_t root)
@@ -621,7 +622,7 @@ fill(struct chakra *chakra)
 	return rc;
 }
 
-/* What messages hold is not said: all are read from one place of a rank's memory, and put to one behind it. */
+/* The trace has no contents of messages: all are read from one place of a rank's memory, and put to one behind it. */
 static struct coll_schedule *
 make(struct chakra *chakra)
 {

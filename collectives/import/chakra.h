@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A Chakra execution trace on its way to a program: chakra_node.c reads files, nodes and process groups, chakra.c makes
+ * Converts a Chakra execution trace to a program: chakra_node.c reads files, nodes and process groups, chakra.c makes
  * the program of them.
  */
 #pragma once
@@ -87,7 +87,7 @@ struct chakra {
  */
 int chakra_find_files(struct chakra *chakra);
 
-/* Reads all nodes of one rank; process groups that it tells of are added. @return 0; -EINVAL or -ENOMEM with err set */
+/* Reads all nodes of one rank; process groups in them are added. @return 0; -EINVAL or -ENOMEM with err set */
 int chakra_read_trace(struct chakra *chakra, uint32_t rank);
 
 /* Groups of the file that the options name. @return 0; -EINVAL or -ENOMEM with err set */

@@ -19,9 +19,9 @@
 #include "common/units.h"
 
 /*
- * A node's bytes before they are decoded: what means nothing here, such as names, tensors and attributes of other tools, is left
- * out without a copy, and the rest is bounded. With the bound on nodes a trace takes less memory than 64 MiB and 40 times its
- * size.
+ * A node's bytes before they are decoded: what means nothing here, such as names, tensors and attributes of other
+ * tools, is left out without a copy, and the rest is bounded. With the bound on nodes a trace takes less memory than 64
+ * MiB and 40 times its size.
  */
 
 #define CHAKRA_MAX_USED_BYTES (4u << 20) /* of a node */
@@ -31,7 +31,7 @@
 /* Does an attribute of this name mean something? */
 typedef bool chakra_is_used(const uint8_t *name, size_t length);
 
-/* Field numbers of Node, of what is in it (chakra.proto), and protobuf's wire types. */
+/* Field numbers of Node, of its inner messages (chakra.proto), and protobuf's wire types. */
 enum {
 	NODE_ID = 1,
 	NODE_TYPE = 3,
@@ -127,7 +127,10 @@ values_of(const struct wire_field *inputs)
 	return values;
 }
 
-/* Is there something in the field that means something? One that does not have the schema's type is the decoder's to refuse. */
+/*
+ * Is there something in the field that means something? One that does not have the schema's type is the decoder's to
+ * refuse.
+ */
 static bool
 is_kept(const struct wire_field *field, chakra_is_used *is_used)
 {
@@ -147,7 +150,7 @@ is_kept(const struct wire_field *field, chakra_is_used *is_used)
 	}
 }
 
-/* Puts a field to *used, without what is not used of inputs. */
+/* Puts a field to *used, without the unused fields of inputs. */
 static void
 keep_field(uint8_t *bytes, size_t *used, const struct wire_field *field)
 {
@@ -172,7 +175,7 @@ keep_field(uint8_t *bytes, size_t *used, const struct wire_field *field)
 }
 
 /*
- * Moves what is used of a node to the front of its bytes.
+ * Moves the used fields of a node to the front of its bytes.
  * @param used  set: its length
  * @return 0; -EINVAL: it is no message; -E2BIG: more than the limits above
  */
@@ -222,7 +225,7 @@ split_name(const char *name, size_t *stem, uint64_t *rank)
 	return number_parse(number, 0, UINT32_MAX, rank);
 }
 
-/* The one stem of a folder's traces, or what is before ".RANK.et" of a path. @return malloc'd; NULL with err set */
+/* The one stem of a folder's traces, or the prefix before ".RANK.et" of a path. @return malloc'd; NULL with err set */
 static char *
 find_stem(struct chakra *chakra, DIR *folder)
 {
@@ -369,7 +372,7 @@ read_ranks(const struct chakra *chakra, const char *place, const char *name, con
 	return 0;
 }
 
-/* Every rank's trace may tell of a group: they have to agree. */
+/* Every rank's trace may define a group: they have to agree. */
 static int
 add_group(struct chakra *chakra, const char *place, const char *name, const json_t *list)
 {
@@ -403,7 +406,10 @@ add_group(struct chakra *chakra, const char *place, const char *name, const json
 	return 0;
 }
 
-/* Those that a metadata node of PyTorch tells of in its inputs; what is no such list tells of none. @return as above */
+/*
+ * The groups that a metadata node of PyTorch defines in its inputs; an input that is no such list defines none. @return
+ * as above
+ */
 static int
 chakra_groups_of_inputs(struct chakra *chakra, const char *values, const char *place)
 {
@@ -463,7 +469,10 @@ chakra_read_groups(struct chakra *chakra)
 /* Nodes. */
 
 #define MAX_MESSAGE_BYTES (64u << 20)
-/* Nodes and dependencies of a file: some, and one for each so many bytes. With the bounds of a node this bounds memory by its size. */
+/*
+ * Nodes and dependencies of a file: a base, and one more for each number of bytes. With the bounds of a node this
+ * bounds memory by its size.
+ */
 #define LEAST_NODES 65536u
 #define LEAST_DEPS 65536u
 #define BYTES_A_NODE 32u

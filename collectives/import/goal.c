@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GOAL, the "Group Operation Assembly Language" (Hoefler et al., ICPP 2009) in the text form that LogGOPSim's txt2bin reads
- * and ATLAHS' htsim with it: per rank sends, receives and computations with labels, and which of them require which.
+ * GOAL, the "Group Operation Assembly Language" (Hoefler et al., ICPP 2009) in the text form that LogGOPSim's txt2bin
+ * reads and ATLAHS' htsim with it: per rank sends, receives and computations with labels, and which of them require
+ * which.
  *
  * "a requires b": a starts when b is over. "a irequires b": a starts when b may: it waits for all that b waits for. A
  * computation's number is nanoseconds. Computations of one cpu go one after another; so do messages of one tag from one
- * rank to another, as MPI matches them, while messages of different tags are under way at once.
+ * rank to another, as MPI matches them, while messages of different tags are in flight at once.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -374,7 +375,7 @@ ends_word(char c)
 	return c == '\0' || c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ':' || c == '{' || c == '}';
 }
 
-/* All statements of a text, which is cut up. @return 0; -EINVAL, -E2BIG or -ENOMEM with err set */
+/* All statements of a text, which is split in place. @return 0; -EINVAL, -E2BIG or -ENOMEM with err set */
 static int
 goal_text(struct goal *goal, char *text, size_t length)
 {
@@ -409,7 +410,7 @@ check_end(const struct goal *goal)
 	return 0;
 }
 
-/* What messages hold is not said: all are read from one place of a rank's memory, and put to one behind it. */
+/* The file has no contents of messages: all are read from one place of a rank's memory, and put to one behind it. */
 static struct coll_schedule *
 make(struct goal *goal)
 {

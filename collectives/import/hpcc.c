@@ -35,7 +35,7 @@ struct hpcc_map {
 	int line;
 };
 
-/* As the simulator has them where config.txt says nothing. */
+/* The simulator's defaults where config.txt has no value. */
 struct hpcc_config {
 	const char *path;
 	char topology[HPCC_PATH], flow[HPCC_PATH];
@@ -59,7 +59,7 @@ struct hpcc_flows {
 	uint64_t first_ps; /* start of the earliest: the scenario counts from there */
 };
 
-/* A text cut into lines of words; "{ ... }" is a comment, as in the simulator's config_doc.txt. */
+/* A text split into lines of words; "{ ... }" is a comment, as in the simulator's config_doc.txt. */
 struct hpcc_lines {
 	char *next;
 	const char *path;
@@ -77,7 +77,7 @@ enum value_type {
 	VALUE_PATH,  /* char [HPCC_PATH] */
 	VALUE_MAP,   /* struct hpcc_map */
 	VALUE_DOWN,  /* time, node, node */
-	VALUE_NONE,  /* says nothing of the network: where results go, or a parameter of what is not chosen */
+	VALUE_NONE,  /* not of the network: paths of results, or a parameter of an option that is not chosen */
 };
 
 /* One key. Of an integer that is not kept (offset KEPT_NOT), only "right" is served. */
@@ -126,7 +126,7 @@ static const struct key keys[] = {
 	{ "MULTI_RATE", VALUE_INT, KEPT_NOT, 0, 0, "a rate for each hop; there is one here", NULL },
 	{ "SAMPLE_FEEDBACK", VALUE_INT, KEPT_NOT, 0, 0, "telemetry of some packets; ours is of all", NULL },
 	{ "RATE_BOUND", VALUE_INT, KEPT_NOT, 1, 1, "no pacing; ours pace", NULL },
-	/* Done otherwise here, whatever they say: warned of. */
+	/* Different here, for any value: a warning is printed. */
 	{ "USE_DYNAMIC_PFC_THRESHOLD", VALUE_INT, KEPT_NOT, 1, 1, NULL,
 	  "the simulator's switches have a dynamic threshold whatever this says, and so have ours" },
 	{ "GLOBAL_T", VALUE_INT, KEPT_NOT, 1, 1, NULL,
@@ -152,7 +152,7 @@ static const struct key keys[] = {
 	{ .name = "LINK_DELAY", .type = VALUE_NONE },
 };
 
-/* @return whether there is one more line with words; its words are cut out of the text */
+/* @return whether there is one more line with words; its words are split off the text */
 static bool
 hpcc_next_line(struct hpcc_lines *lines)
 {
@@ -486,7 +486,7 @@ hpcc_read_flows(const char *path, uint32_t nodes, struct hpcc_flows *flows, stru
 /* The scenario. */
 
 #define TIME_BYTES 32
-/* Of the simulator: headers, ACKs, and when links come down (third.cc). */
+/* Of the simulator: headers, ACKs, and times when links go down (third.cc). */
 #define DATA_OVERHEAD 48
 #define ACK_BYTES 60
 #define DOWN_FROM_PS (2 * PS_PER_S)

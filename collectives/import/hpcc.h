@@ -17,8 +17,9 @@ struct hpcc_files {
 };
 
 /*
- * Writes the scenario. What the simulator does and we do not, or the other way round, is warned of with file and line.
- * @return 0; -EINVAL with err set (file:line, the value, what would be right): keys that nobody knows or that ask for
- *         what there is not here, flows between nodes that are none; -EIO, -ENOMEM
+ * Writes the scenario. Features of the simulator that are missing here, or the reverse, cause a warning with file and
+ * line.
+ * @return 0; -EINVAL with err set (file:line, the value, a right value): keys that are unknown or that ask for a
+ *         missing feature, flows between nodes that are none; -EIO, -ENOMEM
  */
 int hpcc_import(const struct hpcc_files *files, FILE *to, struct err *err);

@@ -11,7 +11,7 @@
 #include "collectives/schedule.h"
 
 #define IMPORT_MAX_BYTES (1u << 30) /* of one file */
-#define IMPORT_CHANNELS 16          /* of a pair of ranks, if nobody says */
+#define IMPORT_CHANNELS 16          /* default for a pair of ranks */
 #define IMPORT_MAX_CHANNELS 64
 #define IMPORT_ELEM_BYTES 4 /* of formats that are sized */
 
@@ -23,11 +23,11 @@
 
 enum import_kind { IMPORT_KINDS(ENUM_VALUE) };
 
-/* What the scenario says beside the file. */
+/* The scenario's parameters besides the file. */
 struct import_options {
 	enum import_kind kind;
 	const char *path;     /* as it is opened */
-	uint64_t count_elems; /* vector of a rank; 0 where the file says lengths itself */
+	uint64_t count_elems; /* vector of a rank; 0 where the file has the lengths itself */
 	uint32_t elem_bytes;
 	uint64_t local_bps;            /* at which a rank adds or copies; 0: in no time */
 	uint32_t max_channels;         /* of a pair of ranks, where the file has tags; 0: any number */
@@ -42,7 +42,8 @@ struct import_format {
 	bool stages; /* knows how to give messages places of their own first */
 	/*
 	 * Reads the file and makes the schedule.
-	 * @param staged  every message goes to a place of its own, from where it is taken when the file says so
+	 * @param staged  every message is put at a place of its own, from which it is taken at the point given by the
+	 *                file
 	 * @return NULL with err and errno set
 	 */
 	struct coll_schedule *(*read)(const struct import_options *options, bool staged, struct err *err);
@@ -56,7 +57,7 @@ const struct import_format *import_format(enum import_kind kind);
 /*
  * The schedule of a file. Where the file names an operation that is known here, it is proved to do it
  * (coll_schedule_check()).
- * @return NULL with err (the file's place, what was found, what would be right) and errno set: EINVAL, E2BIG, ENOMEM,
+ * @return NULL with err (the place in the file, the value found, a right value) and errno set: EINVAL, E2BIG, ENOMEM,
  *         EPROTO: it does not do that
  */
 struct coll_schedule *import_schedule(const struct import_options *options, struct err *err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MSCCL's algorithms (Cowan et al., "MSCCLang", ASPLOS 2023, and its runtime's XML): thread blocks whose steps follow each
- * other, each with at most one peer to send to and one to receive from.
+ * MSCCL's algorithms (Cowan et al., "MSCCLang", ASPLOS 2023, and its runtime's XML): thread blocks whose steps follow
+ * each other, each with at most one peer to send to and one to receive from.
  *
  * A receive is its message's arrival: the message is put where the step puts it, or added there. Where the step means
- * more, local operations follow. That is right as long as a message that comes early does no harm, which the proof of a
- * known operation tells. Else (staged) messages go to places of their own first, as in the runtime's FIFOs, and local
- * operations take them from there.
+ * more, local operations follow. That is right as long as a message that arrives early does no harm, which the proof of
+ * a known operation shows. Else (staged) messages are put at places of their own first, as in the runtime's FIFOs, and
+ * local operations take them from there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,10 @@
 #include "common/log.h"
 #include "common/units.h"
 
-/* What a GPU has once alone: a thread block of an id, of a channel and a peer to send to, of a channel and a peer to receive from. */
+/*
+ * What a GPU has once alone: a thread block of an id, of a channel and a peer to send to, of a channel and a peer to
+ * receive from.
+ */
 enum msccl_once { MSCCL_ID, MSCCL_SEND, MSCCL_RECV, MSCCL_ONCE };
 
 struct msccl_key {
@@ -162,7 +165,7 @@ refuse_second(const struct msccl *m, const struct msccl_block *block, const stru
 	}
 }
 
-/* A sender's messages on a channel come in one order, and the receiver's take them in one: one thread block each. */
+/* A sender's messages on a channel have one order, and the receiver's take them in one: one thread block each. */
 static int
 msccl_blocks_check(const struct msccl *m, const struct msccl_gpu *gpu, const struct msccl_block *block)
 {
@@ -299,7 +302,7 @@ append_receive(struct sequence *seq, const struct msccl_step *step, uint64_t src
 	return slot_elems;
 }
 
-/* What a step moves, as far as somebody can carry it out. */
+/* Checks the elements that a step moves, as far as it can be carried out. */
 static int
 check_size(const struct msccl *m, const struct msccl_step *step)
 {
@@ -415,7 +418,9 @@ check_gpus(const struct msccl *m)
 	return 0;
 }
 
-/* The operation by its name; what has none here, or wants to be told more than the file says, is only carried out. */
+/*
+ * The operation by its name; one that has none here, or needs more parameters than the file has, is only carried out.
+ */
 static enum coll_op
 find_op(const char *coll)
 {
@@ -435,7 +440,10 @@ find_op(const char *coll)
 	return COLL_CUSTOM;
 }
 
-/* The file does not say who the root is: of a Broadcast who receives nothing, of a Reduce who sends nothing. */
+/*
+ * The file does not name the root: for a Broadcast it is the rank that receives nothing, for a Reduce the one that
+ * sends nothing.
+ */
 static uint32_t
 find_root(const struct msccl *m, enum coll_op op)
 {

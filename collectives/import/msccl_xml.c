@@ -54,7 +54,9 @@ struct element {
 	}
 #define IGNORED SIZE_MAX
 
-/* What says how a GPU is to copy says nothing of the network: proto, nchannels, nthreadblocks, maxcount, redop. */
+/*
+ * Attributes about copies within a GPU have no effect on the network: proto, nchannels, nthreadblocks, maxcount, redop.
+ */
 static const struct attribute algo_attributes[] = {
 	TEXT(struct msccl_algo, name, "name"),
 	TEXT(struct msccl_algo, coll, "coll"),
@@ -207,7 +209,7 @@ bind_attribute(const struct reader *reader, const char *element, const struct at
 	return good ? 0 : refuse_value(reader, element, attribute, value);
 }
 
-/* Every attribute that there must be, and none that nobody knows. expat refuses those that stand twice. */
+/* Checks that every required attribute is there, and no unknown one. expat refuses those that stand twice. */
 static int
 bind_element(const struct reader *reader, const struct element *element, const char **given, void *out)
 {

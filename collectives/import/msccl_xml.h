@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An MSCCL algorithm as its XML says it: every attribute checked by itself, gpus, thread blocks and steps in its order. */
+/* An MSCCL algorithm as in its XML: every attribute checked by itself, gpus, thread blocks and steps in its order. */
 #pragma once
 
 #include <stdbool.h>
@@ -69,7 +69,7 @@ struct msccl_algo {
 
 /*
  * @param text  of length bytes; path stands for it in messages
- * @return 0; -EINVAL with err naming path:line, what was found and what would be right; -ENOMEM
+ * @return 0; -EINVAL with err naming path:line, the value found and a right value; -ENOMEM
  */
 int msccl_parse(const char *text, size_t length, const char *path, struct msccl_algo *algo, struct err *err);
 void msccl_fini(struct msccl_algo *algo);

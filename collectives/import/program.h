@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a file of any format says, before it is a schedule: operations of each rank, and which of them wait for which of
- * the same rank. Sends and receives find each other later (schedule.c), by source, destination and tag, the k-th send and
- * the k-th receive in the order of the file. Readers fill it in; program_schedule() makes steps of it.
+ * Contents of a file of any format, before they are a schedule: operations of each rank, and which of them wait for
+ * which of the same rank. Sends and receives are matched later (schedule.c), by source, destination and tag, the k-th
+ * send and the k-th receive in the order of the file. Readers fill it in; program_schedule() makes steps of it.
  */
 #pragma once
 
@@ -18,9 +18,9 @@
 #define PROGRAM_MAX_COUNT (1ull << 40) /* elements of one operation */
 #define PROGRAM_MAX_PS (1ull << 60)    /* one computation */
 #define PROGRAM_NONE UINT32_MAX
-/* What the contents of a file may become: so much whatever its size, and one for each so many bytes. */
+/* Limits of the program made from a file: a base for any size, and one more for each number of bytes. */
 #define PROGRAM_LEAST 65536u
-#define PROGRAM_BYTES_AN_OP 12u /* of the shortest message that GOAL can say */
+#define PROGRAM_BYTES_AN_OP 12u /* of the shortest message that GOAL can express */
 #define PROGRAM_BYTES_A_WAIT 8u /* as of a Chakra trace */
 #define PROGRAM_LEAST_SETS (1u << 20)
 #define PROGRAM_BYTES_A_SET 2u   /* steps that all operations wait for, each set by itself */
@@ -43,7 +43,7 @@ struct program_place {
 
 struct program_op {
 	enum program_kind kind;
-	bool reduce;   /* a receive or local operation adds to what is there; else it overwrites */
+	bool reduce;   /* a receive or local operation adds to the data there; else it overwrites */
 	uint32_t rank; /* whose it is */
 	uint32_t peer; /* of a message: the other rank */
 	uint64_t tag;  /* of a message */
@@ -101,15 +101,15 @@ int program_fail(const struct program *program, uint32_t op, struct err *err, co
 
 /*
  * The schedule. A step starts as soon as all that its operation waits for is over. Steps of a rank are numbered in the
- * order in which a network without contention would start them, so that the order of one channel is one that is met.
- * @return NULL with err and errno set, naming operations by their places: EINVAL: a send that nobody receives, a
- *         receive that never comes, unequal lengths, operations that wait for each other; EPROTO: it does not do what
+ * order in which a network without contention would start them, so that the order of one channel can be kept.
+ * @return NULL with err and errno set, naming operations by their places: EINVAL: a send without a receive, a
+ *         receive without a send, unequal lengths, operations that wait for each other; EPROTO: it does not do what
  *         params->op promises (coll_schedule_check()); E2BIG; ENOMEM
  */
 struct coll_schedule *program_schedule(const struct program *program, const struct coll_params *params,
 				       const struct coll_layout *layout, struct err *err);
 
-/* Arrays that grow with what a file says; what fills them has its limit. */
+/* Arrays that grow with the contents of a file; the code that fills them has its limit. */
 
 /*
  * Makes room for one more.

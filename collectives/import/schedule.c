@@ -169,7 +169,7 @@ sort_waits(struct links *links, const struct program *program)
 
 		links->waits[at] = (struct link){ .on = wait->on & INT32_MAX, .start = wait->start };
 	}
-	/* Each first[op + 1] has come down to where op begins. */
+	/* Each first[op + 1] has moved down to the begin of op. */
 	memmove(first, first + 1, program->nops * sizeof(*first));
 	first[program->nops] = (uint32_t)program->nwaits;
 }
@@ -210,14 +210,14 @@ links_fini(struct links *links)
 }
 
 /*
- * When operations would start in a network that is never in the way: every message takes NOMINAL_PS and its length at
- * NOMINAL_PS_ELEM, one after another out of each rank. Only the order is used: that of a channel is then one in which its
- * operations become ready, as a processor or a NIC takes what is ready first.
+ * Estimated start times of operations in a network that never delays them: every message takes NOMINAL_PS and its
+ * length at NOMINAL_PS_ELEM, one after another out of each rank. Only the order is used: that of a channel is then one
+ * in which its operations become ready, as a processor or a NIC takes what is ready first.
  */
 
 #define NOMINAL_PS 1000000ull  /* 1 us */
 #define NOMINAL_PS_ELEM 320ull /* 4 B at 100 Gbit/s */
-#define LANES 8                /* of local operations that are told apart in the estimate */
+#define LANES 8                /* number of local operations that the estimate distinguishes */
 
 struct ready {
 	uint64_t at_ps;
@@ -455,10 +455,10 @@ order_operations(const struct program *program, const struct links *links, uint3
 }
 
 /*
- * Sends and local operations become steps. What a step waits for is a set of steps: own ones, to be over, and others'
- * messages, to have arrived. A receive is over when its message has arrived and its own set is met, so whoever waits for
- * it waits for both; a join is its set. Who waits for the start of another waits for the other's set, and for the step
- * before it on its channel.
+ * Sends and local operations become steps. The dependencies of a step are a set of steps: own ones, to be over, and
+ * others' messages, to have arrived. A receive is over when its message has arrived and its own set is done, so a step
+ * that waits for it waits for both; a join is its set. A step that waits for the start of another waits for the other's
+ * set, and for the step before it on its channel.
  */
 
 #define LARGEST_SET 64 /* beyond, a local step of no length stands for the set of a receive or join */
@@ -578,7 +578,7 @@ imply(struct work *work, struct coll_dep dep)
 		work->implied[found - work->gather] = true;
 }
 
-/* Sorts, and leaves out what is twice or what an own step in the set has waited for itself. */
+/* Sorts, and removes duplicates and steps that an own step in the set has waited for itself. */
 static void
 reduce_set(struct work *work, uint32_t rank)
 {
@@ -645,7 +645,7 @@ depend_on_gathered(struct work *work, struct coll_dep step)
 		coll_builder_depend(work->builder, step, work->gather[i]);
 }
 
-/* A step that is over when the gathered set is met; from now on it is the set. */
+/* A step that is over when the gathered set is done; from now on it is the set. */
 static void
 bundle(struct work *work, uint32_t rank)
 {
@@ -807,7 +807,7 @@ expand(const struct program *program, const struct links *links, const uint32_t 
 
 #define NAMED 2 /* steps that a message of the proof is about, at most */
 
-/* "rank 3 step 5": the proof names steps so. @return what is behind it, or NULL: there is no more */
+/* "rank 3 step 5": the proof names steps so. @return the text behind it, or NULL: there is no more */
 static const char *
 next_step(const char *text, uint32_t *rank, uint32_t *step)
 {

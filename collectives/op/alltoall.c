@@ -5,7 +5,7 @@
 static uint64_t
 length(const struct coll_params *params, enum coll_side side)
 {
-	/* What comes to rank 0 is longest: a block of each rank, each as long as the longest. */
+	/* The data for rank 0 is longest: a block of each rank, each as long as the longest. */
 	return side == COLL_IN ? params->count_elems
 			       : params->ranks * coll_block_count(params->count_elems, params->ranks, 0);
 }

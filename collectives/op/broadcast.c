@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The root's vector comes to every rank. */
+/* The root's vector is copied to every rank. */
 #include "collectives/op/op.h"
 
 static uint32_t

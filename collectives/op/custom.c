@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a file tells ranks to do without saying what for: nobody contributes, and nothing is promised. */
+/* Operations of a file without a stated purpose: no rank contributes, and nothing is promised. */
 #include "collectives/op/op.h"
 
 static uint32_t

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an operation promises: which elements each rank has at first, and which it has at the end. A new one is a file here,
- * its line in meson.build, and a row of COLL_OPS (common/wire/collective.h). The proof, the payload and the results go by
- * what it says.
+ * What an operation promises: which elements each rank has at first, and which it has at the end. A new one is a file
+ * here, its line in meson.build, and a row of COLL_OPS (common/wire/collective.h). The proof, the payload and the
+ * results go by its fields.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum coll_side {
 };
 
 struct coll_op_ops {
-	bool apart;          /* the result has a vector of its own; else it comes where the contribution was */
+	bool apart;          /* the result has a vector of its own; else it replaces the contribution */
 	bool sums;           /* nccl-tests' column redop: "sum", else "none" */
 	bool rooted;         /* has a root */
 	bool by_block;       /* nccl-tests' column count has the length of a block, not of the vector */

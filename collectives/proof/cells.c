@@ -7,7 +7,7 @@
 
 #include "collectives/data.h"
 
-/* Bounds of one rank while cells are being cut: sorted, each once. */
+/* Bounds of one rank while cells are being divided: sorted, each once. */
 struct cuts {
 	uint64_t *at;
 	uint32_t count, cap;
@@ -48,7 +48,7 @@ cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint
 			rank++;
 		rank_of[i] = rank;
 	}
-	/* A cut moves on with the data, or back to where it comes from: one pass each way is enough for most. */
+	/* A bound moves on with the data, or back to its source: one pass in each direction is enough for most. */
 	do {
 		cutting.added = 0;
 		forward = !forward;
@@ -158,7 +158,7 @@ first_cuts(struct cutting *cutting)
 	return rc;
 }
 
-/* @return index of the first cut at an element or behind it */
+/* @return index of the first bound at an element or behind it */
 static uint32_t
 find_cut(const uint64_t *at, uint32_t count, uint64_t elem)
 {
@@ -175,7 +175,10 @@ find_cut(const uint64_t *at, uint32_t count, uint64_t elem)
 	return lo;
 }
 
-/* Cuts run "to" of a rank's memory where run "from" of another's (or its own) is cut. @return 0, -ENOMEM or -E2BIG */
+/*
+ * Divides run "to" of a rank's memory where run "from" of another's (or its own) is divided. @return 0, -ENOMEM or
+ * -E2BIG
+ */
 static int
 copy_cuts(struct cutting *cutting, const struct cuts *from, uint64_t from_elem, struct cuts *to, uint64_t to_elem,
 	  uint64_t count)

@@ -160,7 +160,10 @@ name_cycle(const struct graph *graph, const uint32_t *waits, struct err *err)
 	while (waits[at] == 0)
 		at++;
 	lowest = COLL_NONE;
-	/* After so many hops back it is on the cycle; as many more find the cycle's lowest step, and what is before it. */
+	/*
+	 * After as many hops back as there are steps it is on the cycle; that many more find the cycle's lowest step,
+	 * and the step before it.
+	 */
 	for (uint64_t hop = 0; hop < 2 * (uint64_t)steps + 1; hop++) {
 		uint32_t e = graph->first_prev[at];
 

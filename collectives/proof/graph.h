@@ -11,11 +11,11 @@ struct graph {
 	const struct coll_schedule *schedule;
 	uint32_t *rank_of;           /* [steps] */
 	uint32_t *first_prev, *prev; /* [steps + 1]: those that step i waits for are prev[first_prev[i]..] */
-	uint32_t *first_next, *next; /* the other way round */
+	uint32_t *first_next, *next; /* reversed */
 	uint32_t *order;             /* [steps]: all of them, none before one that it waits for */
 	/*
-	 * Steps of one rank that follow each other by edges are a chain: cut greedily in the order of the list, a step joins
-	 * the chain whose last step is the latest of those that it waits for.
+	 * Steps of one rank that follow each other by edges are a chain: divided greedily in the order of the list, a
+	 * step joins the chain whose last step is the latest of those that it waits for.
 	 */
 	uint32_t *chain_of, *chain_at; /* [steps]: which, and at which place of it, from 1 */
 	uint32_t chains;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the parts of the symbolic check: check.c goes through the steps, races.c orders accesses, values.c moves data. */
+/*
+ * Shared by the parts of the symbolic check: check.c goes through the steps, races.c orders accesses, values.c moves
+ * data.
+ */
 #pragma once
 
 #include "collectives/proof/graph.h"
 #include "collectives/schedule.h"
 
 /*
- * Every rank's memory, cut so that what is done to one element of a cell is done to all: at the ends of chunks and of what
- * the operation promises, and wherever a chunk is put or read whose other side is cut there.
+ * Every rank's memory, divided so that all elements of a cell are treated alike: at the ends of chunks and of ranges
+ * that the operation promises, and wherever a chunk is put or read whose other side is divided there.
  */
 
 #define CELLS_MAX (1u << 26) /* of all ranks */
@@ -23,7 +26,7 @@ struct cell_range {
 
 /*
  * @param order  [steps] in which data moves, for speed
- * @return 0; -ENOMEM; -E2BIG with err set: chunks overlap in such a way that it would be more than CELLS_MAX
+ * @return 0; -ENOMEM; -E2BIG with err set: chunks overlap so that there would be more than CELLS_MAX
  */
 int cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint32_t *order, struct err *err);
 void cells_fini(struct cells *cells, uint32_t ranks);

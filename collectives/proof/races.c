@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Accesses of two steps to one cell must be ordered if one of them changes it, other than by sums alone. Steps come here
- * in an order that the graph allows, so none happens before one that came earlier: two are ordered if and only if the
+ * Accesses of two steps to one cell must be ordered if one of them changes it, other than by sums alone. Steps are
+ * visited in an order that the graph allows, so none happens before an earlier one: two are ordered if and only if the
  * later one's clock holds the earlier one.
  */
 #include <assert.h>
@@ -388,8 +388,8 @@ forget(struct races *races, uint32_t *link)
 }
 
 /*
- * What conflicts with an earlier access conflicts with a later one of its kind, and what comes after the later one comes
- * after the earlier: of accesses one after another the last is enough.
+ * An access that conflicts with an earlier access conflicts with a later one of its kind, and an access after the later
+ * one is after the earlier: of accesses one after another the last is enough.
  * @return 0, -ENOMEM or -EINVAL
  */
 static int

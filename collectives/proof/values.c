@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A cell's value: from which element of the ranks' vectors it comes, and which ranks' contributions are in it. */
+/* A cell's value: the element of the ranks' vectors in it, and the set of ranks whose contributions are in it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -165,7 +165,7 @@ promised_word(const struct values *values, const struct coll_piece *piece, uint3
 	return piece->from / 64 == i ? 1ULL << piece->from % 64 : 0;
 }
 
-/* Is in a cell what is promised: a piece of whose it is, from its element on? */
+/* Does a cell hold the promised value: a piece of the right rank, from its element on? */
 static int
 check_cell(const struct values *values, uint32_t rank, uint32_t cell, const struct coll_piece *piece, struct err *err)
 {
