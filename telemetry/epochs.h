@@ -132,7 +132,7 @@ struct epochs {
 int epochs_init(struct epochs *e, const struct telem_config *config, const struct port_flows *flows, uint16_t port);
 void epochs_fini(struct epochs *e);
 
-/* Makes room for rows of nslots slots. Ends the program when out of memory. */
+/* Makes room for rows of that number of slots. Ends the program when out of memory. */
 void epochs_reserve(struct epochs *e, uint32_t slots);
 
 /* Makes room for who overtakes in the open epoch, likewise. */

@@ -103,7 +103,7 @@ struct telem_port {
 };
 
 /*
- * @param of_switches  NULL: drops alone are kept. @return bytes that a host with nics NICs keeps beside such switches
+ * @param of_switches  NULL: drops alone are kept. @return bytes that a host with nports NICs keeps beside such switches
  */
 struct telem_config telem_config_of_host(const struct telem_config *of_switches, uint16_t nports);
 
@@ -131,7 +131,7 @@ telem_enqueue(struct telem_port *t, uint32_t slot, uint8_t prio, uint16_t in_por
 		telem_more_enqueue(t, &(struct telem_batch){ slot, in_port, 1, paused, depth, bytes, depth });
 }
 
-/* A frame of class 0 leaves ahead of nwaiting data packets that wait and could leave. */
+/* A frame of class 0 leaves ahead of depth data packets that wait and could leave. */
 static inline void
 telem_overtake(struct telem_port *t, const struct pkt *p, uint32_t depth)
 {

@@ -30,7 +30,7 @@ struct counters_place {
 	uint16_t port;
 };
 
-/* Ports of equal cost at one switch towards count destinations, as configured. */
+/* Ports of equal cost at one switch towards a number of destinations, as configured. */
 struct counters_group {
 	uint32_t first; /* number of the switch's first port */
 	uint32_t node;

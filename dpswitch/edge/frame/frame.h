@@ -20,7 +20,7 @@
 #define FRAME_MAX_BYTES 4198
 
 /*
- * FRAME_EXPIRED: ICMP time exceeded with a RoCE frame in it, whose addresses are the outer frame's; built alone, parsed
+ * FRAME_EXPIRED: ICMP time exceeded with a RoCE frame in it, whose addresses are in control_fields; built alone, parsed
  * as FRAME_NOT_UDP.
  */
 enum frame_kind { FRAME_ROCE, FRAME_CONTROL, FRAME_EXPIRED };

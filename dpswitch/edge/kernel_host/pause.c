@@ -15,7 +15,7 @@ quanta_ps(const struct kernel_host_nic *nic, uint16_t quanta)
 	return units_serialize_ps((uint64_t)quanta * PFC_QUANTUM_BITS / 8, nic->tx->rate_bps, 0);
 }
 
-/* Pauses classes of a peer that speaks PFC for the longest time of a frame, or resumes them. */
+/* Pauses classes of a peer that speaks PFC for the longest time that a PFC frame can carry, or resumes them. */
 static void
 send_pfc(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t classes, uint64_t now_ps)
 {
