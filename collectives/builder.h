@@ -62,7 +62,7 @@ void coll_builder_fail(struct coll_builder *builder, int rc);
 /*
  * The schedule, with steps and dependencies in the order in which they were added. Cycles, races and what becomes of
  * the data are not looked at: coll_schedule_check() is for that. The builder is gone afterwards.
- * @param params  what it is of: ranks as in coll_builder_create(), operation, algorithm, length, root, counts, pairs;
+ * @param params  of the schedule: ranks as in coll_builder_create(), operation, algorithm, length, root, counts, pairs;
  *                the arrays are copied
  * @param layout  every chunk lies in its memory
  * @return NULL with err and errno set, naming rank and step: ENOMEM; E2BIG: more than COLL_MAX_STEPS; EINVAL: a peer

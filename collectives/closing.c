@@ -146,7 +146,7 @@ copy_steps(const struct barrier *barrier)
 		}
 }
 
-/* Who takes part, and what each has to send: what it has sent or received before. */
+/* The ranks that take part, and the data that each sends: elements that it has sent or received before. */
 static void
 find_members(struct barrier *barrier)
 {
@@ -200,7 +200,9 @@ depend_on_ends(const struct barrier *barrier)
 	}
 }
 
-/* In a round each member sends to the one so far behind it, when it has heard from the one half as far before it. */
+/*
+ * In a round each member sends to the one that distance behind it, after the message of the one half as far before it.
+ */
 static void
 add_round(const struct barrier *barrier, uint32_t distance, uint64_t elem)
 {

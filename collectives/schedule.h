@@ -141,7 +141,7 @@ void coll_schedule_destroy(struct coll_schedule *schedule);
  * the ranks' vectors it holds, and the set of the ranks whose contributions are in it. An access of a message lasts
  * from its start to its arrival, at both ends; of a local step, while it takes. For s steps that touch a cells of
  * memory in all and make c chains in one connected part of the graph: time O(s c + a ranks), memory O(cells ranks) bits
- * and c words for each step that is waited for; where c is large, only one for each step before.
+ * and c words for each step that is waited for; where c is large, only as many words as there are steps before it.
  * @return 0; -ENOMEM; -E2BIG; -EINVAL with err naming rank, step and elements: a malformed step, a step that waits for
  *         itself, two accesses that race, data sent before it is there, elements added to others, a contribution added
  *         twice, a rank that ends incomplete or with another's data

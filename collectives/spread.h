@@ -17,7 +17,7 @@ struct coll_spread {
 
 /*
  * The schedule of ranks that only compute, as those of groups of one do.
- * @param params   what it is called; ranks is of the job
+ * @param params   its name; ranks is of the job
  * @param computes  [params->ranks]; some of them
  * @return NULL with err and errno set: ENOMEM
  */

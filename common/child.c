@@ -62,7 +62,7 @@ child_fork(sigset_t *before)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, before);
-	signal(SIGCHLD, SIG_DFL); /* who ignores it, as a parent may have it, never hears how a child ended */
+	signal(SIGCHLD, SIG_DFL); /* a program that ignores it, as a parent may have set it, never learns how a child ended */
 	return fork();
 }
 
@@ -82,7 +82,7 @@ drop_handlers(void)
 static void
 become(const char *path, const struct child_args *args, bool ignore_interrupt, pid_t parent, const sigset_t *before)
 {
-	/* Whatever becomes of rocelab, what it started ends too. */
+	/* However rocelab ends, the programs that it started end too. */
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	drop_handlers();
 	signal(SIGINT, ignore_interrupt ? SIG_IGN : SIG_DFL);

@@ -49,7 +49,7 @@ pid_t child_start(const char *path, const struct child_args *args, bool ignore_i
 #define CHILD_KILLED 256
 
 /*
- * Starts a program as child_start() does, and reads what it prints to stdout.
+ * Starts a program as child_start() does, and reads its stdout.
  * @param pid  set to it: the caller waits for it once it has closed the stream
  * @return NULL with err set
  */
@@ -69,7 +69,7 @@ int child_poll(pid_t pid, int *status);
 /* As child_poll(), and what processor time it took, with all processes that it waited for. */
 int child_poll_cpu(pid_t pid, int *status, uint64_t *cpu_ns);
 
-/* Asks a child to end, and kills it if it has not within 2 s: one that is stopped cannot hear. @return as child_wait() */
+/* Asks a child to end, and kills it if it has not within 2 s: a stopped one gets no signal. @return as child_wait() */
 int child_end(pid_t pid);
 
 /* Looks whether a child does anything. Zero-initialise but for pid. */

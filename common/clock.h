@@ -10,7 +10,7 @@
 /* @return nanoseconds of a clock that never goes back (CLOCK_MONOTONIC); only differences mean anything */
 uint64_t clock_now_ns(void);
 
-/* @return nanoseconds since 1970 (CLOCK_REALTIME), which may be set back: for what has to go on after a restart */
+/* @return nanoseconds since 1970 (CLOCK_REALTIME), which may be set back: for times that go on after a restart */
 uint64_t clock_since_1970_ns(void);
 
 /* @return processor time of all threads of this process so far, nanoseconds */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control packets: small UDP datagrams between hosts, beside RoCE and ahead of it. Each kind is a row of control.c's table;
- * who acts on one has a table of handlers by enum pkt_type. Adding a kind: its layout in common/wire, its type in
- * common/pkt.h, its row, its handlers.
+ * Control packets: small UDP datagrams between hosts, beside RoCE and ahead of it. Each kind is a row of control.c's
+ * table; the code that acts on one has a table of handlers by enum pkt_type. Adding a kind: its layout in common/wire,
+ * its type in common/pkt.h, its row, its handlers.
  */
 #pragma once
 

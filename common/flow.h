@@ -52,7 +52,7 @@ flow_table_slots(const struct flow_table *table)
 /* Makes the spare slots, once, before the table is used. @return 0 or -ENOMEM */
 int flow_table_reserve(struct flow_table *table, uint32_t spares);
 
-/* Which of a run's planned flows has a 5-tuple, and in which direction: for those who are asked by headers alone. */
+/* Which of a run's planned flows has a 5-tuple, and in which direction: for queries by headers alone. */
 
 struct flow_index;
 

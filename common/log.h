@@ -35,7 +35,7 @@ void log_print(enum log_level level, const char *fmt, ...) __attribute__((format
 const char *log_command(void);
 /* One of several commands in a program: later errors carry its name. Before there are threads. */
 void log_set_command(const char *name);
-/* What the user gave is refused: log_error(), in the name of the command that he gave. */
+/* The user's input is refused: log_error(), in the name of the user's command. */
 void log_refusal(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Ends the program with an error and SIGABRT: for memory that runs out where to go on would lose something silently. */

@@ -19,7 +19,7 @@ struct manage_stream {
 	size_t in_used, in_taken;
 	uint8_t *out; /* [out_cap] bytes that wait, from out_head on; moved to the front when room is short */
 	size_t out_head, out_used, out_cap;
-	bool closed;                         /* the other end is gone; what it had sent before can still be taken */
+	bool closed;                         /* the other end is gone; its earlier messages can still be taken */
 	uint64_t sent_bytes, received_bytes; /* went over the channel, headers included */
 	uint64_t refused;                    /* messages that found the queue full */
 };

@@ -2,8 +2,8 @@
 /*
  * The files that a program leaves. Each is written aside, as DIR/.NAME.new, and moved to its name when it is whole: a
  * reader of DIR/NAME reads all of it, an older one stays until then, and a symbolic link of that name is replaced, not
- * followed. A device or a folder, or a link to one, is never replaced. What fills over a whole run (a recording, a
- * capture, a log) is made anew under its name: outfile_stream().
+ * followed. A device or a folder, or a link to one, is never replaced. A file that grows over a whole run (a recording,
+ * a capture, a log) is made under its name: outfile_stream().
  *
  * The names of one folder are written by one program at a time; runs hold the folder's lock (cli/start/launch.h).
  */

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * Descriptors are passed by value, with all of BTH, AETH and immediate that receivers act on: who gets one needs nothing
- * of its sender's. What concerns memory alone, RETH and payload, stays where the payload is (dpswitch/fabric/body.h).
+ * Descriptors are passed by value, with all of BTH, AETH and immediate that receivers act on: a receiver needs nothing
+ * of its sender's. The data for memory alone, RETH and payload, stays where the payload is (dpswitch/fabric/body.h).
  * A frame is parsed into a descriptor where it enters and its bytes are produced again only where it leaves
  * (dpswitch/edge). PAUSE frames are not descriptors: they travel in a lane of their own
  * (dpswitch/fabric/link.h) because they concern the MAC of the receiving port and nothing behind it.
@@ -27,7 +27,7 @@ enum pkt_type {
 enum pkt_flag {
 	PKT_CE = 1 << 0, /* ECN: congestion experienced (data), congestion seen (ACK that echoes it) */
 	PKT_CORRUPT =
-		1 << 1, /* the ICRC would not match, nor, behind the cable that did it, the FCS: who finds out drops it */
+		1 << 1, /* the ICRC would not match, nor, behind the cable that did it, the FCS: the node that detects it drops it */
 	PKT_ACKREQ = 1 << 2,     /* BTH AckReq */
 	PKT_LAST = 1 << 3,       /* last (or only) segment of its message */
 	PKT_REVERSE = 1 << 4,    /* travels from the flow's destination to its source (ACK, NAK, CNP) */

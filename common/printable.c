@@ -47,7 +47,7 @@ code_point(const unsigned char *text, size_t len)
 
 /*
  * C1 controls steer terminals; controls of direction (Unicode UAX 9) and separators of lines show another text than is
- * there; what has no width hides; U+FFFE and U+FFFF are no XML.
+ * there; characters of no width hide; U+FFFE and U+FFFF are no XML.
  */
 static bool
 is_unprintable(const unsigned char *text, size_t len)

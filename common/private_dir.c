@@ -52,7 +52,7 @@ empty(int fd, const char *keep, int depth)
 	closedir(dir);
 }
 
-/* The lock goes last: what has none is never emptied. @param fd  of the folder */
+/* The lock is removed last: a folder without one is never emptied. @param fd  of the folder */
 static void
 remove_all(int parent, const char *name, int fd)
 {

@@ -31,7 +31,7 @@ exit_code_is_of_run(int status)
 	return status == EXIT_DONE || status == EXIT_FAILED || status == EXIT_UNFINISHED || status == EXIT_INTERRUPTED;
 }
 
-/* The only argument of a program that then prints its kinds, a name and what it is a line, for `rocelab --help`. */
+/* The only argument of a program that then prints its kinds, a name and a meaning a line, for `rocelab --help`. */
 #define PROGRAM_LIST_KINDS "--list-kinds"
 
 /*

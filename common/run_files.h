@@ -41,7 +41,7 @@ int run_files_check(const char *dir, struct err *err);
 /*
  * Prepares a folder for a new run: removes all files of an earlier run, and nothing else. Called once a run can no
  * longer be refused.
- * @return 0, or negative errno with err set: something of such a name is in the way
+ * @return 0, or negative errno with err set: an entry of such a name cannot be removed
  */
 int run_files_remove(const char *dir, struct err *err);
 
@@ -61,7 +61,7 @@ int run_files_remove_guests(const char *dir, struct err *err);
 int run_files_remove_systems(const char *dir, struct err *err);
 
 /*
- * The same for what parts of an earlier run left in folders of their own, from one on.
+ * The same for the folders that partitions of an earlier run left, from one on.
  * @return 0, or negative errno with err set
  */
 int run_files_remove_partitions(const char *dir, uint32_t first, struct err *err);

@@ -27,7 +27,7 @@ stall_timer_look(struct stall_timer *stall_timer, uint64_t now_ns)
 	return stall_timer->waited_ns;
 }
 
-/* What was waited for moves: the wait begins anew. */
+/* The awaited peer moves: the wait begins again. */
 static inline void
 stall_timer_renew(struct stall_timer *stall_timer)
 {

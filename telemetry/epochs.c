@@ -646,7 +646,7 @@ add_present(const struct epochs *e, uint32_t class, const struct telem_present *
 	row->paused_since_ps = pause_state->held != 0 ? pause_state->since_ps : 0;
 	row->queue_packets = present->queue_packets;
 	row->queue_bytes = present->queue_bytes;
-	/* What its buffer holds is asked of an ingress that pauses: whether it had reason to. */
+	/* The bytes in its buffer are queried of an ingress that pauses: they show whether it had reason to. */
 	row->ingress_bytes = present->pausing ? present->ingress_bytes : 0;
 	row->ingress_xoff_bytes = present->pausing ? present->ingress_xoff_bytes : REC_NO_XOFF;
 	row->pausing = present->pausing;

@@ -67,9 +67,9 @@ overtakes_add(struct overtakes *o, uint32_t key, uint32_t packets, uint64_t byte
 	by->bytes += bytes;
 }
 
-/* Adds up what was counted of one epoch. */
+/* Adds up the counts of one epoch. */
 void overtakes_sum(struct overtakes *sum, const struct overtakes *of);
-/* Flows with less than this part of all bytes join the others. @return bytes of all */
+/* Flows with less than this fraction of all bytes join the others. @return bytes of all */
 uint64_t overtakes_fold(struct overtakes *o, uint32_t part);
 
 /* Columns of the exact contention matrix; flows beyond share the last. */
@@ -135,7 +135,7 @@ void epochs_fini(struct epochs *e);
 /* Makes room for rows of that number of slots. Ends the program when out of memory. */
 void epochs_reserve(struct epochs *e, uint32_t slots);
 
-/* Makes room for who overtakes in the open epoch, likewise. */
+/* Makes room for the flows that overtake in the open epoch, likewise. */
 void epochs_reserve_overtakes(struct epochs *e);
 
 /* Slots that have rows: those counted so far, or more. */

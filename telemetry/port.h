@@ -65,7 +65,7 @@ polled_asks_passage(const struct pkt *poll)
 	return (poll->arg & POLL_VICTIM) && (poll->arg & (POLL_ACKS | POLL_BACK)) && !(poll->arg & POLL_QUIET);
 }
 
-/* Puts the record of that. @param rec  with what was counted; flow and event are set here */
+/* Puts the record of that. @param rec  with the counts; flow and event are set here */
 void polled_passage(const struct pkt *poll, const struct flow_table *flows, struct rec_passage *rec, struct recbuf *records,
 		    uint64_t now_ps);
 
@@ -80,7 +80,7 @@ struct port_drops {
 	struct drop_count of[REC_DROP_REASONS];
 	const struct flow_table *flows;
 	uint16_t port;
-	bool was_down; /* the port's link was down; of[REC_DROP_LINK_DOWN] says when */
+	bool was_down; /* the port's link was down; of[REC_DROP_LINK_DOWN] has the time */
 };
 
 /* The link went down or up: reported also where nothing was dropped. */
@@ -93,7 +93,7 @@ extern const struct collector collector_drops;
 #define TELEM_MAX_COLLECTORS 8
 
 struct telem_port {
-	uint32_t more_enqueue;             /* bit i: collector i, not the first, wants to see what is enqueued */
+	uint32_t more_enqueue;             /* bit i: collector i, not the first, observes enqueued packets */
 	struct epochs epochs;              /* the first collector's state, in here because every packet touches it */
 	void *state[TELEM_MAX_COLLECTORS]; /* by the order of the list; NULL: off */
 	struct port_drops *drops;          /* one of them */
@@ -146,13 +146,13 @@ void telem_drop(struct telem_port *t, const struct pkt *p, enum rec_drop reason,
 /* A window begins, perhaps in another epoch. @return false if a collector's rows of the last do not add up */
 bool telem_roll(struct telem_port *t, uint64_t now_ps, uint64_t *digest);
 
-/* Where the replies of a node's ports go, and what they cost. */
+/* Destination of the replies of a node's ports, and their cost. */
 struct telem_reporter {
 	uint32_t node;
 	const struct flow_table *flows;
 	struct recbuf *records;     /* the node's */
 	struct report_count *count; /* the node's */
-	struct recbuf spare;        /* of what is not kept */
+	struct recbuf spare;        /* of replies that are not kept */
 };
 
 void telem_reporter_init(struct telem_reporter *to, uint32_t node, const struct flow_table *flows, struct recbuf *records,
@@ -162,7 +162,7 @@ void telem_reporter_fini(struct telem_reporter *to);
 /*
  * Puts the reply of a port to polling packets, or its unsolicited report, among the node's records: the rows of all its
  * collectors.
- * @param present  [telem_classes()] NULL: of what it dropped alone
+ * @param present  [telem_classes()] NULL: of its dropped packets alone
  * @param asked  replies due: the first is kept, if any is; others are made, counted and thrown away
  * @return whether one was kept
  */

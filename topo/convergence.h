@@ -36,5 +36,5 @@ void convergence_link_changed(struct convergence *convergence, uint32_t link, bo
 /* When routes change next, at or after now_ps; UINT64_MAX if nothing has to become known. */
 uint64_t convergence_next_ps(const struct convergence *convergence, uint64_t now_ps);
 
-/* Changes what is due at now_ps. @return 1 if the routes changed, 0 if not, or -ENOMEM */
+/* Changes the routes that are due at now_ps. @return 1 if the routes changed, 0 if not, or -ENOMEM */
 int convergence_apply(struct convergence *convergence, uint64_t now_ps);

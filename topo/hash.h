@@ -38,7 +38,7 @@ struct route_hashing {
 	bool ipv6;            /* hosts speak it: addresses and label are those of common/ipv6.h */
 	bool vxlan;           /* hosts encapsulate: the outer headers are hashed, see route_vxlan() */
 	uint8_t entropy_bits; /* of those, in the outer source port: ROUTE_VXLAN_BITS at most */
-	bool alike; /* all switches have the same seed: those in a row choose alike, and use a part of their ports */
+	bool alike; /* all switches have the same seed: those in a row choose alike, and use only some of their ports */
 };
 
 #define ROUTE_VXLAN_PORT 4789 /* RFC 7348, section 5 */

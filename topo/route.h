@@ -43,7 +43,7 @@ struct routing {
 	struct route_hashing hashing;
 };
 
-/* One node's decision about a flow, for those who want to know why. */
+/* One node's decision about a flow, with its reasons. */
 struct route_choice {
 	const uint8_t *members; /* equal-cost egress ports of a switch; NULL for hosts, which send on the flow's NIC */
 	uint32_t nmembers;

@@ -32,7 +32,7 @@ struct topo_walk {
 	struct route_path path; /* egress ports so far, the host's first */
 	uint8_t state;          /* enum topo_walk_state */
 	uint8_t reason;         /* dropped: enum rec_drop */
-	uint32_t node;          /* whom to ask next, or where it ended */
+	uint32_t node;          /* the node to query next, or where it ended */
 	uint16_t in_port;       /* its ingress there */
 	uint64_t members[2];    /* sprayed: ports that its packets may take; bits as in struct swm_egress */
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two binary trees, each for half of the vector (Sanders, Speck, Traeff: "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", Parallel Computing 35, 2009; NCCL's trees). The numbers of the ranks from left to right make a tree of
- * least depth, in which odd ones are leaves; in the other tree numbers are mirrored, or of an odd number of ranks moved by
- * one, so that who is a leaf here is none there, and sends and receives are busy everywhere. Chunks go through in a pipeline.
- * AllReduce: both trees are of all ranks, and each half goes up and down. Broadcast and Reduce: they are of all but the
- * root, which stands above both.
+ * Two binary trees, each for half of the vector (Sanders, Speck, Traeff: "Two-tree algorithms for full bandwidth
+ * broadcast, reduction and scan", Parallel Computing 35, 2009; NCCL's trees). The numbers of the ranks from left to
+ * right make a tree of least depth, in which odd ones are leaves; in the other tree numbers are mirrored, or of an odd
+ * number of ranks moved by one, so that a leaf here is none there, and sends and receives are busy everywhere. Chunks
+ * go through in a pipeline. AllReduce: both trees are of all ranks, and each half goes up and down. Broadcast and
+ * Reduce: they are of all but the root, which stands above both.
  */
 #include <errno.h>
 

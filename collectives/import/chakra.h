@@ -72,7 +72,7 @@ struct chakra {
 	struct chakra_trace *traces; /* [ranks] */
 	struct chakra_group *groups; /* [0]: all ranks */
 	size_t ngroups, group_room;
-	bool has_callers;       /* control, in a trace at least, is who called whom: it has been warned of */
+	bool has_callers;       /* control, in a trace at least, is the call graph: a warning is printed */
 	uint64_t largest_bytes; /* message */
 	uint64_t nmessages;     /* of collectives: each has a tag of its own */
 	struct coll_size size;  /* of the first collective; bytes 0: others differ from it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a program to a schedule: who receives whose message, in which order, as which steps. */
+/* From a program to a schedule: matches sends and receives, orders them, and makes steps. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -212,7 +212,7 @@ links_fini(struct links *links)
 /*
  * Estimated start times of operations in a network that never delays them: every message takes NOMINAL_PS and its
  * length at NOMINAL_PS_ELEM, one after another out of each rank. Only the order is used: that of a channel is then one
- * in which its operations become ready, as a processor or a NIC takes what is ready first.
+ * in which its operations become ready, as a processor or a NIC takes the first that is ready.
  */
 
 #define NOMINAL_PS 1000000ull  /* 1 us */
@@ -230,7 +230,7 @@ struct clockwork {
 	uint64_t *start_ps, *end_ps; /* [nops] */
 	uint64_t *nic_ps, *lane_ps;  /* [ranks], [ranks * LANES] busy until */
 	uint32_t *missing;           /* [nops] how many it still waits for */
-	uint32_t *first, *waiters;   /* who waits for each */
+	uint32_t *first, *waiters;   /* operations that wait for each */
 	struct ready *heap;
 	size_t nready;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who waits for whom: a schedule's steps by their index in schedule->steps, an edge where one starts only when another is
- * over: a dependency, or the order of one rank's steps to one peer by one channel, whose messages arrive in that order.
+ * Dependencies between steps: a schedule's steps by their index in schedule->steps, an edge where one starts only when
+ * another is over: a dependency, or the order of one rank's steps to one peer by one channel, whose messages arrive in
+ * that order.
  */
 #pragma once
 

@@ -14,12 +14,12 @@
 #include "collectives/proof/proof.h"
 
 /*
- * What must have happened before what, by vector clocks: a step's clock holds, for each chain, how many of its steps are
- * surely over when the step starts. A clock has an entry for each chain of its connected part of the graph; where these are
- * many, only for those that are not zero. It is kept as long as a step that waits for its own has not started.
+ * Order of events, by vector clocks: a step's clock holds, for each chain, how many of its steps are surely over when
+ * the step starts. A clock has an entry for each chain of its connected part of the graph; where these are many, only
+ * for those that are not zero. It is kept as long as a step that waits for its own has not started.
  */
 
-#define DENSE_MAX 4096 /* chains of one part of the graph that make an array of all */
+#define DENSE_MAX 4096 /* chains of one connected part of the graph that make an array of all */
 
 struct entry {
 	uint32_t slot, at; /* chain, steps of it that are over */
@@ -258,7 +258,7 @@ clocks_over(const struct clocks *clocks, uint32_t earlier)
 	const struct clock *now = &clocks->now;
 	uint32_t lo = 0, hi = now->count;
 
-	/* Another part of the graph: its slots are others'. */
+	/* Another connected part of the graph: its slots are others'. */
 	if (clocks->part[chain] != clocks->part[clocks->graph->chain_of[clocks->now_step]])
 		return false;
 	if (now->all != NULL)

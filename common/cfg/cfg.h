@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Configuration: a libconfig file becomes a tree that remembers file:line, and tables turn parts of the tree into
+ * Configuration: a libconfig file becomes a tree that remembers file:line, and tables turn groups of the tree into
  * plain structs. The same tables find misspelt keys, print the effective configuration and the reference.
  *
  * Order of use: cfg_load, cfg_override for every --set, cfg_check with all tables, then cfg_bind where needed.
@@ -41,7 +41,7 @@ struct cfg_strings {
 struct cfg_choice {
 	const char *name;
 	int value;
-	const char *doc; /* meaning, for the reference; NULL: the field's says all */
+	const char *doc; /* meaning, for the reference; NULL: the field's has it all */
 };
 
 struct cfg_field {

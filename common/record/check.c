@@ -33,7 +33,7 @@ record_wrong(const struct rec_hdr *rec, const char *field, uint64_t value, struc
 		       value, text);
 }
 
-/* Records of those who probe and trace: their fields against each other, and against the nodes described. */
+/* Records of nodes that probe and trace: their fields against each other, and against the nodes described. */
 
 /* @return the address of a NIC of hdr.node, which the rules of its fields know */
 static uint32_t
@@ -649,7 +649,7 @@ value_of(const struct rec_hdr *rec, const struct record_field *field)
 	return value;
 }
 
-/* What may name a node (topo/build.c): no name is mistaken for a port, a flow or a part of a page. */
+/* Characters of a node's name (topo/build.c): no name is mistaken for a port, a flow or an element of a page. */
 static bool
 is_name(uint8_t c)
 {

@@ -16,12 +16,12 @@ struct record_check *record_check_create(void);
 void record_check_destroy(struct record_check *check);
 
 /*
- * Checks a record, and takes in what a header record describes.
- * A stream is in order: RUN, every NODE from 0 on, every PORT, then the rest, each behind what it names; nothing behind
- * END.
+ * Checks a record, and takes in the data of a header record.
+ * A stream is in order: RUN, every NODE from 0 on, every PORT, then the rest, each behind the records that it names;
+ * nothing behind END.
  * @param rec  aligned to 8; its size is that of its type
- * @return 0; -EINVAL with err: the kind, its node, the field, its value and what would be right; -ENOMEM. The record has
- *         changed nothing then.
+ * @return 0; -EINVAL with err: the kind, its node, the field, its value and what would be right; -ENOMEM. The record
+ *         has changed nothing then.
  */
 int record_check(struct record_check *check, const struct rec_hdr *rec, struct err *err);
 

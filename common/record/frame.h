@@ -8,8 +8,8 @@
  *   three   changes of time_ps, seq and event, else as expected: the time and event of the record before, and a seq more by
  *           one; of the first record: the frame's time_ps, seq and event
  *   map     bit i: field i of its list (REC_KIND_FIELDS) is not as expected
- *   fields  those, in order. A tuple: 1 + i, the tuple with number i of those written in full in this frame, of the first
- *           RECFRAME_TUPLES; or 0, then source address XOR that of the tuple written in full before (0), destination XOR
+ *   fields  those, in order. A tuple: 1 + i, tuple number i of those written in full in this frame, of the first
+ *           RECFRAME_TUPLES; or 0, then source address XOR that of the last full tuple (0), destination XOR
  *           source address, source port, destination port XOR 4791, reserved. A count (RECORD_COUNT): itself. Any other: a
  *           change from what is expected
  * Expected of a field is what the record of the same type before it in the frame holds there (0); of a count always 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between two programs that run partitions of one fabric: a byte stream, unix or TCP. Little-endian; a message is one struct
- * partition_hdr and its body. All times are the run's.
+ * Between two programs that run partitions of one fabric: a byte stream, unix or TCP. Little-endian; a message is one
+ * struct partition_hdr and its body. All times are the run's.
  *
- *   HELLO     both, first: who it is, and of what scenario
- *   REFUSE    instead of anything else: why not, for people; the stream closes behind it
+ *   HELLO     both, first: its partition, and its scenario
+ *   REFUSE    instead of anything else: the reason, for people; the stream closes behind it
  *   CLOCK     to the first partition, which sends it back with its own clock: how far clocks are apart
  *   READY     to the first partition: it could begin
  *   START     of the first partition: when time 0 of the run is
@@ -13,8 +13,8 @@
  *   PROMISE   no later FRAME or PAUSE has left its sender before a time
  *   RECORDS   to the first partition: reports of nodes, all before a time
  *   BYE       the run has ended here, and why
- *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE   to the first partition, after it: the outcome of its nodes; DONE is
- *             the last
+ *   COUNTERS, STEP, ITERATION, FLOW, RESULT, FAULTS, REPORT, DONE
+ *             to the first partition, after it: the outcome of its nodes; DONE is the last
  */
 #pragma once
 
@@ -89,7 +89,7 @@ WIRE_SIZE(partition_hello, 112)
 
 /* CLOCK */
 struct partition_clock {
-	uint64_t sent_ns;     /* by the clock of who asks */
+	uint64_t sent_ns;     /* by the clock of the partition that asks */
 	uint64_t received_ns; /* by the first partition's clock; 0: not received yet */
 };
 
@@ -122,7 +122,7 @@ struct partition_frame {
 	uint8_t opcode, syndrome, type, prio;
 	uint8_t flags, ttl;
 	uint8_t has_contents;
-	uint8_t has_bytes; /* only the frame's own bytes follow, as they arrived from a kernel host: they hold the flow and the rest */
+	uint8_t has_bytes; /* only the frame's bytes from its kernel host follow: they hold the flow and the rest */
 	uint8_t reserved[4];
 };
 

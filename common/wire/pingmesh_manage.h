@@ -2,14 +2,14 @@
 /*
  * Requests of R-Pingmesh's agents to their controller, beside the network that they probe (R-Pingmesh, 4.1): one
  * message, one reply.
- * Little-endian; a message is one struct pingmesh_hdr and its body. Over a socket replies come in the order of
+ * Little-endian; a message is one struct pingmesh_hdr and its body. Over a socket replies are in the order of
  * requests.
  *
  *   agent                       controller
  *   REGISTER               ->             its RNICs, at each start: their QPNs are new
  *                          <-  REGISTERED no body
  *   PINGLISTS              ->
- *                          <-  ENTRIES    whom to probe, and at what times
+ *                          <-  ENTRIES    targets of probes, and their times
  *   RESOLVE                ->             addresses that service tracing found
  *                          <-  RESOLVED   the registration of each
  *                          <-  REFUSED    instead of any of them: the reason

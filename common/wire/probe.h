@@ -41,7 +41,7 @@ enum probe_part {
 	PROBE_ACK = 2,
 	PROBE_SECOND_ACK = 3, /* with the delay of its responder */
 	PROBE_TRACE = 4,      /* a traceroute's; seq: its number, and behind that 8 bits of its TTL */
-	PROBE_TRACED = 5,     /* the answer of who it is addressed to */
+	PROBE_TRACED = 5,     /* the answer of the destination */
 	PROBE_ONE_WAY = 6,    /* to another RNIC of the same host: there is no answer */
 };
 

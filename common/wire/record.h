@@ -25,11 +25,11 @@ enum rec_class {
 };
 
 /*
- * Every kind of record. REC_KIND and struct rec_KIND, REC_KIND_FIELDS: its members behind the header with their places and
- * what they may hold (common/record/kinds.h), REC_KIND_KEY: the members by which a later record replaces an earlier one
- * (none: every record stays).
- * Number, KIND, kind, class, whom hdr.node names (enum record_reporter), title, relevance under a budget: of HOST,
- * TELEMETRY and MANAGEMENT, 0 the last to be given up.
+ * Every kind of record. REC_KIND and struct rec_KIND, REC_KIND_FIELDS: its members behind the header with their places
+ * and what they may hold (common/record/kinds.h), REC_KIND_KEY: the members by which a later record replaces an earlier
+ * one (none: every record stays).
+ * Number, KIND, kind, class, the node that hdr.node names (enum record_reporter), title, relevance under a budget: of
+ * HOST, TELEMETRY and MANAGEMENT, 0 the last to be given up.
  */
 #define REC_KINDS(ROW)                                                                                                     \
 	ROW(1, RUN, run, TOPOLOGY, OF_NONE, "run", 0)                                                                      \

@@ -11,7 +11,7 @@
 #include "common/wire/probe.h"
 #include "common/wire/record_hdr.h"
 
-/* How the analyzer places what it puts down to switches. Value, name. */
+/* How the analyzer places problems that it attributes to switches. Value, name. */
 #define REC_PINGMESH_ALGORITHMS(ROW)                                                                                       \
 	ROW(REC_PINGMESH_LIKELIHOOD, 0, "likelihood")                                                                      \
 	ROW(REC_PINGMESH_PAPER, 1, "paper") /* Algorithm 1: the link that most lost probes cross */
@@ -138,7 +138,7 @@ struct rec_rnic {
 REC_RNIC_FIELDS(WIRE_AT, rec_rnic)
 WIRE_SIZE(rec_rnic, 40)
 
-/* An agent uploaded what it had: it lives. Counts are of what ended since its last upload. */
+/* An agent uploaded its records: it lives. Counts are of probes that ended since its last upload. */
 struct rec_upload {
 	struct rec_hdr hdr;
 	uint32_t probes;   /* that ended */
@@ -184,7 +184,7 @@ struct rec_heard {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;       /* of the probes */
 	uint16_t nic;                 /* of the responder */
-	uint16_t chained;             /* 1: after_seq was heard before, and none between that and first_seq */
+	uint16_t chained;             /* 1: after_seq arrived before, and none between that and first_seq */
 	uint32_t first_seq, last_seq; /* the first and the last that arrived; 0: none did */
 	uint32_t after_seq;           /* chained 0: 0 */
 	uint32_t count;

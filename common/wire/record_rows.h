@@ -186,7 +186,7 @@ struct rec_overtake_row {
 	struct rec_hdr hdr;
 	struct rec_tuple flow;
 	uint16_t port;
-	uint16_t acks; /* 1: its ACKs, NAKs and CNPs; 0: what it sends in class 0 itself */
+	uint16_t acks; /* 1: its ACKs, NAKs and CNPs; 0: its own frames in class 0 */
 	uint32_t epoch_first, epoch_last;
 	uint32_t prio; /* their class; 0 also of those that are not distinguished */
 	uint64_t packets, bytes;

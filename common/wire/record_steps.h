@@ -114,7 +114,7 @@ WIRE_SIZE(rec_schedule, 120)
 /* One more that a step depends on: a step of the same iteration, perhaps of another collective of the job. */
 struct rec_depend {
 	struct rec_hdr hdr;
-	uint32_t collective, iteration, step, rank; /* who waits */
+	uint32_t collective, iteration, step, rank; /* the rank that waits */
 	uint32_t on_collective, on_rank, on_step; /* for what: an own step to be complete, another rank's to have arrived */
 	uint32_t reserved;
 };

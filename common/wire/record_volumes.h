@@ -121,8 +121,8 @@ REC_VOLUME_ALARM_FIELDS(WIRE_AT, rec_volume_alarm)
 WIRE_SIZE(rec_volume_alarm, 112)
 
 /*
- * An iteration, or one sender's part of it, that was not compared. REC_FLAW_SHARED: it was; but what this switch sent up
- * meanwhile had others' data in its class, so that other switches cannot trust how it was spread.
+ * An iteration, or one sender's share of it, that was not compared. REC_FLAW_SHARED: it was; but the data that this
+ * switch sent up meanwhile had others' data in its class, so that other switches cannot trust its spread.
  */
 struct rec_volume_flaw {
 	struct rec_hdr hdr;

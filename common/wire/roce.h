@@ -88,7 +88,7 @@ WIRE_SIZE(wire_aeth, 4)
 #define AETH_ACK_SELECTIVE 0x40 /* of the kind that table 45 reserves; the low bits: see docs/wire-formats.md */
 #define AETH_ACK_BEFORE 5       /* packets before that one that it reports: bit i of the syndrome is PSN - 5 + i */
 #define AETH_NAK_SEQUENCE 0x60  /* NAK, PSN sequence error */
-#define AETH_RNR_NAK 0x2c       /* RNR NAK; the timer says 0.64 ms (IBTA table 45): real requesters wait that long */
+#define AETH_RNR_NAK 0x2c       /* RNR NAK with a timer of 0.64 ms (IBTA table 45): real requesters wait that long */
 #define AETH_KIND_MASK 0x60     /* 0x00 ACK, 0x20 RNR NAK, 0x40 reserved, 0x60 NAK */
 
 /* Datagram Extended Transport Header, 9.3.2. */

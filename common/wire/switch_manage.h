@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The management socket that every switch and every host has beside the network: queries of operators' tools to one
- * device (FlowTracer, III). Little-endian; a message is one struct swm_hdr and its body. Replies come in the order of
+ * device (FlowTracer, III). Little-endian; a message is one struct swm_hdr and its body. Replies are in the order of
  * requests.
  *
  *   tool                        device
- *                          <-  HELLO        greeting: who answers here. The first message of a connection
- *   EGRESS                 ->               a switch: where would these headers go, from these ingresses?
+ *                          <-  HELLO        greeting: the device that answers here. The first message of a connection
+ *   EGRESS                 ->               a switch: the egress of these headers, from these ingresses
  *                          <-  EGRESSES     one answer each, in the same order
  *   COUNTERS               ->               a switch: of its ports
  *                          <-  PORTS

@@ -12,7 +12,7 @@
 
 enum rec_trace_connections { REC_TRACE_CONNECTIONS(ENUM_VALUE) };
 
-/* Who names flows, and the port by which they leave their host (III-B). Value, name, what it means. */
+/* Source of the flows' list, and of the port by which they leave their host (III-B). Value, name, what it means. */
 #define REC_TRACE_FIRST_HOPS(ROW)                                                                                          \
 	ROW(REC_TRACE_HOST, 0, "host", "the host: its NIC's driver, or its kernel")                                        \
 	ROW(REC_TRACE_SFLOW, 1, "sflow", "packets from hosts that leaf switches sampled (RFC 3176): needs switch.sampling")

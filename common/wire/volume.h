@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What FlowPulse's monitors in switches go by, and what they find: in records (record_volumes.h) and scenarios. */
+/*
+ * Predictions and tests of FlowPulse's monitors in switches, and their findings: in records (record_volumes.h) and
+ * scenarios.
+ */
 #pragma once
 
 #include "common/wire/layout.h"

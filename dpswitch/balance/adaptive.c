@@ -208,7 +208,7 @@ find_near(const struct adaptive_set *own, struct adaptive_class *class, const in
 	return true;
 }
 
-/* Wherever it is; and where that is, anew. */
+/* Finds them however far the members are apart, and computes near_ps again. */
 static void
 find_far(const struct adaptive_set *own, struct adaptive_class *class, const int64_t *waits_ps, uint32_t count,
 	 struct least *least)
@@ -234,7 +234,7 @@ find_far(const struct adaptive_set *own, struct adaptive_class *class, const int
 		least->is[i] = loads_ps[i] < limit_ps;
 }
 
-/* A packet goes by a member. */
+/* A packet leaves by a member. */
 static void
 remember(const struct adaptive_set *own, struct adaptive_class *class, uint32_t count, uint32_t index, int64_t packet_ps)
 {

@@ -35,7 +35,7 @@ enum balance_kind { BALANCE_KINDS(BALANCE_VALUE) BALANCE_COUNT };
 /* A kind with its parameters, for all switches of a run. Immutable once a switch uses it; all zero: ecmp. */
 struct balance_params {
 	const struct balance_ops *ops; /* NULL: ecmp */
-	struct route_hashing hashing;  /* of ecmp, and of what is not balanced */
+	struct route_hashing hashing;  /* of ecmp, and of packets that are not balanced */
 	bool names_label;              /* load_balancing.fields has the flow label, which IPv4 has not */
 	uint64_t own[BALANCE_PARAMS_WORDS];
 };

@@ -516,7 +516,7 @@ pingmesh(const struct received *received, union body *body)
 		manage_send(received->manage, received->channel, MANAGE_PINGMESH, reply.bytes, reply.size);
 }
 
-/* Its connections, for who asks on its management socket. */
+/* Its connections, for queries on its management socket. */
 static void
 flows(const struct received *received, union body *body)
 {

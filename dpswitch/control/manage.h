@@ -84,7 +84,7 @@ void manage_destroy(struct manage *manage);
 
 /* Whether a message of a host waits. Cheap: one epoll_wait(2) without a wait. */
 bool manage_pending(struct manage *manage);
-/* Accepts, hears, answers and forwards. */
+/* Accepts, receives, answers and forwards. */
 void manage_service(struct manage *manage, const struct manage_sink *sink);
 
 enum manage_state manage_state(const struct manage *manage, uint32_t node);

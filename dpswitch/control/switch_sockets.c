@@ -159,7 +159,7 @@ wait_of(const struct switch_sockets *s, uint64_t wait_ns)
 	return wait_ns;
 }
 
-/* A peer has one event at most, and goes by its own alone. */
+/* A peer has one event at most, and is removed by its own event alone. */
 static void
 hear(struct switch_sockets *s, const struct epoll_event *event)
 {

@@ -33,7 +33,7 @@ struct barrier {
 	uint32_t spins;                                /* until one sleeps; UINT32_MAX: for ever. Written between runs */
 	_Alignas(CACHE_LINE) _Atomic uint32_t arrived; /* written by every party */
 	_Alignas(CACHE_LINE) _Atomic uint32_t phase;   /* written by the last to arrive, read by all */
-	_Atomic uint32_t sleepers; /* written by who goes to sleep and wakes up, read by the last to arrive */
+	_Atomic uint32_t sleepers; /* written by an lcore that goes to sleep and wakes up, read by the last to arrive */
 };
 
 static inline void
@@ -121,7 +121,7 @@ struct fabric_hooks {
 	 * Time that counts as silence while nothing moves; NULL: the run's own. Real time goes on while no window runs.
 	 */
 	uint64_t (*lived_ps)(void *ctx);
-	/* Whether a running node should move by now, rather than when its time comes; NULL: it should. */
+	/* Whether a running node should move by now, rather than at a later time; NULL: it should. */
 	bool (*due)(void *ctx, uint64_t now_ps);
 	uint64_t (*next_change_ps)(void *ctx, uint64_t now_ps); /* faults: the next change at or after now */
 	void (*change)(void *ctx, uint64_t now_ps);             /* faults: apply those due at now */

@@ -49,7 +49,7 @@ struct window {
 	uint32_t parity; /* index & 1: the lane that senders write */
 };
 
-/* What is done to a node, and asked of it. Between windows, but for run. Ports are the node's own, from 0. */
+/* Calls that change a node, and queries to it. Between windows, but for run. Ports are the node's own, from 0. */
 struct node_ops {
 	/* node->rx and node->tx are set. May be NULL. */
 	void (*attached)(struct node *node);

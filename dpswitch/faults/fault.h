@@ -123,7 +123,7 @@ struct fault_ops {
 	uint64_t (*start_delay_ps)(const void *params, uint32_t node, uint32_t collective, uint32_t step);
 	/* The most that it adds to a cable's delay: headroom has to hold that besides. May be NULL. */
 	uint64_t (*extra_delay_ps)(const void *params);
-	bool takes_cables_down; /* switches find other paths, see routing.convergence; params begin with struct fault_at_port */
+	bool takes_cables_down; /* switches reroute, see routing.convergence; params begin with struct fault_at_port */
 	bool loses_packets;     /* of flows that pass it */
 	/* Where it sits, for truth.json: a port ("6:2") or a node. buf of 64 bytes. */
 	void (*target)(const void *params, const struct topo *topo, char *buf);

@@ -71,7 +71,7 @@ place_lcores(char *buf, size_t cap, uint32_t lcores)
 
 /*
  * Another program may have taken the hugepages since they were counted. EAL does not start twice in one process: the
- * same program begins anew, without them.
+ * same program is executed again, without them.
  */
 static void
 begin_without_hugepages(void)

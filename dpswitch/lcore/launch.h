@@ -18,8 +18,8 @@ struct lcore_config {
 };
 
 /*
- * Starts EAL with the configured lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges: hugepages are used where
- * enough are free (eal_args_make()).
+ * Starts EAL with the configured lcores, one a CPU. Needs neither hugepages, nor a NIC, nor privileges:
+ * hugepages are used where enough are free (eal_args_make()).
  * @return 0, or -EINVAL with err set when the machine has fewer CPUs than lcores
  */
 int lcore_init(const struct lcore_config *config, struct err *err);

@@ -16,9 +16,9 @@
 #define ROOM_BYTES 12000u
 #define NUMBER_BYTES 24u /* of a counter with its separators */
 
-/* Commands have no context of their own: whom they ask. */
+/* Commands have no context of their own: the fabric that they query. */
 static struct {
-	pthread_mutex_t mutex; /* taken by threads of DPDK's and by who opens and closes, never while a fabric runs */
+	pthread_mutex_t mutex; /* taken by DPDK's threads and by the one that opens and closes, never while a fabric runs */
 	struct counters *counters;
 } served = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 

@@ -349,7 +349,7 @@ fastest_bps(const struct switch_config *config, const struct topo_port *cable, c
 	return fastest;
 }
 
-/* Room behind the threshold of one ingress. @return 0 or -EINVAL: what is configured is short for the cable */
+/* Room behind the threshold of one ingress. @return 0 or -EINVAL: the configured room is short for the cable */
 static int
 setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct err *err)
 {

@@ -31,7 +31,7 @@ struct fib_fault {
 
 struct fib_faults {
 	struct fib_entry *entries;
-	uint32_t count; /* of entries, corrupt or mended */
+	uint32_t count; /* of entries, corrupt or repaired */
 	uint32_t on;    /* that are corrupt for whatever egress; others stand at their egress. 0 costs nothing */
 	uint64_t stream;
 };

@@ -16,7 +16,7 @@
 
 #include "dpswitch/pipeline/stages.h"
 
-#define IDLE_PART 16 /* a port that carries less than this part of what another does is idle beside it */
+#define IDLE_PART 16 /* a port that carries less than this fraction of another's bytes is idle beside it */
 
 int
 polling_init(struct polling *polling, struct node *node)

@@ -88,7 +88,9 @@ switch_resolve(struct sw *sw, const struct pkt *p, enum rec_drop *reason, uint16
 	return sw->routes.route[p->flow * 2 + reverse] = found.egress;
 }
 
-/* @param egress  the victim's; where its packets are sprayed, the polling packet goes by all ports that they may take */
+/*
+ * @param egress  the victim's; where its packets are sprayed, the polling packet leaves by all ports that they may take
+ */
 static void
 poll(struct sw *sw, uint16_t in_port, struct pkt *p, uint8_t egress)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the stages of a switch call of each other: hand-overs, drops, and what observers of a port hear. */
+/* Calls between the stages of a switch: hand-overs, drops, and events for observers of a port. */
 #pragma once
 
 #include "dpswitch/pipeline/switch.h"
@@ -54,7 +54,7 @@ void switch_drop(struct sw *sw, uint16_t port, const struct pkt *p, enum rec_dro
  * A fault swallows a packet that no ingress has been charged for: it is counted in the run's truth, and nowhere else.
  */
 void switch_lose(struct sw *sw, const struct pkt *p);
-/* The peer holds other classes now: telemetry and truth hear which lossless ones. */
+/* The peer holds other classes now: reports the lossless ones to telemetry and truth. */
 void switch_note_pause(const struct sw *sw, struct switch_port *port, uint8_t paused, uint64_t now_ps);
 /* Moves one egress through the window. */
 void switch_transmit(struct sw *sw, uint16_t port, const struct pause_frame *pauses, uint32_t npauses,

@@ -250,7 +250,7 @@ init_port(struct sw *sw, uint16_t index, uint32_t frames, struct err *err)
 	return 0;
 }
 
-/* Every stage's part of the switch. */
+/* Every stage's state of the switch. */
 static int
 init_stages(struct sw *sw, struct err *err)
 {

@@ -34,7 +34,7 @@
 struct switch_port {
 	_Alignas(64) struct arrivals arrivals;
 	struct egress egress;
-	/* who observes the egress */
+	/* observers of the egress */
 	_Alignas(64) struct port_flows flows;
 	struct port_truth truth;
 	_Alignas(64) struct telem_port telem;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switches' part of a scenario. */
+/* The switches' keys of a scenario. */
 #include "dpswitch/pipeline/switch_cfg.h"
 
 #include <errno.h>
@@ -133,7 +133,7 @@ switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, s
 	return 0;
 }
 
-/* The monitors' part of a scenario. */
+/* The monitors' keys of a scenario. */
 
 #define PREDICTION_CHOICE(id, number, name_, meaning) { .name = name_, .value = id, .doc = meaning },
 static const struct cfg_choice predictions[] = { REC_PREDICTIONS(PREDICTION_CHOICE){ 0 } };

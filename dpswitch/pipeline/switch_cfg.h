@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What switches are made from: their part of a scenario, and of the run that they are in. */
+/* The configuration of switches: their keys of a scenario, and the state of the run that they are in. */
 #pragma once
 
 #include <stdbool.h>
@@ -132,6 +132,6 @@ struct switch_config {
 	uint32_t min_frame_bytes; /* smallest */
 	uint32_t pause_bytes;
 	const struct int_rates *inband; /* the rates of all links; NULL: no packet has PKT_INT */
-	bool telemetry_off;             /* keep no rows: what they cost */
+	bool telemetry_off;             /* keep no rows: their cost */
 	uint64_t trace_gap_ps;          /* UD SENDs whose TTL ends are answered so often; 0: never */
 };

@@ -450,7 +450,10 @@ arrived_int(const struct sw *sw, const struct pkt *p)
 	return link_int(sw->node.rx[p->in_port], p);
 }
 
-/* A packet with telemetry leaves: data hears what this egress is like without it, ACKs bring back what data heard. */
+/*
+ * A packet with telemetry leaves: data records the state of this egress without it, ACKs bring back the records of
+ * data.
+ */
 static void
 walk_send_int(struct sw *sw, struct switch_port *port, const struct pkt *p, struct walk_int how)
 {

@@ -13,7 +13,7 @@
 
 struct sw;
 
-/* Data that a switch sends up, by what it adds to the class that measured data has. */
+/* Data that a switch sends up: measured bytes, and other bytes in the class of measured data. */
 struct volumes_sent {
 	bool is_counted;
 	uint8_t classes; /* bit p: measured data of class p was seen */
@@ -28,7 +28,7 @@ struct switch_volumes {
 	uint16_t *port_of;   /* [monitored ports] and back */
 	/* What leaves by ports to the tier above since the last iteration was judged, where balance_evens_out(); else 0. */
 	struct volumes_sent sent;
-	uint16_t *sender_of; /* [nnodes] of hosts: the sender of what they send, VOLUMES_NO_SENDER: not known yet */
+	uint16_t *sender_of; /* [nnodes] of hosts: the sender of their data, VOLUMES_NO_SENDER: not known yet */
 	struct rec_monitored sum;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ingress accounting of a shared-buffer switch and the decision to PAUSE or RESUME the peer (IEEE 802.1Qbb).
- * Per (ingress port, lossless class): a reserve, then the pool shared by all, then headroom for what is still on the
+ * Per (ingress port, lossless class): a reserve, then the pool shared by all, then headroom for frames still on the
  * wire when the PAUSE leaves. Pure functions on plain structs: no packet, no clock.
  */
 #pragma once

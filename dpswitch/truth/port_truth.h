@@ -17,8 +17,9 @@
 #include "common/port_flows.h"
 
 /*
- * The fabric's own truth of who took a port's link from data that waited: frames of class 0, which is served strictly
- * first, by flow and direction, all of them. It goes to truth.json; telemetry has a table of its own, of few places.
+ * The fabric's own truth of the flows that took a port's link from data that waited: frames of class 0, which is served
+ * strictly first, by flow and direction, all of them. It goes to truth.json; telemetry has a table of its own, of few
+ * places.
  */
 
 struct overtaking {

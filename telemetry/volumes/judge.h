@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The monitor of one switch as a whole: an iteration that is over is compared with its prediction, and what it lacks
+ * The monitor of one switch as a whole: an iteration that is over is compared with its prediction, and missing packets
  * located.
  */
 #pragma once

@@ -38,7 +38,7 @@ struct locate_grid {
 	uint32_t iterations;       /* in slot and predicted */
 };
 
-/* One link, or pair of links, and what it lost. */
+/* One link, or pair of links, and its lost packets. */
 struct locate_place {
 	enum rec_loss_place where;
 	uint16_t sender; /* VOLUMES_NO_SENDER: local */

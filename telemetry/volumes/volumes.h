@@ -5,13 +5,11 @@
  * iterations of ports * senders cells. It sees packets by their tag alone, and begins and ends iterations by it:
  *
  *   - an iteration begins with the first packet of another number, up to 7 ahead of the last (numbers are modulo 16);
- *   - the one before it is over for a sender when its next begins, and over when it is for all senders that it had, or when
- *     one more begins: ranks wait for data, not for each other, and some may be an iteration ahead. Packets of it that
- *     arrive
- *     within the grace after that count, and it is judged when the grace is over;
- *   - one that no other follows ends once no packet has arrived for the idle time, is judged as much later, and at the
- *   latest
- *     when the run ends. Quiet shorter than the longest iteration so far is none.
+ *   - the one before it is over for a sender when its next begins. It is over for all when it is over for all senders
+ *     that it had, or when one more begins: ranks wait for data, not for each other, and some may be an iteration ahead.
+ *     Packets of it that arrive within the grace after that count, and it is judged when the grace is over;
+ *   - one that no other follows ends once no packet has arrived for the idle time. It is judged after the same time
+ *     again, and at the latest when the run ends. Quiet shorter than the longest iteration so far is none.
  *
  * The counts do not depend on the division of time into windows, as long as none is longer than grace and idle time.
  */

@@ -23,7 +23,7 @@ struct capture_config {
 	const char *comment;
 	uint64_t limit_bytes;  /* of the file: frames beyond it are counted only */
 	uint32_t snap_bytes;   /* of each frame; 0: all */
-	bool real_time;        /* the run cannot wait for the disk: frames beyond what is buffered are counted only */
+	bool real_time;        /* the run cannot wait for the disk: frames beyond the buffer are counted only */
 	bool (*hurried)(void); /* NULL, or whether a disk that hangs is to be given up soon */
 	/*
 	 * Writes the bytes of a packet as it is on the link, without FCS: those that ride along with it, or those that

@@ -19,9 +19,9 @@ enum pcapng_direction { PCAPNG_INBOUND = 1, PCAPNG_OUTBOUND = 2 };
 struct pcapng;
 
 /*
- * Makes a file anew and writes the section header.
- * @param application  what wrote it
- * @param comment      for who reads it
+ * Makes a new file and writes the section header.
+ * @param application  the program that wrote it
+ * @param comment      for readers of the file
  * @return NULL with errno
  */
 struct pcapng *pcapng_create(const char *path, const char *application, const char *comment);

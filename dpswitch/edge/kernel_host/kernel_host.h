@@ -41,12 +41,12 @@ struct edge_config {
 	uint8_t measured_prio;        /* measured data without an 802.1Q tag */
 	uint8_t lossy_prio;           /* everything else, unless marked with another lossy class */
 	uint8_t lossless;             /* bit p: class p is lossless */
-	uint32_t adopted;             /* frames of other parts of the fabric that may be here at once; 0: it is whole */
+	uint32_t adopted;             /* frames of other partitions that may be here at once; 0: the fabric is whole */
 };
 
 /* When all ports are there. @return NULL with err set: -EINVAL (no spare slots), -ENOMEM, -ERANGE */
 struct edge *edge_create(const struct edge_config *config, struct err *err);
-/* After the fabric and its nodes, which give back what they hold. */
+/* After the fabric and its nodes, which give back the bytes that they hold. */
 void edge_destroy(struct edge *edge);
 /* Between windows: gives the unplanned flows of waiting frames their slots. */
 void edge_settle(struct edge *edge);

@@ -186,7 +186,7 @@ void kernel_host_send(struct kernel_host *host, struct kernel_host_nic *nic, uin
 void kernel_host_pause(struct kernel_host *host, struct kernel_host_nic *nic, const struct pause_frame *frame);
 /* From now_ps on these classes, and no others, are paused. */
 void kernel_host_hold(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t held, uint64_t now_ps);
-/* Sends PAUSE or RESUME to the switch behind what has been sent. */
+/* Sends PAUSE or RESUME to the switch behind the frames that have been sent. */
 void kernel_host_send_pause(struct kernel_host *host, struct kernel_host_nic *nic, uint8_t prio_mask, bool xoff,
 			    uint64_t now_ps);
 /* The peer sent a PFC frame. */

@@ -2,8 +2,8 @@
 /*
  * A port of the machine: frames as mbufs in, frames as mbufs out. One file a kind: port_vhost.c (the switch is the
  * vhost-user server: UML and QEMU guests), port_ethdev.c (anything DPDK has a driver for). Made after lcore_init(),
- * closed before lcore_fini(). A port outlives fabrics: several may run over it, one after the other. All calls come
- * from one thread.
+ * closed before lcore_fini(). A port outlives fabrics: several may run over it, one after the other. All calls are
+ * made by one thread.
  */
 #pragma once
 
@@ -52,9 +52,9 @@ struct port {
 
 struct port_config {
 	const char *name;    /* of the host behind it, unique, at most PORT_MAX_NAME - 1 characters */
-	uint32_t mbufs;      /* frames from this port that may be under way at once; 0: PORT_MBUFS */
+	uint32_t mbufs;      /* frames from this port in flight at most; 0: PORT_MBUFS */
 	uint32_t room_bytes; /* of a frame at most, in one segment; 0: PORT_FRAME_ROOM */
-	uint16_t mtu;        /* ethdev: asked of the device, which may have its own; 0: nothing is asked */
+	uint16_t mtu;        /* ethdev: requested from the device, which may have its own; 0: no request */
 };
 
 /*

@@ -105,7 +105,9 @@ port_round_init(struct port_round *round, enum port_round_kind kind, const struc
 	return ret;
 }
 
-/* A port hears of its peer's end on a thread of DPDK's, which must be through with it before the port is closed. */
+/*
+ * The end of a port's peer is reported on a thread of DPDK's, which must be through with it before the port is closed.
+ */
 static void
 wait_down(struct port *port)
 {
