@@ -62,7 +62,7 @@ child_fork(sigset_t *before)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, before);
-	signal(SIGCHLD, SIG_DFL); /* a program that ignores it, as a parent may have set it, never learns how a child ended */
+	signal(SIGCHLD, SIG_DFL); /* if it is ignored, as a parent may have set it, a child's status is lost */
 	return fork();
 }
 

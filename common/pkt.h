@@ -27,7 +27,8 @@ enum pkt_type {
 enum pkt_flag {
 	PKT_CE = 1 << 0, /* ECN: congestion experienced (data), congestion seen (ACK that echoes it) */
 	PKT_CORRUPT =
-		1 << 1, /* the ICRC would not match, nor, behind the cable that did it, the FCS: the node that detects it drops it */
+		1
+		<< 1, /* the ICRC would not match, nor, behind the cable that did it, the FCS: the detecting node drops it */
 	PKT_ACKREQ = 1 << 2,     /* BTH AckReq */
 	PKT_LAST = 1 << 3,       /* last (or only) segment of its message */
 	PKT_REVERSE = 1 << 4,    /* travels from the flow's destination to its source (ACK, NAK, CNP) */

@@ -19,15 +19,14 @@ struct telem_config {
 	uint64_t epoch_ps;
 	uint32_t kept; /* epochs kept, the open one included; at least 1 */
 	uint16_t nports;
-	uint8_t lossless;   /* bit p: class p has PFC */
-	uint8_t strict;     /* bit p: class p is served before those that share */
-	bool drops_only;    /* what the port dropped is all that is kept */
-	bool exact;         /* contention matrix */
-	bool host;          /* a NIC */
-	bool every_epoch;   /* report all ports at each epoch's end, unasked */
-	uint64_t retain_ps; /* keep one report of a port in this time; 0: all */
-	uint32_t
-		quiet_depth; /* packets: a switch port with a shorter queue reports little; 0: every port reports all */
+	uint8_t lossless;     /* bit p: class p has PFC */
+	uint8_t strict;       /* bit p: class p is served before those that share */
+	bool drops_only;      /* what the port dropped is all that is kept */
+	bool exact;           /* contention matrix */
+	bool host;            /* a NIC */
+	bool every_epoch;     /* report all ports at each epoch's end, unasked */
+	uint64_t retain_ps;   /* keep one report of a port in this time; 0: all */
+	uint32_t quiet_depth; /* packets: a switch port with a shorter queue reports little; 0: every port reports all */
 };
 
 /*

@@ -11,7 +11,7 @@
 	ROW(REC_END_LIMIT, 3, "limit")                                                                                     \
 	ROW(REC_END_INVARIANT, 4, "invariant")                                                                             \
 	ROW(REC_END_INTERRUPT, 5, "interrupt")                                                                             \
-	ROW(REC_END_HOST_LOST, 6, "host_lost") /* a host with its own kernel went away */                                  \
+	ROW(REC_END_HOST_LOST, 6, "host_lost")      /* a host with its own kernel went away */                             \
 	ROW(REC_END_PART_LOST, 7, "partition_lost") /* a program that ran a partition of the fabric ended */
 
 enum rec_end_reason { REC_ENDINGS(ENUM_VALUE) REC_END_REASONS };

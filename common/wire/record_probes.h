@@ -96,8 +96,8 @@ struct rec_probe_hop {
 	uint16_t port;          /* ingress port of the packet at the switch */
 	uint16_t last;          /* 1: the next is the destination */
 	uint32_t trace;         /* of the RNIC's: hops of one traceroute, or of one path, have the same */
-	uint64_t sent_ps;       /* when the first packet of the traceroute was posted; of INT when the last packet arrived */
-	uint32_t count;         /* of INT: packets that took this path since the last upload; 0: a traceroute */
+	uint64_t sent_ps; /* when the first packet of the traceroute was posted; of INT when the last packet arrived */
+	uint32_t count;   /* of INT: packets that took this path since the last upload; 0: a traceroute */
 	uint32_t reserved;
 };
 

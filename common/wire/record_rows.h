@@ -242,10 +242,10 @@ WIRE_SIZE(rec_drop_row, 80)
 struct rec_passage {
 	struct rec_hdr hdr;
 	struct rec_tuple flow;
-	uint16_t in_port;   /* ingress of the polling packet there; REC_NO_PORT: it begins here */
-	uint16_t out_port;  /* it goes on by it; REC_NO_PORT: it ends here */
-	uint32_t waiting;   /* packets of the flow: upper bound in that port's queue; at its source, not acknowledged */
-	uint64_t in_frames; /* arrived at in_port before it, whole or damaged */
+	uint16_t in_port;      /* ingress of the polling packet there; REC_NO_PORT: it begins here */
+	uint16_t out_port;     /* it goes on by it; REC_NO_PORT: it ends here */
+	uint32_t waiting;      /* packets of the flow: upper bound in that port's queue; at its source, not acknowledged */
+	uint64_t in_frames;    /* arrived at in_port before it, whole or damaged */
 	uint64_t sent_frames;  /* the other end of in_port's link had sent before it: a count that it brings along */
 	uint64_t flow_packets; /* of the flow, counted at out_port */
 	/* of the flow's QP, at its source */

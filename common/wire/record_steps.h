@@ -150,8 +150,8 @@ struct rec_step {
 	uint32_t
 		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
-	uint64_t paced_ps;    /* that congestion control's rate kept its packets apart, beyond what the line does */
-	uint64_t stalled_ps;  /* without an ACK, until retransmission timeouts; and after RNR NAKs of a receiver not ready */
+	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
+	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and after RNR NAKs of a receiver not ready */
 	uint32_t rtt_samples; /* round trips that were measured: one for each ACK, which may speak for several packets */
 	uint32_t reserved;
 };

@@ -23,8 +23,8 @@ enum rec_trace_first_hop { REC_TRACE_FIRST_HOPS(ENUM_VALUE) };
 #define REC_TRACE_RESULTS(ROW)                                                                                             \
 	ROW(REC_TRACE_EGRESS, 0, "egress")   /* the flow leaves by one port */                                             \
 	ROW(REC_TRACE_SPRAYED, 1, "sprayed") /* each of its packets has a choice of its own among several */               \
-	ROW(REC_TRACE_DROPPED, 2, "dropped") /* the switch has no route for it, or not at present */                         \
-	ROW(REC_TRACE_SILENT, 3, "silent")   /* no reply in time */                                                  \
+	ROW(REC_TRACE_DROPPED, 2, "dropped") /* the switch has no route for it, or not at present */                       \
+	ROW(REC_TRACE_SILENT, 3, "silent")   /* no reply in time */                                                        \
 	ROW(REC_TRACE_ASTRAY, 4, "astray")   /* the path went on longer than any, or to a host that is not its end */
 
 enum rec_trace_result { REC_TRACE_RESULTS(ENUM_VALUE) };

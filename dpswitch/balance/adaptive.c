@@ -196,7 +196,7 @@ find_near(const struct adaptive_set *own, struct adaptive_class *class, const in
 
 	for (uint32_t i = 0; i < end; i++) {
 		bits |= (uint64_t)waits_ps[i];
-		loads_ps[i] = (int32_t)((uint32_t)near_ps[i] + (uint32_t)waits_ps[i]); /* may wrap: then bits has the order */
+		loads_ps[i] = (int32_t)((uint32_t)near_ps[i] + (uint32_t)waits_ps[i]); /* may wrap: bits detects it */
 		least_ps = loads_ps[i] < least_ps ? loads_ps[i] : least_ps;
 	}
 	if (bits >= NEAR_PS)

@@ -148,9 +148,9 @@ struct fabric_config {
 	const struct flow_table *flows; /* for chance of packets; may be NULL */
 	uint64_t pipeline_ps;           /* latency of a receiver, added to every cable */
 	uint64_t quantum_ps;            /* 0: exact */
-	uint64_t epoch_ps; /* telemetry: windows end at its multiples, so that epochs change between them */
-	uint64_t limit_ps; /* end of virtual time */
-	uint64_t stall_ps; /* without progress where some is due for so long, the run ends */
+	uint64_t epoch_ps;              /* telemetry: windows end at its multiples, so that epochs change between them */
+	uint64_t limit_ps;              /* end of virtual time */
+	uint64_t stall_ps;              /* without progress where some is due for so long, the run ends */
 	uint64_t seed;
 	uint32_t min_frame_bytes; /* smallest frame of the run on the wire */
 	uint32_t pause_bytes;     /* a PAUSE frame on the wire */

@@ -137,8 +137,7 @@ struct fault_ops {
 	const char *idle; /* text for that: "no frame was lost" */
 	/* Why it would change nothing even so, NULL: it does. May be NULL. */
 	const char *(*powerless)(const void *params);
-	const char *const
-		*truth_keys; /* keys in truth.json, NULL-terminated: numbers, words, yes or no. May be NULL */
+	const char *const *truth_keys; /* keys in truth.json, NULL-terminated: numbers, words, yes or no. May be NULL */
 };
 
 /* Of this folder, NULL-terminated. */

@@ -12,7 +12,7 @@
 
 struct lcore_config {
 	uint32_t lcores;
-	uint32_t memory_mb; /* DPDK's, for the frames of kernel hosts' ports; 0: LCORE_MEMORY_MB. Only used pages cost any */
+	uint32_t memory_mb; /* DPDK's, for frames of kernel hosts' ports; 0: LCORE_MEMORY_MB. Only used pages cost any */
 	bool pci;           /* look for NICs: needs privileges and a driver bound to them */
 	const char *eal;    /* further arguments of EAL, as a user wrote them; NULL: none */
 };

@@ -81,11 +81,11 @@ struct sw;
 struct switch_lookup {
 	uint8_t egress;       /* a port; SWITCH_EGRESS_SPRAY: any of members; SWITCH_EGRESS_DROP: none, for reason */
 	enum rec_drop reason; /* of a drop */
-	uint16_t drop_port; /* whose link is down, or to which the path was lost; LOOKUP_NO_PORT: that there never was one */
-	bool is_forced;     /* a fault's entry for the destination decided */
-	bool is_pinned;     /* the flow's own entry decided */
-	bool is_pulled;     /* a fault's pull took it from the hash's port */
-	uint32_t nmembers;  /* ports of equal cost among which it was chosen; 1 where an entry decided; 0: dropped */
+	uint16_t drop_port;   /* whose link is down, or to which the path was lost; LOOKUP_NO_PORT: there never was one */
+	bool is_forced;       /* a fault's entry for the destination decided */
+	bool is_pinned;       /* the flow's own entry decided */
+	bool is_pulled;       /* a fault's pull took it from the hash's port */
+	uint32_t nmembers;    /* ports of equal cost among which it was chosen; 1 where an entry decided; 0: dropped */
 	uint8_t members[TOPO_MAX_PORTS]; /* ascending */
 };
 

@@ -62,7 +62,7 @@ struct volumes_setup {
 	const struct volumes_predicted *predicted; /* [npredicted] by port and sender, of prediction simulated */
 	uint32_t npredicted;
 	uint32_t predicted_of; /* iterations that predicted[] is the mean of; 0: unknown */
-	const double *kept; /* [ports by global id] known share of a port's sent packets that arrives; NULL: all */
+	const double *kept;    /* [ports by global id] known share of a port's sent packets that arrives; NULL: all */
 };
 
 /* @return the monitor's configuration for a number of ports */

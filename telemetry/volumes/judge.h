@@ -135,7 +135,7 @@ struct scores {
 	uint32_t mean_of; /* iterations that the prediction is the mean of, with their noise; 0: it has none */
 	double *missing;  /* [ports] room */
 	float *losses;    /* [ports] room */
-	float *lost; /* [ports * senders] known lost share of the bytes sent by each, set with the prediction */
+	float *lost;      /* [ports * senders] known lost share of the bytes sent by each, set with the prediction */
 	/* Of the iteration scored last, as known before it. */
 	float *variance;    /* [ports * senders] packets^2, of the bytes sent by each, from spraying alone */
 	double *dof;        /* [senders] degrees of freedom of that; 0: it is not known */
