@@ -22,8 +22,7 @@
  */
 struct int_header {
 	uint64_t hops[INT_MAX_HOPS];
-	uint16_t
-		path; /* the switches' ids, folded to 12 bits and combined: another path gives, but for chance, another number */
+	uint16_t path; /* the switches' ids, folded to 12 bits and combined: nearly always unique to a path */
 	uint8_t count;
 };
 

@@ -25,14 +25,12 @@ enum pkt_type {
 };
 
 enum pkt_flag {
-	PKT_CE = 1 << 0, /* ECN: congestion experienced (data), congestion seen (ACK that echoes it) */
-	PKT_CORRUPT =
-		1
-		<< 1, /* the ICRC would not match, nor, behind the cable that did it, the FCS: the detecting node drops it */
-	PKT_ACKREQ = 1 << 2,     /* BTH AckReq */
-	PKT_LAST = 1 << 3,       /* last (or only) segment of its message */
-	PKT_REVERSE = 1 << 4,    /* travels from the flow's destination to its source (ACK, NAK, CNP) */
-	PKT_INT = 1 << 5,        /* has a header of telemetry beside it (common/int_header.h): data, ACKs, probes */
+	PKT_CE = 1 << 0,      /* ECN: congestion experienced (data), congestion seen (ACK that echoes it) */
+	PKT_CORRUPT = 1 << 1, /* the ICRC would not match, nor, behind the cable that did it, the FCS: dropped when found */
+	PKT_ACKREQ = 1 << 2,  /* BTH AckReq */
+	PKT_LAST = 1 << 3,    /* last (or only) segment of its message */
+	PKT_REVERSE = 1 << 4, /* travels from the flow's destination to its source (ACK, NAK, CNP) */
+	PKT_INT = 1 << 5,     /* has a header of telemetry beside it (common/int_header.h): data, ACKs, probes */
 	PKT_RETRANSMIT = 1 << 6, /* sent before; a label for the order check, headers do not show it */
 	PKT_BYTES = 1 << 7,      /* from a kernel host: arg is a handle of its bytes (dpswitch/fabric/body.h) */
 };

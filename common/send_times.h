@@ -31,9 +31,8 @@ rtt_sum_mean_ps(const struct rtt_sum *sum)
 
 /* All zero: nothing was measured. */
 struct send_times {
-	struct rtt_sum rtt; /* of its packets */
-	uint64_t paced_ps;  /* that the congestion control's rate kept its packets apart, beyond what the line does */
-	uint64_t
-		stalled_ps; /* without an ACK, until a retransmission timeout; and after an RNR NAK, as the receiver was not ready */
-	uint64_t waited_ps; /* least time after which a packet was taken for lost, by time alone; 0: none was */
+	struct rtt_sum rtt;  /* of its packets */
+	uint64_t paced_ps;   /* that the congestion control's rate kept its packets apart, beyond what the line does */
+	uint64_t stalled_ps; /* without an ACK, until a retransmission timeout; and after an RNR NAK of the receiver */
+	uint64_t waited_ps;  /* least time after which a packet was taken for lost, by time alone; 0: none was */
 };

@@ -433,7 +433,8 @@ volumes_share(struct switch_volumes *volumes, const struct switch_config *config
 }
 
 /*
- * Predicts the declared volumes, by the present routes, and shares of all senders known.
+ * Predicts volumes, from those declared or found by earlier runs, by the present routes, and shares of all senders
+ * known.
  * @param at  the switch  @return false: there is no room for all senders
  */
 static bool

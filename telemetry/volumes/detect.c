@@ -183,7 +183,7 @@ trim_of(const struct detect_ports *ports, uint32_t others)
 	return &ports->trims[others];
 }
 
-/* ---- ports that report noise ---- */
+/* ---- ports whose noise is learned from ---- */
 
 static double
 lost_at(const struct detect_ports *ports, uint32_t port)

@@ -62,7 +62,7 @@ enum predict_source {
 struct predict_config {
 	enum predict_source source;
 	uint32_t learn;         /* iterations that are learned from, at least 1 */
-	uint32_t threshold_ppm; /* a port that differs more from its learned load may have healed */
+	uint32_t threshold_ppm; /* a port whose load differs by more from the learned one may have healed */
 };
 
 /* A share of a sender's bytes: the whole is PREDICT_WHOLE. */

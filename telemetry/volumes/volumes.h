@@ -30,7 +30,7 @@
 
 struct volumes_config {
 	uint16_t ports;   /* monitored */
-	uint16_t senders; /* number of elements that fit */
+	uint16_t senders; /* number of senders that fit */
 	uint64_t grace_ps, idle_ps;
 };
 
