@@ -75,7 +75,7 @@ capturing_of(const struct emulation *emulation)
 	return emulation_service(emulation, &service_capture);
 }
 
-/* The last driver knows the frames of the others too: those of external hosts are bytes that ride along. */
+/* The last driver also knows the frames of the others: the bytes of kernel hosts' frames travel with them. */
 static size_t
 frame_of(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {

@@ -12,7 +12,7 @@ static int
 fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)
 {
 	(void)ctx;
-	(void)bodies; /* descriptors say it all */
+	(void)bodies; /* descriptors are complete without bodies */
 	emulation->shared = embedded_shared_create(emulation->scenario->topo, &emulation->scenario->plan->flows, err);
 	return emulation->shared != NULL ? 0 : -errno;
 }
@@ -128,7 +128,7 @@ embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *
 	}
 }
 
-/* Made of descriptor, flow and message; of one from another part of the fabric, the message came along. */
+/* Made of descriptor, flow and message; a message from another partition arrived with its descriptor. */
 static size_t
 frame(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes)
 {

@@ -8,7 +8,7 @@
 /*
  * struct message_source.describe, of the embedded hosts.
  * @param ctx  the emulation
- * @return true: what nobody remembers is told as well as its descriptor can
+ * @return true: a packet without a stored message is described from its descriptor
  */
 bool embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *message);
 

@@ -162,8 +162,9 @@ host_works(const struct emulation *emulation, uint32_t node)
 }
 
 /*
- * Bytes on their way should move. Where there are none, somebody waits for a time to come: that of a collective, an
- * iteration, a delayed step, a flow or the end of a hold, and whoever depends on it waits for that too. Where nobody does, something is wrong.
+ * Bytes in flight should move. Where there are none, something waits for a time: that of a collective, an iteration,
+ * a delayed step, a flow or the end of a hold, and everything that depends on it waits for that time too. Where
+ * nothing waits for a time, the run has stalled.
  */
 static bool
 hook_due(void *ctx, uint64_t now_ps)
@@ -664,7 +665,7 @@ emulation_end(struct emulation *emulation)
 {
 	emulation->result.wall_ns = clock_now_ns() - emulation->result.wall_ns;
 	emulation->result.cpu_ns = clock_cpu_ns() - emulation->result.cpu_ns;
-	emulation_take_reports(emulation); /* the last ones came after the last window */
+	emulation_take_reports(emulation); /* the last ones arrived after the last window */
 	for (uint32_t i = 0; i < emulation->scenario->topo->nnodes; i++) {
 		const struct host_driver *driver = emulation->driver_of[i];
 

@@ -22,7 +22,7 @@ enum emulation_phase {
 	EMULATION_RUN,
 };
 
-/* [count] of embedded hosts; of external ones, if there may be any. The first `begun` have begun with the fabric. */
+/* [count] of embedded hosts; of kernel hosts, if there may be any. The first `begun` have begun with the fabric. */
 struct host_drivers {
 	struct host_driver rows[2];
 	uint32_t count, begun;
@@ -76,7 +76,7 @@ struct emulation_options {
 };
 
 /*
- * Builds everything. EAL need not run, but for external hosts.
+ * Builds everything. EAL needs to run for kernel hosts only.
  * @return NULL with err set
  */
 struct emulation *emulation_create(struct scenario *scenario, const struct emulation_options *options, struct err *err);
@@ -84,13 +84,14 @@ void emulation_destroy(struct emulation *emulation);
 
 /*
  * Before and after the fabric runs (dpswitch/lcore, or fabric_run() in a plain thread).
- * @param exporter  takes the records; must outlive the emulation. NULL in the first phase: nobody wants them
+ * @param exporter  takes the records; must outlive the emulation. NULL in the first phase, whose records are
+ * discarded
  * @param zero_ns   real time: clock_now_ns() at time 0 of the run
  */
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);
 void emulation_end(struct emulation *emulation);
 
-/* A service more, until emulation_destroy(), which destroys its state where the row says so. */
+/* Adds a service until emulation_destroy(), which destroys its state where the row requires it. */
 void emulation_attach(struct emulation *emulation, const struct run_service *service, void *state);
 /* The state of a service; NULL: this run has none. */
 void *emulation_service(const struct emulation *emulation, const struct run_service *service);
@@ -100,7 +101,7 @@ void emulation_stream_head(const struct emulation *emulation, struct exporter *e
 void emulation_report(const struct emulation *emulation, json_t *root);
 
 /* For parts of a run and its services, between windows: */
-/* Tells nodes whether their programs have work to come; a host that went away, or failed, ends the run. */
+/* Signals to nodes whether their programs have work pending. A host that disconnected or failed ends the run. */
 void emulation_watch_hosts(struct emulation *emulation);
 /* First phase: whether all hosts that are here are connected, and nothing has moved for a while. */
 bool emulation_ready(const struct emulation *emulation);
@@ -134,7 +135,7 @@ uint32_t emulation_check(const struct emulation *emulation, struct invariant res
 /* The truth of a port, a switch's or a NIC's; NULL: none is kept, of a host with its own kernel. */
 const struct port_truth *emulation_truth_of(const struct emulation *emulation, uint32_t node, uint16_t port);
 
-/* The head of the record stream: what is configured, as an operator would tell the analyzer. */
+/* The head of the record stream: the configuration, as an operator would give it to the analyzer. */
 
 /* Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE, REC_ROUTE and REC_ECMP. Nothing of faults or background flows. */
 void stream_head_send(const struct emulation *emulation, struct exporter *exporter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowTracer in a run (Algorithm 1): every question costs round trips of the management network in the clock of the run; what is
- * asked is answered by hosts and switches as they are when the question is with them.
+ * FlowTracer in a run (Algorithm 1): every request costs round trips of the management network in the clock of the
+ * run; hosts and switches reply from their state when the request arrives.
  */
 #include "emulation/service.h"
 
@@ -108,7 +108,7 @@ struct samples_feed {
 struct flow_samples {
 	struct samples_feed *feeds; /* [nfeeds] */
 	uint32_t nfeeds;
-	struct embedded_flow *reported; /* [nflows] messages: samples of the flow; 0: none tells of it */
+	struct embedded_flow *reported; /* [nflows] messages: samples of the flow; 0: no sample reports it */
 	uint64_t *told_ps;              /* [nflows] when its leaf did */
 	uint32_t nflows;
 };
@@ -176,7 +176,7 @@ by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* What the feed's leaf tells now. @return bytes of its reply's body */
+/* The report of the feed's leaf at this time. @return bytes of its reply's body */
 static size_t
 flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed, const struct sw *leaf,
 		  const struct flow_index *index, uint64_t now_ps)
@@ -232,7 +232,7 @@ struct trace_process {
 	uint32_t count;
 	uint32_t busy;                  /* threads with flows of it to trace */
 	bool listing;                   /* its first thread asks the host for them */
-	uint64_t told_ps;               /* when that told */
+	uint64_t told_ps;               /* when the feed reported it */
 	struct embedded_flow *reported; /* [count] what */
 	struct trace_thread *threads;
 };
@@ -252,8 +252,8 @@ struct flow_tracing {
 	uint32_t nnodes;
 	struct flow_pairs pairs;
 	struct flow_samples samples; /* by which flows are known, if the first hop is by sFlow */
-	uint32_t next_feed;          /* of these, that nobody has asked yet */
-	uint32_t feeds_left;         /* that have not told; 0: flows are traced */
+	uint32_t next_feed;          /* of these, not asked yet */
+	uint32_t feeds_left;         /* that have not reported; 0: flows are traced */
 	struct trace_process *processes;
 	uint32_t nprocesses, nthreads; /* threads of a process */
 	struct host_account *accounts; /* [nnodes] */
@@ -272,7 +272,8 @@ by_samples(const struct flow_tracing *t)
 /* ---- questions, and what they cost ---- */
 
 /*
- * A thread asks somebody, at the expense of a host's account: a round trip, ad hoc, or for the first time, one more for a connection.
+ * A thread sends a request, charged to a host's account: a round trip, ad hoc, or for the first time, one more for a
+ * connection.
  * @param bytes  of the request, its header included
  */
 static void
@@ -322,7 +323,7 @@ flow_at(const struct flow_tracing *t, const struct trace_process *process, uint3
 
 /* ---- pairs ---- */
 
-/* Flows of the process' pair: all, or those that samples tell of. @return whether there is one */
+/* Flows of the process' pair: all, or those that samples report. @return whether there is one */
 static bool
 choose_flows(const struct flow_tracing *t, struct trace_process *process)
 {
@@ -338,7 +339,7 @@ choose_flows(const struct flow_tracing *t, struct trace_process *process)
 	return process->count != 0;
 }
 
-/* The switch that a flow of the pair comes to first. */
+/* The first switch on the path of a flow of the pair. */
 static void
 begin_flow(struct flow_tracing *t, const struct trace_process *process, struct trace_thread *thread, uint64_t now_ps)
 {
@@ -414,7 +415,10 @@ add_port(uint64_t *low, uint64_t *high, uint32_t port)
 	*(port < 64 ? low : high) |= UINT64_C(1) << port % 64;
 }
 
-/* A flow's trace ends here. Its threads take the next, of every so many; with the last of a pair the process takes another. */
+/*
+ * A flow's trace ends here. Its thread takes its next flow of the pair; after the last one the process takes the next
+ * pair.
+ */
 static void
 end_flow(struct flow_tracing *t, const struct trace_process *process, const struct trace_thread *thread,
 	 enum rec_trace_result result, uint64_t now_ps)
@@ -459,7 +463,7 @@ next_flow(struct flow_tracing *t, struct trace_process *process, struct trace_th
 	begin_pair(t, process, now_ps);
 }
 
-/* The host has told its flows to the pair's destination. */
+/* The host has sent its flows to the pair's destination. */
 static void
 take_list(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps)
 {
@@ -472,7 +476,7 @@ take_list(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps
 	begin_flows(t, process, now_ps);
 }
 
-/* What is known of the way where the walk is; a way that loops, or comes to another host, went astray. */
+/* The path as known where the walk is. A path that loops or reaches another host is astray. */
 static enum rec_trace_result
 result_of(const struct topo_walk *walk)
 {
@@ -547,7 +551,7 @@ ask_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
 	ask(t, thread, feed->host, feed->leaf, ASK_SAMPLES_BYTES, now_ps);
 }
 
-/* All leaves have told: of hosts of which no flow is known nothing more is asked. */
+/* All leaves have reported. Hosts without a known flow are not asked again. */
 static void
 end_feeds(struct flow_tracing *t, uint64_t now_ps)
 {
@@ -614,7 +618,7 @@ next_ps(const void *state, uint64_t now_ps)
 	return next_ps;
 }
 
-/* Replies that are due, and what is asked next. */
+/* Replies that are due, and the next requests. */
 static void
 change(void *state, uint64_t now_ps)
 {
@@ -647,7 +651,7 @@ is_busy(const void *state)
 	return t->pairs.npairs != 0 && t->round == 0;
 }
 
-/* What is under way stays without a reply. */
+/* Requests in flight stay without a reply. */
 static void
 finish(void *state, uint64_t end_ps)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How hosts of a kind come to life: their nodes in a fabric (dpswitch/fabric/node.h), and the programs on them. Embedded
- * hosts are one kind (emulation/embedded_hosts.h). External hosts, which have their own kernel, are the other: the
- * composition root provides them (emulation/kernel_host), because they are attached through DPDK and managed over sockets,
- * and this library links without both.
+ * How hosts of a kind come to life: their nodes in a fabric (dpswitch/fabric/node.h), and the programs on them.
+ * Embedded hosts are one kind (emulation/embedded_hosts.h). Kernel hosts, which have their own kernel, are the other:
+ * the composition root provides them (emulation/kernel_host), because they are attached through DPDK and managed over
+ * sockets, and this library links without both.
  *
- * A run with external hosts has two fabrics, one after the other over the same ports. The first one only forwards, while
- * hosts come up and connect, and ends when all is quiet. The second is the run: its time starts at 0 with empty queues,
- * and what hosts send in between waits in their own rings.
+ * A run with kernel hosts has two fabrics, one after the other over the same ports. The first one only forwards,
+ * while hosts come up and connect, and ends when all is quiet. The second is the run: its time starts at 0 with empty
+ * queues, and frames that hosts send in between wait in their own rings.
  */
 #pragma once
 
@@ -40,40 +40,44 @@ struct host_driver_ops {
 	void (*close)(void *ctx, uint32_t node, uint64_t end_ps);
 	/* Whether the program still has steps to do, or background messages to send. */
 	bool (*working)(void *ctx, uint32_t node);
-	/* Whether it has bytes on their way. @param next_ps  set to when it begins something that waits for its time alone */
+	/*
+	 * Whether it has bytes in flight. @param next_ps  set to when it begins something that waits for its time
+	 * alone
+	 */
 	bool (*sending)(void *ctx, uint32_t node, uint64_t *next_ps);
 	/*
 	 * What the program reported since it was asked last goes into the node's records, as reported at from_ps or later.
 	 * NULL: it writes there itself
 	 */
 	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
-	/* The bytes of a packet on a link, without FCS. @return how many; 0: nobody knows them */
+	/* The bytes of a packet on a link, without FCS. @return how many; 0: they are unknown */
 	size_t (*frame)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	/* Hosts that live in real time alone; NULL for others. */
-	/* Whether a frame waits to come in. Cheap: asked for between windows. */
+	/* Whether a frame waits at an ingress. Cheap: called between windows. */
 	bool (*pending)(void *ctx);
 	/* Before every window: what its nodes may not do within one. NULL: nothing. */
 	void (*settle)(void *ctx);
 	/* Hears and answers the hosts' programs. After the last window too. */
 	void (*service)(void *ctx);
-	/* Flows that it sends now, as its kernel tells; valid until service. @return how many */
+	/* Flows that it sends now, as its kernel reports; valid until service. @return how many */
 	uint32_t (*flows)(void *ctx, uint32_t node, const struct swm_flow **flows);
 	/* Why the run cannot go on, NULL: it can. @param lost  the host went away, else one of its QPs is in error */
 	const char *(*failure)(void *ctx, uint32_t *node, bool *lost);
 	/* By how much their clocks may differ from the run's, of the worst, in ns. NULL: not at all */
 	uint64_t (*clock_error_ns)(void *ctx);
 	/*
-	 * The process that a host is on this machine, with its descendants; 0: there is none, or nobody knows it (yet). Any thread may
-	 * ask. NULL: its hosts live in the fabric's own time
+	 * The host's process on this machine, with its descendants; 0: there is none, or it is not known (yet). Any
+	 * thread may ask. NULL: its hosts live in the fabric's own time
 	 */
 	pid_t (*process)(void *ctx, uint32_t node);
 	/* First phase: all hosts are connected, and nothing has moved for a while. */
 	bool (*ready)(void *ctx);
-	/* For run.json: what its hosts went through, after the last window; the caller's. NULL: there is nothing to tell */
+	/* For run.json: the events of its hosts, after the last window; the caller's. NULL: there are none */
 	json_t *(*json)(void *ctx);
 	/*
-	 * In parts of a fabric, what came in from outside goes on with its bytes: those of a packet with PKT_BYTES, and a packet from
-	 * another part that gets its own (edge_bytes(), edge_adopt() of dpswitch/edge/kernel_host).
+	 * In partitions of a fabric, a packet from a kernel host keeps its bytes: those of a packet with PKT_BYTES,
+	 * and a packet from another partition that gets its own (edge_bytes(), edge_adopt() of
+	 * dpswitch/edge/kernel_host).
 	 */
 	size_t (*bytes)(void *ctx, const struct pkt *p, uint8_t *bytes, size_t cap_bytes);
 	int (*adopt)(void *ctx, struct pkt *p, const uint8_t *bytes, size_t size_bytes, struct err *err);

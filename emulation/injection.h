@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scenario's faults in a run: they begin and end between windows. Faults that changed nothing are reported, because whoever
- * looks for them in the verdict should know. The diagnosis does not; of faults it sees those alone that an operator knows.
+ * The scenario's faults in a run: they begin and end between windows. Faults that changed nothing are reported,
+ * because a user would look for them in the verdict. The diagnosis does not; of faults it sees only those that an
+ * operator knows.
  */
 #pragma once
 

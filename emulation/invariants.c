@@ -7,7 +7,7 @@
 #include "emulation/emulation.h"
 #include "rxe-hosts/steps/engine.h"
 
-/* Every byte that came into being was consumed, dropped for a named reason, or is still somewhere. */
+/* Every byte that was created was consumed, dropped for a named reason, or is still in a queue or on a link. */
 static void
 check_conservation(const struct emulation *emulation, struct invariant *result)
 {
@@ -97,7 +97,10 @@ check_zero(const struct emulation *emulation, struct invariant *result, const ch
 	}
 }
 
-/* Packets overtake others of their flow only where a fault changed routes under way, or where that is how load is balanced. */
+/*
+ * Packets overtake others of their flow only where a fault changed the route of packets in flight, or where load
+ * balancing sprays them.
+ */
 static void
 check_order(const struct emulation *emulation, struct invariant *result)
 {

@@ -94,7 +94,7 @@ offer(struct lateness *l, const struct lateness_sample *sample)
 	return true;
 }
 
-/* What was quiet until now is a sample of its own, so that a delay is of the time in which it ended. */
+/* Closes the sample of a quiet interval, so that a delay belongs to the interval in which it ended. */
 static void
 add_sample(struct lateness *l, struct lateness_source *s, uint64_t now_ns, uint64_t waited_ns, bool measured)
 {
@@ -225,7 +225,7 @@ take_windows(struct lateness *l, uint64_t now_ps)
 	pacer->latest_ps = 0;
 }
 
-/* Puts what was measured into the nodes' buffers. Never waits. */
+/* Puts the measurements into the nodes' buffers. Never waits. */
 static void
 collect(void *state, uint64_t now_ps)
 {

@@ -16,7 +16,10 @@ struct emulation;
 /* What crossed the cuts of this part. */
 struct partition_crossed {
 	uint64_t in_packets, in_bytes, out_packets, out_bytes;
-	/* of flows that nobody planned: that ended at a cut, for want of a slot, or as control packets about such a flow */
+	/*
+	 * of flows that are not in the plan: that ended at a partition boundary, for want of a slot, or as control
+	 * packets about such a flow
+	 */
 	uint64_t ended_packets;
 };
 
@@ -30,9 +33,9 @@ struct partition_ops {
 	int (*start)(void *ctx, uint64_t *zero_ns, struct err *err);
 	/* Its fabric has stopped: the others hear of it. */
 	void (*stop)(void *ctx);
-	/* In the first: whether this part's hosts have come up. @return whether those of all parts have */
+	/* In the first phase: whether this partition's hosts are up. @return whether those of all partitions are */
 	bool (*up)(void *ctx, bool ours);
-	/* What keeps the bytes of packets that come from other parts; NULL: they have none. */
+	/* The store for the bytes of packets from other partitions; NULL: they have none. */
 	struct bodies *(*bodies)(void *ctx);
 	/* Of struct fabric_hooks, for this part. */
 	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
@@ -42,14 +45,23 @@ struct partition_ops {
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 	/* Records are about to be collected. @return before when all of all parts are here */
 	uint64_t (*collect)(void *ctx, uint64_t now_ps);
-	/* After the last window and the hosts' last reports: what became of the other parts' nodes comes in, or goes out. */
+	/*
+	 * After the last window and the hosts' last reports: receives the results of the other partitions' nodes, or
+	 * sends its own.
+	 */
 	void (*finish)(void *ctx);
 	struct partition_crossed (*crossed)(const void *ctx);
 	/* Why the run ended, where another part is why; NULL: it is not. */
 	const char *(*why)(const void *ctx);
-	/* Whether another part was lost, and what is told of the whole lacks it, or an invariant does not hold there. */
+	/*
+	 * Whether another partition was lost, so that the report of the fabric lacks it, or an invariant does not
+	 * hold there.
+	 */
 	bool (*broken)(const void *ctx);
-	/* What another part tells of its nodes (output_partition()), checked; NULL: nothing, or it is none. */
+	/*
+	 * Another partition's report of its nodes (output_partition()), checked; NULL: there is no report, or no such
+	 * partition.
+	 */
 	const json_t *(*reported)(const void *ctx, uint32_t partition);
 	/* As host_driver_ops.clock_error_ns, of hosts that have such: against the first part's clock, as far as this part knows. */
 	uint64_t (*clock_error_ns)(const void *ctx);

@@ -255,7 +255,7 @@ stream_of(const struct emulation *emulation, const struct plugin_session *sessio
 	return sink_stats_fd(exporter_outputs(emulation->exporter), session->program.records);
 }
 
-/* All are told before any is waited for. */
+/* All receive their turn before the run waits for any. */
 static void
 turn(struct plugins *o, uint64_t now_ps, bool last)
 {
@@ -289,7 +289,7 @@ change(void *state, uint64_t now_ps)
 		return;
 	emulation_take_reports(emulation);
 	exporter_collect(emulation->exporter, emulation->records, emulation->scenario->topo->nnodes);
-	/* Hosts with their own kernel may still tell of what happened since they were asked last. */
+	/* Kernel hosts may still report events since their last poll. */
 	exporter_advance(emulation->exporter, emulation->scenario->nexternal != 0 ? emulation->collected_ps : now_ps);
 	exporter_flush(emulation->exporter);
 	turn(o, now_ps, false);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Outside programs that follow a run (plugin/session.h). At each epoch's end, between windows, on the first lcore, they are told
- * how far the run is, with all records of before, and may ask for polls and probes: a port of a switch by its management, a
- * flow or a host by agents, as their own. In virtual time the run waits for their answers, in real time it does not.
+ * Plugin diagnosers that follow a run (plugin/session.h). At each epoch's end, between windows, on the first lcore,
+ * they receive the time of the run and all records up to it, and may ask for polls and probes: a port of a switch by
+ * its management, a flow or a host by agents, as their own. In virtual time the run waits for their answers, in real
+ * time it does not.
  */
 #pragma once
 
@@ -28,12 +29,12 @@ void plugins_destroy(struct plugins *plugins);
 /* @param targets  [PLUGIN_PROGRAMS] filled: outputs of the run's stream. @return how many; of NULL: 0 */
 uint32_t plugins_targets(const struct plugins *plugins, struct output_target *targets);
 
-/* The run begins: from now on they have turns, as a service of the emulation. outsiders may be NULL. */
+/* The run begins: from now on plugins have turns, as a service of the emulation. */
 void plugins_begin(struct plugins *plugins, struct emulation *emulation);
 
 /*
- * The stream has ended: asks for last words, waits for them in either clock, ends the programs, tells the user what he should know,
- * and writes DIR/plugins.json. Without any: nothing.
- * @return how many were left out, which the user was told; or negative errno with err set
+ * The stream has ended: requests the last findings, waits for them in either clock, ends the programs, prints
+ * warnings for the user, and writes DIR/plugins.json. Without any: nothing.
+ * @return how many were left out, which the user's warnings name; or negative errno with err set
  */
 int plugins_end(struct emulation *emulation, const char *dir, struct err *err);

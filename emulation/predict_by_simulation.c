@@ -66,7 +66,7 @@ take(struct prediction *prediction, const struct sw *sw, uint32_t run)
 	return ret;
 }
 
-/* @param emulation  begun by nobody. @return 0; -EINTR, -ENOMEM with err set */
+/* @param emulation  not begun yet. @return 0; -EINTR, -ENOMEM with err set */
 static int
 simulate(struct prediction *prediction, struct emulation *emulation, uint32_t run, struct err *err)
 {

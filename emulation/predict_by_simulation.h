@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FlowPulse's prediction by simulation (5.2): our own engine runs what an operator knows before the measured run, from the
- * first packet to the last and with chance of its own; what comes in by each port is what is to come. Nothing that the run
- * itself does is in it: the same scenario gives the same prediction, whatever is unknown.
+ * FlowPulse's prediction by simulation (5.2). Before the measured run this engine simulates what an operator knows,
+ * from the first packet to the last, with random numbers of its own. The bytes that arrive by each port are the
+ * prediction. It uses nothing of the run itself: the same scenario gives the same prediction, whatever the operator
+ * does not know.
  */
 #pragma once
 
@@ -21,7 +22,7 @@ struct prediction_row {
 struct prediction {
 	struct prediction_row *rows; /* [nrows] run by run */
 	uint32_t nrows, cap;
-	uint32_t runs, iterations; /* as many in each, of the switch that could tell most of them apart */
+	uint32_t runs, iterations; /* the number in each, of the switch that could distinguish most of them */
 	uint64_t virtual_ps;       /* of all runs together */
 	uint64_t wall_ns;
 };
@@ -30,10 +31,10 @@ struct prediction {
 bool prediction_is_asked(const struct scenario *scenario);
 
 /*
- * Runs it, in this thread: so many runs as flowpulse.simulations says. EAL need not run.
+ * Runs it, in this thread: flowpulse.simulations runs. EAL need not run.
  * @param services  of each run, as in struct emulation_options
- * @return NULL with err and errno set: -EINTR somebody interrupted it, -ENODATA no switch could tell an iteration, or as
- *         emulation_create()
+ * @return NULL with err and errno set: -EINTR interrupted, -ENODATA no switch could identify an iteration, or as
+ * emulation_create()
  */
 struct prediction *predict_by_simulation(const struct scenario *scenario, const struct run_service *const *services,
 					 struct err *err);

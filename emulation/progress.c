@@ -42,7 +42,7 @@ share_done(const struct emulation *emulation)
 	return total > 0 ? done / total : 0;
 }
 
-/* Virtual time, hops a second and what is left. */
+/* Virtual time, hops a second and the remaining time. */
 static void
 collect(void *state, uint64_t now_ps)
 {

@@ -30,7 +30,7 @@ struct run_service {
 	uint64_t (*next_ps)(const void *state, uint64_t now_ps);
 	/* Between windows, wherever any service is due. Services change in the order of their rows. */
 	void (*change)(void *state, uint64_t now_ps);
-	/* Whoever asks from outside of the fabric gets an answer; after each window, and while a window waits for its time. */
+	/* Answers requests from outside the fabric; after each window, and while a window waits for its time. */
 	void (*answer)(void *state, uint64_t now_ps);
 	/* After each window, before its records are exported. */
 	void (*collect)(void *state, uint64_t now_ps);
@@ -42,7 +42,7 @@ struct run_service {
 	void (*finish)(void *state, uint64_t end_ps);
 	/* Its members of run.json. @param root  the object */
 	void (*report)(const void *state, json_t *root);
-	/* Before nodes are destroyed. NULL: whoever attached it owns the state. */
+	/* Before nodes are destroyed. NULL: the caller that attached it owns the state. */
 	void (*destroy)(void *state);
 };
 

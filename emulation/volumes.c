@@ -152,7 +152,7 @@ by_round(const void *pa, const void *pb)
 	return a->line < b->line ? -1 : a->line > b->line;
 }
 
-/* Does every iteration have as many rows? @return 0, -EINVAL with err set, -ENOMEM */
+/* Does every iteration have the same number of rows? @return 0, -EINVAL with err set, -ENOMEM */
 static int
 check_rounds(const struct reading *r, uint32_t *rounds, struct err *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an operator tells FlowPulse's monitors in switches: the demand of measured collectives, or what a run before saw. */
+/*
+ * The operator's input to FlowPulse's monitors in switches: the demand of measured collectives, or the volumes of an
+ * earlier run.
+ */
 #pragma once
 
 #include "dpswitch/pipeline/switch_cfg.h"
@@ -15,7 +18,7 @@ struct volumes_owned {
 	double *kept;
 	const struct emulation *emulation;
 	const struct prediction
-		*prediction; /* what runs made before saw; NULL: none were made, and monitors learn it of nobody */
+		*prediction; /* volumes of earlier runs; NULL: there were none, and monitors have no such volumes */
 };
 
 /* Its state is a struct volumes_owned. */

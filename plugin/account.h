@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What came of an outside program, as its run tells it and plugins.json keeps it. The same run, the same account. */
+/*
+ * The results of a plugin diagnoser, as its run reports them and plugins.json keeps them. The same run has the same
+ * account.
+ */
 #pragma once
 
 #include "plugin/finding.h"
@@ -11,17 +14,17 @@ struct plugin_account {
 	bool left_out;
 	char why[PLUGIN_WHY]; /* left out: why */
 	uint64_t left_ps;     /* and when, in the run's time */
-	uint64_t turns;       /* that it was told */
-	uint64_t missed;      /* turns that it was not told, for it did not read: in real time */
+	uint64_t turns;       /* that it received */
+	uint64_t missed;      /* turns that it did not receive, because it did not read: in real time */
 	uint64_t polls, probes;
 	uint64_t refused; /* of those, and findings: that were not taken */
 	char refused_why[PLUGIN_WHY];
 	uint64_t dropped_records;        /* that it did not keep up with: in real time */
-	struct plugin_finding *findings; /* [nfindings] in the order in which it told them */
+	struct plugin_finding *findings; /* [nfindings] in the order in which it reported them */
 	uint32_t nfindings;
 };
 
-/* @param index  of so many accounts before it that are named already */
+/* @param index  number of accounts before it that have names already */
 void plugin_account_init(struct plugin_account *account, const char *path, const struct plugin_account *const *before,
 			 uint32_t index);
 void plugin_account_fini(struct plugin_account *account);

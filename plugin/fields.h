@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Members of a JSON object that somebody else made, one check each. */
+/* Members of a JSON object that another program wrote, one check each. */
 #pragma once
 
 #include <stdbool.h>

@@ -20,7 +20,7 @@ static const char *const where_fields[] = { "ports", "links", "hosts", NULL };
 static const char *const time_fields[] = { "start_ns", "end_ns", NULL };
 static const char *const step_fields[] = { "collective", "iteration", "rank", "step", NULL };
 
-/* An array of so many at most. @return 0, *list NULL where there is none; or -EINVAL with err */
+/* An array with a limit on its elements. @return 0, *list NULL where there is none; or -EINVAL with err */
 static int
 list_of(const json_t *object, const char *name, const json_t **list, struct err *err)
 {
@@ -234,7 +234,7 @@ plugin_finding_fini(struct plugin_finding *finding)
 	*finding = (struct plugin_finding){ 0 };
 }
 
-/* ---- a line that a program says ---- */
+/* ---- a line that a program writes ---- */
 
 static int
 read_done(const json_t *value, struct plugin_answer *answer, struct err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A finding as an outside program says it, in JSON, and as it stands in plugins.json: the vocabulary of diag/finding.h, with
- * names for indices. Every field is checked here, once; whether a port or flow of that name is in the run, who has its tables
- * checks.
+ * A finding as a plugin diagnoser writes it, in JSON, and as plugins.json keeps it: the vocabulary of diag/finding.h,
+ * with names for indices. Every field is checked here, once; the owner of the run's tables checks whether a port or
+ * flow of that name is in the run.
  */
 #pragma once
 
@@ -29,12 +29,12 @@ struct plugin_finding {
 	struct plugin_names flows;               /* "h1->h2/20000>4791" */
 	struct plugin_step steps[PLUGIN_PLACES]; /* [nsteps] */
 	uint32_t nsteps;
-	uint32_t collective, job; /* REC_NONE: not said */
+	uint32_t collective, job; /* REC_NONE: not given */
 	uint64_t start_ps, end_ps;
-	uint64_t explained_ps; /* 0 where it is not said */
+	uint64_t explained_ps; /* 0 where it is not given */
 	double confidence;     /* 0 to 1 */
 	char evidence[PLUGIN_EVIDENCE];
-	uint64_t reported_ps; /* when it was told, in the run's time */
+	uint64_t reported_ps; /* when it was reported, in the run's time */
 };
 
 /*
@@ -47,10 +47,10 @@ int plugin_finding_read(const json_t *from, struct plugin_finding *to, struct er
 json_t *plugin_finding_json(const struct plugin_finding *finding);
 void plugin_finding_fini(struct plugin_finding *finding);
 
-/* A line that an outside program says on its control socket: an object with one member, which says what it is. */
+/* A line that a plugin diagnoser writes on its control socket: an object with one member, whose key is its kind. */
 
 enum plugin_kind {
-	PLUGIN_DONE,      /* {"done": TURN}: all that it has to say of this turn is said */
+	PLUGIN_DONE,      /* {"done": TURN}: its replies of this turn are complete */
 	PLUGIN_FINDING,   /* {"finding": {...}} */
 	PLUGIN_POLL_PORT, /* {"poll": {"port": "6:2"}} */
 	PLUGIN_POLL_FLOW, /* {"poll": {"flow": "h1->h2/20000>4791"}} */
@@ -65,9 +65,9 @@ struct plugin_answer {
 };
 
 /*
- * @param line    [bytes] without its line feed; anybody's bytes
+ * @param line    [bytes] without its line feed; untrusted bytes
  * @param answer  plugin_answer_fini() in any case
- * @return 0; -EINVAL with err saying what is wrong with it; -ENOMEM
+ * @return 0; -EINVAL with err set to the fault in it; -ENOMEM
  */
 int plugin_answer_read(const char *line, size_t bytes, struct plugin_answer *answer, struct err *err);
 void plugin_answer_fini(struct plugin_answer *answer);

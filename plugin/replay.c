@@ -13,7 +13,7 @@
 #include "plugin/report.h"
 #include "plugin/session.h"
 
-/* A recording that says more epochs is told of to here alone. */
+/* A recording with more epochs is replayed up to this one only. */
 #define MOST_TURNS 10000000ULL
 
 struct replay {
@@ -45,7 +45,7 @@ start(struct replay *replay, const char *const *paths, uint32_t count, struct er
 	return ret;
 }
 
-/* A piece of the stream, to all who still read. */
+/* Sends a record of the stream to all that still read. */
 static void
 put(struct replay *replay, const void *data, size_t bytes)
 {
@@ -145,7 +145,7 @@ finish(struct replay *replay, const char *report, struct err *err)
 	const struct plugin_account *accounts[PLUGIN_PROGRAMS];
 
 	for (uint32_t i = 0; i < replay->count; i++) {
-		plugin_session_log(&replay->sessions[i], false); /* who reads the report says who was left out */
+		plugin_session_log(&replay->sessions[i], false); /* the report names those that were left out */
 		accounts[i] = &replay->sessions[i].account;
 	}
 	return plugin_report_write(accounts, replay->count, report, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* plugins.json: what came of a run's outside programs, for the analyzer. */
+/* plugins.json: the results of a run's plugin diagnosers, for the analyzer. */
 #pragma once
 
 #include "plugin/account.h"
@@ -13,9 +13,10 @@ struct plugin_report {
 int plugin_report_write(const struct plugin_account *const *accounts, uint32_t count, const char *path, struct err *err);
 
 /*
- * Every field is checked anew: a file may be anybody's.
+ * Every field is checked anew: a file is untrusted.
  * @param report  zeroed; plugin_report_fini() in any case
- * @return 0, also where there is no such file: then there is no program; -EINVAL, -ENOMEM or another negative errno with err set
+ * @return 0, also where there is no such file: then there is no program; -EINVAL, -ENOMEM or another negative errno
+ * with err set
  */
 int plugin_report_read(const char *path, struct plugin_report *report, struct err *err);
 void plugin_report_fini(struct plugin_report *report);

@@ -32,7 +32,7 @@
 #define END_NS 1000000000ULL
 #define END_NAP_NS 2000000ULL
 
-/* What can be said before there is a process. */
+/* What can be checked before there is a process. */
 static int
 check(const char *path, struct err *err)
 {
@@ -61,7 +61,7 @@ become(const char *path, const int ours[2], int failed, pid_t parent, const sigs
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	for (int i = 0; i < 2; i++)
-		high[i] = fcntl(ours[i], F_DUPFD, 64); /* out of each other's way */
+		high[i] = fcntl(ours[i], F_DUPFD, 64); /* so that they do not collide */
 	failed = fcntl(failed, F_DUPFD, 64);
 	dup2(input, STDIN_FILENO);
 	dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -112,7 +112,7 @@ start(struct plugin_program *program, const char *path, const int theirs[2], str
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(failed[1]);
 	if (pid > 0) {
-		setpgid(pid, pid); /* whoever of the two comes first */
+		setpgid(pid, pid); /* parent and child both call it: either may be first */
 		error = exec_error(failed[0]);
 	}
 	close(failed[0]);
@@ -236,7 +236,7 @@ plugin_session_close(struct plugin_session *session)
 	session->in = session->out = NULL;
 }
 
-/* ---- what it is told ---- */
+/* ---- to the program ---- */
 
 static void
 flush(struct plugin_session *session)
@@ -330,7 +330,7 @@ refuse(struct plugin_session *session, const char *what, const char *why)
 	send_line(session, json_pack("{s:s, s:s, s:s}", "is", "refused", "what", what, "why", why), OUT_REFUSALS);
 }
 
-/* ---- what it says ---- */
+/* ---- from the program ---- */
 
 /* @return 0, or what the driver returns with err */
 static int
@@ -423,7 +423,7 @@ is_answered(const struct plugin_session *session)
 	return session->answered == session->account.turns;
 }
 
-/* Whole lines, up to its answer: what it says behind that is of the next turn. @return whether any was taken */
+/* Whole lines, up to its answer: lines after that belong to the next turn. @return whether any was taken */
 static bool
 take_lines(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps)
 {
@@ -458,7 +458,7 @@ gone(struct plugin_session *session, uint64_t now_ps)
 		leave_out(session, now_ps, "it closed its control socket");
 }
 
-/* @return whether anything came */
+/* @return whether anything arrived */
 static bool
 receive(struct plugin_session *session, uint64_t now_ps)
 {
@@ -477,7 +477,7 @@ receive(struct plugin_session *session, uint64_t now_ps)
 	return got > 0;
 }
 
-/* It says nothing: it may have ended, and left its sockets to others. */
+/* It writes nothing: it may have ended, and left its sockets to others. */
 static void
 look(struct plugin_session *session, uint64_t now_ps)
 {

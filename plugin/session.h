@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One outside program at work. Somebody feeds its record socket (a spool of common/spool.h) and calls this between two of its
- * turns. A turn is told by a line on the control socket: how far the run is, and how many bytes of the record stream it has by
- * then. It is over when the program says {"done": TURN}. In virtual time it is waited for, in real time it is not. Whoever does
- * what cannot be is left out: its process group is killed, and the run goes on without it.
+ * One plugin diagnoser at work. The caller feeds its record socket (a spool of common/spool.h) and calls this between
+ * two of its turns. A line on the control socket announces a turn: the time of the run, and the bytes of the record
+ * stream up to then. The turn is over when the program writes {"done": TURN}. In virtual time the run waits for it,
+ * in real time it does not. A program that breaks the protocol is left out: its process group is killed, and the run
+ * goes on without it.
  */
 #pragma once
 
@@ -18,9 +19,9 @@ struct plugin_driver {
 	int (*poll_port)(void *ctx, const char *port, struct err *err);
 	int (*poll_flow)(void *ctx, const char *flow, struct err *err);
 	int (*probe)(void *ctx, const char *from, const char *to, struct err *err);
-	/* Whether what a finding names is there; NULL: who reads it later says. */
+	/* Whether the names in a finding exist; NULL: the reader of the report checks. */
 	int (*check)(void *ctx, const struct plugin_finding *finding, struct err *err);
-	bool (*hurried)(void); /* somebody is in a hurry: a tenth of the time must do */
+	bool (*hurried)(void); /* the user interrupted: waits are a tenth as long */
 };
 
 /*
@@ -39,14 +40,14 @@ struct plugin_session {
 	struct plugin_program program;
 	uint64_t answered; /* the last turn that it has answered */
 	bool real_time;
-	char *in; /* [PLUGIN_LINE_BYTES] what it has said, from the first byte that is not read yet */
+	char *in; /* [PLUGIN_LINE_BYTES] received, from the first byte that is not read yet */
 	size_t in_bytes;
-	char *out; /* [PLUGIN_LINE_BYTES] what it has not been told yet */
+	char *out; /* [PLUGIN_LINE_BYTES] not sent yet */
 	size_t out_bytes;
 	uint32_t turn_lines, turn_asked;
 };
 
-/* What a program is told first. */
+/* The first message to a program. */
 struct plugin_intro {
 	bool real_time, live; /* live: a run, which polls; else a recording */
 	uint64_t epoch_ps;
@@ -59,13 +60,13 @@ int plugin_session_start(struct plugin_session *session, const char *path, const
 void plugin_session_begin(struct plugin_session *session, const struct plugin_intro *intro);
 
 /*
- * Tells it of a turn.
+ * Announces a turn to it.
  * @param bytes  of the record stream so far
- * @param last   no more records come: its last words are asked for
+ * @param last   no more records follow: its last findings are requested
  */
 void plugin_session_turn(struct plugin_session *session, uint64_t now_ps, uint64_t bytes, bool last);
 
-/* Hears what it has said, no more than one line's bytes, and returns at once. */
+/* Reads what it has written, one line's bytes at most, and returns at once. */
 void plugin_session_hear(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
 
 /* Hears it until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */

@@ -53,7 +53,7 @@ struct forward {
 
 static struct fabric_hooks forward_hooks(struct forward *f);
 
-/* The ports that frames come from and go to. */
+/* Ingress and egress ports of the frames. */
 
 #define REPEATED 64              /* frames in the file that is repeated */
 #define SINK_MBUFS 511           /* it makes no frames */
@@ -117,7 +117,7 @@ open_probes(struct forward *f, const struct port_config ends[2], struct err *err
 		return err_set(err, -ENOMEM, "out of memory");
 	f->probe->frame = f->frame;
 	f->probe->frame_bytes = f->options->frame_bytes;
-	/* Behind the headers, or in the padding of the smallest frames' ICRC: nobody looks here. */
+	/* Behind the headers, or in the padding of the smallest frames' ICRC, which is not checked here. */
 	f->probe->stamp_at = f->options->frame_bytes - sizeof(uint64_t);
 	f->probe->interval_ns = PROBE_INTERVAL_NS;
 	f->ports[0] = port_probe_create(&ends[0], f->probe, true, err);
@@ -172,7 +172,7 @@ forward_close_ports(struct forward *f)
 #define FOREVER_PS (1000000 * PS_PER_S)
 #define SPARES 16
 
-/* Whether faults acted is seen in what is counted. */
+/* The counters show whether faults acted. */
 static bool
 crosses(void *run, uint32_t port)
 {
@@ -409,7 +409,7 @@ hook_interrupted(void *ctx)
 	return f->warm && (double)elapsed_ns(f) >= f->options->seconds * 1e9;
 }
 
-/* Records of telemetry that nobody asked for. */
+/* Records of telemetry without a consumer. */
 static void
 hook_collect(void *ctx, uint64_t now_ps)
 {

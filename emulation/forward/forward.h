@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast, and how late, frames cross a scenario's switches between hosts on external ports: of each flow, from its source
- * to its destination. How fast: net_pcap repeats a frame of the flow and net_null takes what comes out, or the same frames go
- * round over ports and their peers; windows follow each other as fast as the CPUs allow, and the scenario's faults of the network act. How
- * late: in real time, one frame at a time.
+ * How fast, and how late, frames cross a scenario's switches between hosts with kernel-host ports: of each flow, from
+ * its source to its destination. How fast: net_pcap repeats a frame of the flow and net_null takes the output, or the
+ * same frames go round over ports and their peers; windows follow each other as fast as the CPUs allow, and the
+ * scenario's faults of the network act. How late: in real time, one frame at a time.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct forward_options {
 	const char *dir;      /* for frames.pcap and forward.json */
 	uint32_t frame_bytes; /* without FCS */
 	bool paced;           /* in real time: how late. Else as fast as can be: how fast */
-	bool goes_round;      /* frames do, over the round's kind of ports; moving them back is part of what is measured */
+	bool goes_round;      /* frames do, over the round's kind of ports; moving them back is measured too */
 	enum port_round_kind round;
 	uint32_t lcores;
 	double seconds; /* of processor time; paced: of time */

@@ -27,7 +27,7 @@ struct attached {
 	struct kernel_host_counters nic; /* of the last one */
 };
 
-/* A flow's place in the memory of a host with its own kernel, as that host said. */
+/* A flow's place in the memory of a kernel host, as that host reported it. */
 struct landing {
 	uint64_t addr;
 	uint32_t rkey;
@@ -128,7 +128,10 @@ describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 	return true;
 }
 
-/* What hosts may have under way comes in over cut cables: of others, or of ours that went out and back. */
+/*
+ * What hosts may have in flight enters over partition boundaries: frames of other partitions, or of this one that
+ * left and returned.
+ */
 static uint32_t
 frames_of_all(const struct scenario *sc)
 {
@@ -341,7 +344,7 @@ ready(void *ctx)
 	return manage_all(attach->manage, MANAGE_READY) && now_ns - attach->moved_ns >= QUIET_NS;
 }
 
-/* As whoever booted the host wrote it down. */
+/* The pid in the file that the host's launcher wrote. */
 static pid_t
 process(void *ctx, uint32_t node)
 {
@@ -521,7 +524,7 @@ attach_host(const struct attach *attach, uint32_t index)
 #define STOP_NS 5000000000ULL
 #define STOP_POLL_NS 500000ULL
 
-/* The channels come last: who finds one knows that the fabric is ready for the host. */
+/* The channels are last: a program that finds one knows that the fabric is ready for the host. */
 static int
 open_channels(struct attach *attach, struct err *err)
 {

@@ -14,8 +14,8 @@
 struct attach;
 
 /*
- * Opens the ports of all hosts, or of those of this part of the fabric. EAL runs.
- * @param foreign  [nodes] of other parts; NULL: the fabric is whole
+ * Opens the ports of all hosts, or of those of this partition. EAL runs.
+ * @param foreign  [nodes] of other partitions; NULL: the fabric is not partitioned
  * @param dir  where their sockets are made: NAME.vhost (kinds guest and qemu) and NAME.manage; borrowed
  * @return NULL with err set
  */
@@ -38,13 +38,16 @@ struct record_check *attach_check(const struct attach *attach);
 int attach_prepare(struct attach *attach, uint32_t lcores, const struct partition *partition, bool progress,
 		   struct err *err);
 
-/* From telling the hosts to the run's time 0. */
+/* From the START message to the hosts to the run's time 0. */
 #define ATTACH_LEAD_NS 50000000ULL
-/* Tells the hosts when the run begins. Just before emulation_begin(). @param zero_ns  clock_now_ns() at its time 0 */
+/*
+ * Sends the hosts the start time of the run. Just before emulation_begin(). @param zero_ns  clock_now_ns() at its
+ * time 0
+ */
 void attach_start(struct attach *attach, uint64_t zero_ns);
 
 /*
- * The run has ended: fetches what the hosts have to say of it, and waits a bounded time for it. Hosts that do not answer are
+ * The run has ended: fetches the hosts' results, and waits a bounded time for them. Hosts that do not answer are
  * named, to the user and, the first, in the fabric's end_node. Before emulation_end().
  */
 void attach_stop(struct attach *attach, uint64_t end_ps);
@@ -55,9 +58,9 @@ struct attach_host {
 	const char *kind;
 	struct port_counters port;
 	struct kernel_host_counters nic;    /* of the run alone */
-	const struct manage_result *result; /* NULL: it never came */
+	const struct manage_result *result; /* NULL: it never arrived */
 	struct manage_traffic manage;
-	const char *refused;      /* what was wrong with the first of its records that were refused; "": none */
+	const char *refused;      /* the fault in the first of its records that were refused; "": none */
 	uint64_t up_ns, ready_ns; /* since attach_create() */
 };
 /* The same for run.json. */

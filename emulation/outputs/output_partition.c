@@ -6,7 +6,7 @@
 
 #include "emulation/outputs/outputs.h"
 
-/* Lists of what is known of a port or a host, which an entry names by a key. */
+/* Lists of facts about a port or a host, which an entry names by a key. */
 static const struct section {
 	const char *name, *list, *key;
 	bool is_host;
@@ -78,7 +78,7 @@ check_invariants(const json_t *list, struct err *err)
 	return 0;
 }
 
-/* No number of what was counted is below 0. */
+/* No counter is below 0. */
 static int
 check_counts(const json_t *counts, const char *name, struct err *err)
 {
@@ -147,7 +147,7 @@ add_counts(json_t *to, const json_t *from)
 		json_integer_set(value, json_integer_value(value) + json_integer_value(json_object_get(from, key)));
 }
 
-/* What does not hold in one part does not hold; that part's words tell of it. */
+/* An invariant that fails in one partition fails in the fabric; that partition's text explains it. */
 static void
 add_invariants(json_t *to, const json_t *from)
 {

@@ -190,7 +190,7 @@ jobs_json(const struct emulation *emulation)
 	return jobs;
 }
 
-/* All that hosts, switches and faults made, whoever asked for it. */
+/* All that hosts, switches and faults made, whatever the origin of the request. */
 static json_t *
 made_json(const struct emulation *emulation)
 {

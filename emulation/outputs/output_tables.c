@@ -24,7 +24,7 @@ node_name(const struct emulation *emulation, uint32_t node)
 	return node != REC_NONE ? emulation->scenario->topo->nodes[node].name : "-";
 }
 
-/* Whose a row is; of a background flow, nobody's. */
+/* The owner of a row; a background flow has none. */
 static void
 write_name(const struct step_row *row, FILE *file)
 {

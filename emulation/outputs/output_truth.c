@@ -11,7 +11,7 @@
 #include "emulation/injection.h"
 #include "emulation/outputs/outputs.h"
 
-/* Meetings shorter than this are left out: two frames in one queue are no meeting worth a line. */
+/* Contentions shorter than this are left out: two frames in one queue are not worth a line. */
 #define CONTENTION_MIN_PS PS_PER_US
 
 /* "h0", or "h0:2" where a host has several NICs with addresses of their own: as the verdict names it. */
@@ -143,7 +143,7 @@ add_contentions(const struct emulation *emulation, json_t *list, const struct po
 	}
 }
 
-/* @param left_out  flows whose meetings with each other are not known, over all ports */
+/* @param left_out  flows whose contention with each other is not known, over all ports */
 static json_t *
 contentions_json(const struct emulation *emulation, uint64_t *left_out)
 {
@@ -216,7 +216,7 @@ overtakings_json(const struct emulation *emulation)
 	return list;
 }
 
-/* Flows that stood at a halted port. */
+/* Flows that waited at a paused port. */
 static json_t *
 held_json(const struct emulation *emulation, const struct port_truth *truth)
 {
@@ -237,7 +237,7 @@ held_json(const struct emulation *emulation, const struct port_truth *truth)
 	return list;
 }
 
-/* Ports that their peers halted, NICs too. */
+/* Ports that their peers paused, NICs included. */
 static json_t *
 pauses_json(const struct emulation *emulation)
 {

@@ -14,16 +14,17 @@
  */
 int output_run(const struct emulation *emulation, const char *dir, struct err *err);
 /*
- * DIR/truth.json: faults, background flows; which flows met in which queue, when, for how long and how many packets deep;
- * which ports were halted and for how long, and which still are. For scorers alone.
+ * DIR/truth.json: faults, background flows; which flows shared which queue, when, for how long and how many packets
+ * deep; which ports were paused and for how long, and which still are. Only scorers read it.
  */
 int output_truth(const struct emulation *emulation, const char *dir, struct err *err);
 /*
- * Of a fabric in parts: what one knows of its own nodes that goes into run.json and truth.json, for the one that writes about the
- * whole; that checks what came (its own to free), and adds it to what it knows itself.
+ * Of a partitioned fabric: the facts about a partition's own nodes that go into run.json and truth.json, for the
+ * partition that writes them for the fabric. That one checks the report (its own to free), and adds it to its own
+ * facts.
  */
 json_t *output_partition(const struct emulation *emulation);
-/* @return 0; -EPROTO with err set: it cannot be, or tells of nodes that are not of the part */
+/* @return 0; -EPROTO with err set: it is impossible, or reports nodes that are not in the partition */
 int output_partition_check(const struct emulation *emulation, const uint32_t *partition_of, uint32_t partition,
 			   const json_t *reported, struct err *err);
 /* @param section  "run", "truth". @param root  of the same keys, changed */
@@ -39,7 +40,10 @@ json_t *output_truth_own(const struct emulation *emulation);
 /* DIR/steps.csv: every step of every flow, background flows with step 0. */
 int output_steps(const struct emulation *emulation, const char *dir, struct err *err);
 
-/* DIR/flows.csv: every background flow and every generated one that came; none where the scenario has no such flows. */
+/*
+ * DIR/flows.csv: every background flow and every generated one that arrived; none where the scenario has no such
+ * flows.
+ */
 int output_flows(const struct emulation *emulation, const char *dir, struct err *err);
 
 /*
@@ -63,24 +67,24 @@ void output_flow_name(const struct scenario *scenario, uint32_t flow, char *buf,
 struct flow_row;
 
 struct flow_summary {
-	size_t flows, open, waiting; /* that came; not complete; that never began */
+	size_t flows, open, waiting; /* that arrived; not complete; that never began */
 	uint64_t retransmits, bytes; /* packets; of complete ones */
 	uint64_t wait_ps;            /* how long all together waited for their connections */
 	struct slowdown_bucket buckets[SLOWDOWN_BUCKETS];
 };
 
 /*
- * Background flows and generated ones that came before the end.
+ * Background flows and generated ones that arrived before the end.
  * @return 0 or -ENOMEM
  */
 int flow_summary(const struct emulation *emulation, struct flow_summary *summary);
 
-/* A table for people; nothing where no flow came. */
+/* A table for people; nothing where no flow arrived. */
 void flow_summary_print(const struct flow_summary *summary, FILE *to);
 /* @return NULL: out of memory */
 json_t *flow_summary_json(const struct flow_summary *summary);
 
-/* From when it came; to the end of the run, where it is open. */
+/* From its arrival; to the end of the run, where it is open. */
 uint64_t flow_row_fct_ps(const struct emulation *emulation, const struct flow_row *row);
 
 /* What the hosts saw of their collectives, in the columns of nccl-tests. */

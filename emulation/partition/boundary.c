@@ -12,7 +12,7 @@
 #include "emulation/partition/partition_peers.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 
-/* Contents of data segments that came from other parts, while their descriptors travel (dpswitch/fabric/body.h). */
+/* Contents of data segments from other partitions, while their descriptors travel (dpswitch/fabric/body.h). */
 
 static void
 release(struct bodies *bodies, const struct pkt *p)
@@ -58,7 +58,7 @@ segments_read(const struct segments *segments, uint32_t handle, struct body *bod
 	return true;
 }
 
-/* What a descriptor's arg says, or would without contents. */
+/* The arg of a descriptor, with or without contents. */
 static uint32_t
 segments_imm(const struct segments *segments, const struct pkt *p)
 {
@@ -228,7 +228,7 @@ enter_frames(struct partitions *partitions, struct boundary_crossing *crossing, 
 		const struct boundary_frame *frame = &crossing->frames[crossing->frames_head];
 		uint64_t left_ps = frame->p.time_ps - link->delay_ps;
 
-		/* Those that are on the cable already meet its faults, as they would if it were whole. */
+		/* Faults affect those that are on the cable already, as in a fabric that is not partitioned. */
 		if (frame->p.time_ps >= window->end_ps &&
 		    (left_ps >= window->start_ps || !link_has_room(link, parity, false)))
 			break;
@@ -288,8 +288,8 @@ put_pause(struct partitions *partitions, uint32_t port, uint64_t time_ps, uint8_
 }
 
 /*
- * A fault has mended the cable. Ours comes up with those classes paused that the other end was last heard to hold; the other
- * end is told what ours holds, one delay later: what it sends until then is what headroom is for.
+ * A fault has mended the cable. Our end comes up with those classes paused that the other end last asked to hold. The
+ * other end receives what ours holds one delay later: headroom absorbs what it sends until then.
  */
 static void
 mended(struct partitions *partitions, struct boundary_crossing *crossing, uint32_t leaving, const struct window *window)
@@ -443,7 +443,7 @@ boundary_leaving(struct partitions *partitions, const struct window *window)
 
 #define LATEST_PS (1ULL << 62)
 
-/* @return the way that it came by; NULL with err set: it is none of theirs, or the time cannot be */
+/* @return the boundary cable that it arrived by; NULL with err set: it is none of theirs, or the time is impossible */
 static struct boundary_crossing *
 crossing_of(struct partitions *partitions, uint32_t from, bool pause, uint32_t port, uint64_t time_ps, struct err *err)
 {
@@ -548,7 +548,7 @@ keep_frame(struct partitions *partitions, struct boundary_crossing *crossing, co
 	return 0;
 }
 
-/* What came in from outside, and is judged by its own bytes. @return 0; 1: it ends here; -EPROTO with err set */
+/* A packet from a kernel host, checked by its own bytes. @return 0; 1: it ends here; -EPROTO with err set */
 static int
 adopt(struct partitions *partitions, struct pkt *p, const struct partition_frame *f, const uint8_t *bytes, size_t size,
       struct err *err)
@@ -576,7 +576,7 @@ adopt(struct partitions *partitions, struct pkt *p, const struct partition_frame
 		       sc->largest_frame_bytes);
 }
 
-/* What a descriptor says all of, but for its telemetry and contents. @return 0; -EPROTO with err set */
+/* A packet that its descriptor describes, but for its telemetry and contents. @return 0; -EPROTO with err set */
 static int
 take_over(struct partitions *partitions, struct boundary_frame *frame, const struct partition_frame *f, const uint8_t *more,
 	  size_t size, struct err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cables between a node of this part and one of another: what a window put on them leaves as messages, and what arrives over them
- * waits until its time has come. Frames go by value: a descriptor, with its telemetry of the path and, where its message has
- * contents, with those. The delay of a cable is the time that a message has to be here.
+ * Cables between a node of this partition and one of another. Frames that a window put on them leave as messages, and
+ * frames that arrive over them wait until their time. Frames go by value: a descriptor, with its telemetry of the
+ * path and the contents, where its message has any. A message has the delay of the cable as time to arrive.
  */
 #pragma once
 
@@ -31,10 +31,10 @@ struct boundary_crossing {
 	struct pause_frame *pauses;
 	size_t frames_head, frames_used, frames_cap, frames_most;
 	size_t pauses_head, pauses_used, pauses_cap;
-	uint64_t last_ps, last_pause_ps; /* of what came last */
+	uint64_t last_ps, last_pause_ps; /* of the last arrival */
 	uint64_t down_ps;                /* when the cable was cut last: what had left before is lost */
 	bool down;
-	uint8_t pausing; /* classes that its sender tells ours to hold, as far as it is known here */
+	uint8_t pausing; /* classes that its sender asks ours to hold, as far as known here */
 };
 
 struct boundary {
@@ -53,7 +53,7 @@ void boundary_stop(struct partitions *partitions);
 /* Another phase begins, as if nothing had crossed. */
 void boundary_renew(struct boundary *boundary);
 
-/* What was sent in the window that has ended goes into the channels. */
+/* Puts the frames that were sent in the last window into the channels. */
 void boundary_leaving(struct partitions *partitions, const struct window *window);
 /*
  * What arrives in the window that begins goes onto its cables, and what faults did to them is followed.
@@ -63,11 +63,11 @@ int boundary_entering(struct partitions *partitions, const struct window *window
 /* @return when the next of what has been received arrives; TIME_NEVER: nothing has */
 uint64_t boundary_next_ps(const struct boundary *boundary);
 
-/* A FRAME or PAUSE came. @return 0; -EPROTO with err set: it cannot be */
+/* A FRAME or PAUSE arrived. @return 0; -EPROTO with err set: it is impossible */
 int boundary_on_frame(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
 int boundary_on_pause(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err);
 
-/* Contents of data segments that came from other parts, while their descriptors travel (dpswitch/fabric/body.h). */
+/* Contents of data segments from other partitions, while their descriptors travel (dpswitch/fabric/body.h). */
 
 struct segment {
 	struct body body;

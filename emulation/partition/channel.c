@@ -15,7 +15,7 @@
 _Static_assert(CHANNEL_OUT_BYTES == 64 * 1024 * 1024, "channel_flaw() says so");
 
 #define READ_BYTES (128u * 1024)
-/* Frames that arrive meanwhile are looked at before more are read: so many reads in a row. */
+/* Frames that arrive meanwhile are handled before more are read: a number of reads in a row. */
 #define READS 16
 
 static const struct {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of common/wire/partition.h over a stream socket that nobody waits for: what does not leave at once is kept, up to a bound. */
+/*
+ * Messages of common/wire/partition.h over a non-blocking stream socket: what does not leave at once is kept, up to a
+ * bound.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +22,7 @@ struct channel {
 	uint8_t *out;
 	size_t out_head, out_used, out_cap;
 	bool ended; /* the other end has closed; what it had sent can still be taken */
-	bool shut;  /* this end says no more */
+	bool shut;  /* this end sends no more */
 	int error;  /* errno of a read or write; ENOBUFS: it left too much unread */
 };
 
@@ -33,17 +36,18 @@ struct channel_message {
 int channel_init(struct channel *channel, int fd);
 void channel_fini(struct channel *channel);
 
-/* Appends a message of up to two pieces. Nothing is written until channel_flush(). */
+/* Appends a message of up to two buffers. Nothing is written until channel_flush(). */
 void channel_put(struct channel *channel, enum partition_type type, const void *body, size_t size, const void *more,
 		 size_t more_size);
 /* Writes what the socket takes. */
 void channel_flush(struct channel *channel);
 /*
- * Once all has been written: nothing more is said. Who closes a TCP connection in which bytes lie unread resets it (RFC 1122, 4.2.2.13),
- * and what the other end has not received is lost: shut it down first, and read until the other end has done so, too.
+ * Ends sending, once all has been written. A program that closes a TCP connection with unread bytes resets it (RFC
+ * 1122, 4.2.2.13), and what the other end has not received is lost: shut it down first, and read until the other end
+ * has done so, too.
  */
 void channel_shut(struct channel *channel);
-/* Reads what is there. @return whether anything came */
+/* Reads what is there. @return whether anything arrived */
 bool channel_read(struct channel *channel);
 /* @return 1 with the next whole message; 0: none yet; -EPROTO with err set: it is none */
 int channel_take(struct channel *channel, struct channel_message *message, struct err *err);
@@ -51,7 +55,10 @@ int channel_take(struct channel *channel, struct channel_message *message, struc
 /* @return what channel->error means, for people */
 const char *channel_flaw(const struct channel *channel);
 
-/* @return the type of the message that is coming in, as its header says; PARTITION_NONE: there is none, or not that much of it */
+/*
+ * @return the type of the message that is arriving, from its header; PARTITION_NONE: there is none, or its header is
+ * incomplete
+ */
 enum partition_type channel_incoming(const struct channel *channel);
 
 static inline bool

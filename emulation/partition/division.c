@@ -28,7 +28,7 @@ assign_named(const struct scenario *sc, uint32_t *partition)
 
 /* The graph of switches as METIS wants it: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
 struct graph {
-	idx_t *xadj, *adjncy, *cables, *weight, *partition; /* cables: as many as lead to a neighbour */
+	idx_t *xadj, *adjncy, *cables, *weight, *partition; /* cables: the number of them to a neighbour */
 	uint32_t *vertex;                                   /* [nnodes] of a switch */
 	idx_t count, edges;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which part of a fabric runs which node. Every part computes it for itself, from the same scenario, and gets the same: the parts
- * compare a digest of it when they meet.
+ * Which partition of a fabric runs which node. Every partition computes it for itself, from the same scenario, with
+ * the same result: the partitions compare a digest of it in the handshake.
  */
 #pragma once
 

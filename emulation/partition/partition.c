@@ -83,7 +83,7 @@ static const struct host_driver_ops partition_hosts = {
 #define POLL_MS 50
 #define TOKEN_LEAST 16
 #define CLOCK_ROUNDS 8
-/* From telling the others to the run's time 0: what that takes on a busy machine. */
+/* From the START message to the run's time 0: the message's delay on a busy machine. */
 #define LEAD_NS 50000000ULL
 /* What a wrong clock would have it. */
 #define ZERO_AWAY_NS 10000000000LL
@@ -245,7 +245,7 @@ renew(struct partitions *partitions)
 	boundary_renew(&partitions->boundary);
 }
 
-/* Somebody asks how late it is. */
+/* Answers a CLOCK message. */
 static void
 reply_time(struct partitions *partitions, uint32_t from, const struct channel_message *message)
 {
@@ -282,7 +282,7 @@ await(struct partitions *partitions, uint32_t from, enum partition_type type, ui
 
 	name_partition(partitions, from, name);
 	while (got == 0) {
-		/* What others have said already is not read yet, and no reason to wake up. */
+		/* Messages from others that are not read yet are no reason to wake up. */
 		struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
 
 		if (interrupt_asked())
@@ -411,8 +411,8 @@ run_ps(const struct pacer *pacer, uint64_t now_ns)
 }
 
 /*
- * With hosts that have their own kernel a frame may come in at any time: it is let in no earlier than was promised, which is for a
- * while ahead, so that not every window of the others waits for a message.
+ * With kernel hosts a frame may arrive at any time. It enters no earlier than the promised time, which is a while
+ * ahead, so that not every window of the others waits for a message.
  */
 static uint64_t
 lookahead_ps(const struct partitions *partitions)
@@ -434,8 +434,8 @@ goal_of(const struct partitions *partitions, uint64_t earliest_ps, uint64_t star
 }
 
 /*
- * What this part starts next starts at goal_ps, unless something comes in before; over a cut cable that arrives at the horizon or
- * later. Whoever has nothing new to say says that he lives.
+ * Promises that this partition's next frame starts at goal_ps, unless one arrives before; over a partition boundary
+ * it arrives at the horizon or later. A partition without a new promise repeats the last one as a sign of life.
  */
 static void
 promise(struct partitions *partitions, uint64_t goal_ps, uint64_t horizon_ps, uint64_t now_ns)
@@ -458,7 +458,7 @@ promise(struct partitions *partitions, uint64_t goal_ps, uint64_t horizon_ps, ui
 			    sizeof(partitions->promised), NULL, 0);
 }
 
-/* Those that hold the window up: one that is silent, or says the same again and again, is lost. */
+/* Finds the partitions that delay the window: one that is silent, or repeats its promise, is lost. */
 static void
 watch(struct partitions *partitions, uint64_t end_ps, uint64_t now_ns)
 {

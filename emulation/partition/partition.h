@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric in real time that several programs run, each a part of its nodes, joined at the cables between them.
+ * A fabric in real time that several programs run, each a partition of its nodes, joined at the cables between them.
  *
- * Parts advance together, as nodes do within one program: each tells the others before what time nothing will leave it any more, and
- * none opens a window that ends later than that time and the delay of the cable that is cut. So what crosses arrives at its exact
- * instant of the run's time, whatever the transport took; what that took longer than the cable makes windows late, and overruns no
- * buffer. Clocks pace, and are never compared.
+ * Partitions advance together, as nodes do within one program. Each promises the others a time before which nothing
+ * leaves it, and none opens a window that ends later than that time plus the delay of the boundary cable. So a frame
+ * that crosses arrives at its exact instant of the run's time, whatever the transport took. A transport slower than
+ * the cable makes windows late, and overruns no buffer. Clocks pace, and are never compared.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct partition_options {
 int partition_number(const char *text, struct partition_options *options, struct err *err);
 
 /*
- * Checks that the scenario can be run in parts, and divides it. Nobody is met yet.
+ * Checks that the scenario can be partitioned, and divides it. Contacts no other partition yet.
  * @return NULL with err set
  */
 struct partitions *partition_create(struct scenario *scenario, const struct partition_options *options, struct err *err);
@@ -36,14 +36,17 @@ const struct partition *partition_here(const struct partitions *partitions);
 
 /* Finds the others. @return 0, or negative errno with err set: -EINVAL, -ETIMEDOUT, -EINTR */
 int partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err);
-/* @return what the other parts' records are checked against, to be shown the run's header records; NULL: nobody sends any here */
+/*
+ * @return the checker of the other partitions' records, which needs the run's header records; NULL: none are sent
+ * here
+ */
 struct record_check *partition_check(const struct partitions *partitions);
 /*
- * A phase of the run (emulation/hosts.h): all begin at once, or nobody does. Once everything else is in place.
+ * A phase of the run (emulation/hosts.h): all begin at once, or none does. Call it once everything else is in place.
  * @return 0 with *zero_ns set to clock_now_ns() at time 0 of the run; negative errno with err set
  */
 int partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err *err);
-/* The fabric has stopped: the others hear of it, and what was on cut cables is gone. Before emulation_end(). */
+/* The fabric has stopped: notifies the others and drops what was on boundary cables. Before emulation_end(). */
 void partition_stop(struct partitions *partitions);
 
 /* "part 0 of 2: a, h0, h1", for people. @param buf  of 200 bytes. @return buf */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What other parts say, once the run has begun, and those that say nothing any more. */
+/* Messages of other partitions once the run has begun, and the loss of silent ones. */
 #include "emulation/partition/partition_peers.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ partition_owns(const struct partitions *partitions, uint32_t from, uint32_t node
 #define BATCH_BYTES (PARTITION_MAX_BODY / 2)
 #define RECORD_BYTES 4096 /* more than any has */
 
-/* What this part says of its hosts. */
+/* Sends this partition's report of its hosts. */
 static void
 look(struct partitions *partitions)
 {
@@ -65,7 +65,7 @@ look(struct partitions *partitions)
 	}
 }
 
-/* What the others said of theirs: a node of each stands for it. */
+/* Takes in the others' reports of their hosts: a node of each stands for it. */
 static void
 show_progress(struct partitions *partitions)
 {
@@ -229,7 +229,7 @@ partition_recv_report(struct partitions *partitions, uint32_t from, const struct
 	return 0;
 }
 
-/* An invariant that does not hold is told at once: the exit code says no more than that one does not. */
+/* An invariant that fails is reported at once: the exit code only shows that one failed. */
 static void
 check_invariants(struct partitions *partitions, uint32_t from)
 {
@@ -272,7 +272,7 @@ partition_recv_done(struct partitions *partitions, uint32_t from, const struct c
 
 /* After the run, the results of nodes and steps go to the first part, which writes about the whole. */
 
-/* How long the others may say nothing, or take nothing, then; after an interrupt. */
+/* How long the others may send nothing, or take nothing, then; after an interrupt. */
 #define FINISH_NS 20000000000ULL
 #define FINISH_HURRIED_NS 2000000000ULL
 #define FINISH_SLICE_NS 50000000ULL
@@ -362,7 +362,7 @@ left_bytes(const struct partitions *partitions)
 	return bytes;
 }
 
-/* Until all has left, or nobody takes any of it. */
+/* Until all has left, or no peer takes any of it. */
 static void
 flush_all(struct partitions *partitions)
 {
@@ -390,7 +390,7 @@ is_open(const struct partition_peer *peer)
 	return !peer->lost && peer->channel.fd >= 0 && peer->channel.error == 0 && !peer->channel.ended;
 }
 
-/* What was said last arrives: this part is there until the others have said all, too. */
+/* Delivers the last messages: this partition stays until the others have sent all, too. */
 static void
 leave(struct partitions *partitions)
 {
@@ -432,7 +432,7 @@ report_nodes(struct partitions *partitions)
 	leave(partitions);
 }
 
-/* Whoever has told all may go. */
+/* A peer that has reported all may leave. */
 static void
 let_go(struct partitions *partitions)
 {
@@ -686,7 +686,10 @@ is_stale(const struct partitions *partitions, const struct partition_peer *peer,
 	       (type == PARTITION_FRAME || type == PARTITION_PAUSE || type == PARTITION_PROMISE);
 }
 
-/* Whether a message that is not whole yet shows that somebody goes on: who says again and again that he lives, when nobody asks, does not. */
+/*
+ * Whether an incomplete message shows that its sender makes progress: one of a phase or fabric that has ended does
+ * not.
+ */
 static bool
 is_useful(const struct partitions *partitions, const struct partition_peer *peer, enum partition_type type)
 {
@@ -702,7 +705,10 @@ partition_is_past(struct partition_peer *peer, enum partition_type type)
 	return was;
 }
 
-/* Behind the BYE of the first phase stands what it says of the next, which this part may not have come to yet: it waits there. */
+/*
+ * Behind the BYE of the first phase stand messages of the next, which this partition may not have reached yet: they
+ * wait there.
+ */
 static bool
 is_early(const struct partitions *partitions, const struct partition_peer *peer)
 {
@@ -733,7 +739,7 @@ take_in(struct partitions *partitions, uint32_t from)
 		stall_timer_renew(&peer->silent);
 	if (got < 0)
 		partition_lose(partitions, from, err.text);
-	else if (peer->channel.error != 0 && !peer->bye) /* one that has said all may be gone */
+	else if (peer->channel.error != 0 && !peer->bye) /* one that has sent all may be gone */
 		partition_lose(partitions, from, channel_flaw(&peer->channel));
 	else if (peer->channel.ended && !peer->bye)
 		partition_lose(partitions, from, "its program has ended");

@@ -11,13 +11,16 @@
 #include "emulation/partition/division.h"
 #include "emulation/partition/partition.h"
 
-/* One that says nothing for so long is frozen, or its network is; one that does not go on for so long lies. */
+/*
+ * A peer that is silent for this long is frozen, or its network is; one that makes no progress for this long is
+ * faulty.
+ */
 #define PARTITION_SILENCE_NS 5000000000ULL
 #define PARTITION_STUCK_NS 30000000000ULL
-/* Who waits says so. */
+/* A partition that waits repeats its promise at this interval. */
 #define PARTITION_ALIVE_NS 100000000ULL
 
-/* Another part, as it says itself. */
+/* Another partition, by its own messages. */
 struct partition_peer {
 	struct channel channel;
 	uint64_t leaves_ps; /* nothing leaves it before */
@@ -26,12 +29,12 @@ struct partition_peer {
 	uint64_t before_ps; /* its records of what happened before are here */
 	bool working, sending;
 	bool up;   /* its hosts are, in the first phase */
-	bool past; /* what it says is of a phase that has ended here, up to its BYE */
+	bool past; /* its messages are of a phase that has ended here, up to its BYE */
 	bool bye;  /* its run has ended */
-	bool done; /* it has told all of it */
+	bool done; /* its report is complete */
 	bool lost;
 	bool violates; /* an invariant does not hold there */
-	char *report;  /* [report_bytes] JSON that has come */
+	char *report;  /* [report_bytes] JSON received so far */
 	size_t report_bytes, report_cap;
 	json_t *reported; /* the same, whole and checked */
 	struct stall_timer silent, stuck;
@@ -46,10 +49,10 @@ struct partitions {
 	bool *remote;                /* [nnodes] */
 	struct partition_peer peers[PARTITION_MAX];
 	struct boundary boundary;
-	struct segments segments;   /* contents that came over cut cables */
+	struct segments segments;   /* contents that arrived over boundary cables */
 	struct record_check *check; /* of what other parts report; part 0 */
 	bool own_check;
-	/* what this one says */
+	/* this partition's promise */
 	uint64_t promised_ps, promised_ns;
 	struct partition_promise promised;
 	uint64_t clock_error_ns;            /* of this clock against the first part's, at most */
@@ -65,16 +68,19 @@ struct partitions {
 
 /* A peer is gone, or of no use: the run ends. The first that is lost is who is named. */
 void partition_lose(struct partitions *partitions, uint32_t peer, const char *why);
-/* Whether what a peer says is of a phase that has ended here: nobody wants it. */
+/* Whether a peer's messages are of a phase that has ended here: they are discarded. */
 bool partition_is_past(struct partition_peer *peer, enum partition_type type);
-/* Takes in all that has come. */
+/* Takes in all that has arrived. */
 void partition_take_in(struct partitions *partitions);
 /* Writes what waits. */
 void partition_flush(struct partitions *partitions);
-/* Sleeps until something comes, somebody takes what waits, or a time of clock_now_ns(). */
+/* Sleeps until a message arrives, a peer can take what waits, or a time of clock_now_ns(). */
 void partition_sleep(struct partitions *partitions, uint64_t until_ns);
 
-/* @param told  what another part reported, checked, or NULL. @return by how much its hosts' clocks differ from the first part's */
+/*
+ * @param told  another partition's report, checked, or NULL. @return by how much its hosts' clocks differ from the
+ * first partition's
+ */
 uint64_t partition_clock_error_ns(const json_t *reported);
 uint64_t partition_collect(void *ctx, uint64_t now_ps);
 void partition_finish(void *ctx);

@@ -185,11 +185,11 @@ address_close(const char *address, struct unix_listener *listener)
 
 /* The rendezvous. */
 
-#define STRANGERS 32              /* that have not said who they are */
+#define STRANGERS 32              /* that have not identified themselves */
 #define STRANGER_NS 5000000000ULL /* within which they have to */
 #define POLL_MS 50
 
-/* Somebody who came, until it is known who. */
+/* A connection that has not been identified. */
 struct stranger {
 	struct channel channel;
 	uint64_t since_ns;
@@ -201,7 +201,7 @@ struct rendezvous_state {
 	struct stranger strangers[STRANGERS]; /* [count] */
 	uint32_t count;
 	uint64_t deadline_ns;
-	bool refused;    /* somebody was sent away for his token */
+	bool refused;    /* a connection was refused for its token */
 	struct err last; /* why the part that is visited could not be connected to */
 };
 
@@ -215,7 +215,7 @@ same_token(const char *a, const char *b)
 	return differ == 0;
 }
 
-/* Why one that says it is a part of this run is none, for people; NULL: it is. */
+/* The reason why a peer is not of this run, for people; NULL: it is. */
 static const char *
 flaw_of(const struct partition_hello *ours, const struct partition_hello *theirs)
 {
@@ -319,7 +319,7 @@ visit(struct rendezvous_state *m, uint32_t partition, struct err *err)
 	return known < 0 ? known : ret;
 }
 
-/* Somebody said HELLO. @return 0: he stays or is sent away; negative errno with err set: this run cannot be */
+/* A HELLO arrived. @return 0: the peer stays or is refused; negative errno with err set: this run is impossible */
 static int
 admit(struct rendezvous_state *m, struct channel *channel, const struct partition_hello *hello, struct err *err)
 {
@@ -378,7 +378,7 @@ listen_to(struct rendezvous_state *m, struct stranger *stranger, struct err *err
 	return admit(m, &stranger->channel, &hello, err);
 }
 
-/* @return 0 with somebody more, or nobody: he is gone again; negative errno with err set: nobody can come any more */
+/* @return 0 with a new peer, or with none where it is gone again; negative errno with err set: no more can connect */
 static int
 take_stranger(struct rendezvous_state *m, int listener, struct err *err)
 {
@@ -407,7 +407,7 @@ missing(const struct rendezvous_state *m)
 	return count;
 }
 
-/* Those behind this part come. @return 0; negative errno, -ETIMEDOUT without err */
+/* Accepts the partitions after this one. @return 0; negative errno, -ETIMEDOUT without err */
 static int
 receive(struct rendezvous_state *m, int listener, struct err *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts find each other before a run: each listens, and connects to those before it; both say who they are, and of what. */
+/*
+ * Partitions connect before a run: each listens, and connects to those before it; both identify themselves and the
+ * run.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -19,27 +22,27 @@ struct rendezvous {
 };
 
 /*
- * @param channels  [parts] set to those to the others, as far as they came, too where it fails
+ * @param channels  [parts] set to those to the others, as far as they connected, also where it fails
  * @return 0, or with err set: -EINVAL (another scenario, version, division, token, or an address that cannot be had),
- *         -ETIMEDOUT with those named who did not come, -EMFILE or -ENFILE where nobody more can be let in, -EINTR
+ * -ETIMEDOUT with the names of those that did not connect, -EMFILE or -ENFILE where no more can be accepted, -EINTR
  */
 int rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, struct err *err);
 
 /* Where a part listens: the path of a unix socket (it has a '/'), or HOST:PORT. */
 
-/* Whether nobody but this machine's users can come there: unix, or 127.0.0.1, ::1, localhost. */
+/* Whether only this machine's users can connect: unix, or 127.0.0.1, ::1, localhost. */
 bool address_is_local(const char *address);
 /* @return 0; -EINVAL with err set: it is none */
 int address_check(const char *address, struct err *err);
 /*
- * @param backlog   that may come at once
+ * @param backlog   that may connect at once
  * @param listener  set: its fd listens; a path is its own, of HOST:PORT there is no lock
  * @return 0 or negative errno with err set
  */
 int address_listen(struct unix_listener *listener, const char *address, int backlog, struct err *err);
 /*
  * Tries all addresses that a name has once, and waits for ADDRESS_TRY_NS at most for each.
- * @return descriptor, closed on exec; or negative errno with err set: nobody is there
+ * @return descriptor, closed on exec; or negative errno with err set: nothing listens there
  */
 #define ADDRESS_TRY_NS 500000000
 int address_connect(const char *address, struct err *err);

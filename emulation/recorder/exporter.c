@@ -63,7 +63,7 @@ exporter_burst_bytes(const struct exporter_config *config)
 struct recmerge_ref {
 	uint64_t time_ps;
 	uint32_t node, seq;
-	size_t offset; /* in data; what came first wins where the rest is equal */
+	size_t offset; /* in data; the first arrival is first where the rest is equal */
 };
 
 /* Holds copies, so that nodes may report on while records wait for their turn. Zero-initialise. */
@@ -122,7 +122,7 @@ append(struct recmerge *merge, const struct rec_hdr *hdr)
 }
 
 /*
- * Sorts what is held.
+ * Sorts the held records.
  * @param before_ps  nothing older than this will be added any more
  * @return how many records are older than before_ps: these are in their final order, from index 0
  */
@@ -209,7 +209,10 @@ recqueue_put(struct recqueue *queue, uint32_t class, const struct rec_hdr *hdr)
 {
 	struct recqueue_class *c = &queue->classes[class];
 
-	/* Move to the front once as much has left as is still there: every byte moves at most once on average. */
+	/*
+	 * Move to the front once the bytes that left are as many as those that remain: every byte moves at most once
+	 * on average.
+	 */
 	if (c->head_bytes > 0 && c->head_bytes >= c->tail_bytes - c->head_bytes) {
 		memmove(c->data, c->data + c->head_bytes, c->tail_bytes - c->head_bytes);
 		c->tail_bytes -= c->head_bytes;
@@ -295,7 +298,7 @@ recqueue_pop(struct recqueue *queue, uint32_t class)
 	c->head_bytes += hdr->size;
 }
 
-/* Reports on their way to the outputs, packed into frames (common/record/frame.h). */
+/* Reports on their path to the outputs, packed into frames (common/record/frame.h). */
 
 /* Zero-initialise. */
 struct framing {
@@ -380,7 +383,7 @@ framing_next(const struct framing *framing, size_t *at)
 
 /* The exporter. */
 
-/* Of the bucket, for what is told at the end. */
+/* Of the bucket, for the reports at the end. */
 #define RESERVE_BYTES (REC_REPORT_KINDS * sizeof(struct rec_gap))
 
 _Static_assert(EXPORTER_BURST_MIN >= REC_FRAME_MAX_BYTES + 2 * RESERVE_BYTES, "any frame leaves in the end");
@@ -401,7 +404,7 @@ struct exporter {
 	uint64_t peak_interval, interval_bytes, peak_bytes;
 	uint64_t paced_ps;                           /* up to then everything was flushed */
 	uint32_t seq, nchecks;                       /* seq: of records that the exporter itself makes */
-	struct record_check *checks[EXPORTER_SHOWN]; /* [nchecks] that want to know what is described */
+	struct record_check *checks[EXPORTER_SHOWN]; /* [nchecks] that receive the stream head */
 };
 
 static void offer_until(struct exporter *e, uint64_t before_ps);
@@ -595,7 +598,7 @@ offer_group(struct exporter *e, size_t first, size_t end)
 	shrink(e, e->queue_bytes);
 }
 
-/* What was offered last is framed. */
+/* The record that was offered last is framed. */
 static void
 count_offered(struct exporter *e, uint64_t time_ps)
 {
@@ -613,7 +616,7 @@ count_offered(struct exporter *e, uint64_t time_ps)
 		e->peak_bytes = e->interval_bytes;
 }
 
-/* Gives up what is least relevant, the oldest first. */
+/* Drops the least relevant, the oldest first. */
 static void
 shrink(struct exporter *e, uint64_t limit_bytes)
 {
@@ -670,7 +673,7 @@ frame_waiting(struct exporter *e, uint32_t most, uint64_t sent_ps)
 	return count;
 }
 
-/* What is framed, behind what is to be told of losses. */
+/* Sends the frame, behind the gap records of losses. */
 static void
 send_frames(struct exporter *e, uint64_t now_ps)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exporter: takes what nodes report, puts it into one order and sends it, packed into frames (common/record/frame.h),
- * under a fixed budget to its outputs, such as the analyzer and the recording.
+ * The exporter: takes the nodes' reports, puts it into one order and sends it, packed into frames
+ * (common/record/frame.h), under a fixed budget to its outputs, such as the analyzer and the recording.
  *
  * Order. Records are offered by (time, node, sequence). While the budget suffices they leave in that order, each at
- * its own time. Under pressure they leave by relevance (common/wire/record.h), oldest first within a class: a record may
- * then appear on the stream later than its time, behind younger ones, and a reader must go by the times in it.
+ * its own time. Under pressure they leave by relevance (common/wire/record.h), oldest first within a class: a record
+ * may then appear on the stream later than its time, behind younger ones, and a reader must go by the times in it.
  *
- * Budget. A token bucket in the run's own time, of bytes as they are sent: frames with their headers, and REC_GAP. The
- * time in a frame's header is when the bucket let it go: by these times no span of the run has more bytes than the burst
- * and what the budget gives in it; how often exporter_advance() is called changes nothing. What cannot leave waits in a
- * bounded queue; when that is full the oldest of the least relevant goes. What is lost is counted by kind and told in the
- * stream (REC_GAP) before the next frame, as long as such records take no more than an eighth of the bytes, else later;
- * all of it is told before REC_END, for which so much of the bucket is never used else. What is configured (REC_RUN ..
- * REC_ECMP), sent before the run, and REC_END, after it, are not paid for.
+ * Budget. A token bucket in the run's own time, of bytes as they are sent: frames with their headers, and REC_GAP.
+ * The time in a frame's header is when the bucket let it go: by these times no span of the run has more bytes than
+ * the burst and what the budget gives in it; how often exporter_advance() is called changes nothing. Records that
+ * cannot leave wait in a bounded queue; when that is full the oldest of the least relevant goes. Losses are counted
+ * by kind and reported in the stream (REC_GAP) before the next frame, as long as such records take no more than an
+ * eighth of the bytes, else later. All of them are reported before REC_END; the bucket keeps a reserve for that. The
+ * configuration (REC_RUN .. REC_ECMP), sent before the run, and REC_END, after it, do not count.
  *
  * After each call: offered = sent + dropped + waiting, in records.
  */
@@ -32,9 +32,9 @@
 #include "emulation/recorder/gaps.h"
 #include "emulation/recorder/output.h"
 
-/* A frame, what is told of losses before it, and as much again at the end. */
+/* A frame, the gap records of losses before it, and the same size again at the end. */
 #define EXPORTER_BURST_MIN 4608
-/* An output gets what is sent when so much of the run's time is over, if not sooner. */
+/* An output gets the sent bytes after this much of the run's time, if not sooner. */
 #define EXPORTER_PACE_PS 1000000000ULL
 /* exporter_peak() is the largest sum over intervals of this length. */
 #define EXPORTER_PEAK_PS 1000000000ULL
@@ -62,7 +62,7 @@ struct exporter_stats {
 	uint64_t reports, report_bytes;            /* frames of switches and NICs among those */
 	uint64_t frames, frame_bytes;              /* sent */
 	uint64_t gap_records, gap_bytes;           /* REC_GAP sent */
-	uint64_t header_bytes;                     /* stream header, configuration and REC_END: outside the budget */
+	uint64_t header_bytes;                     /* stream header, configuration and REC_END: not in the budget */
 	uint64_t stream_bytes;                     /* the whole stream: frames, gaps and header bytes */
 };
 
@@ -84,19 +84,19 @@ struct exporter *exporter_create(const struct exporter_config *config, const str
 void exporter_destroy(struct exporter *exporter);
 
 /*
- * How an output that does not keep up is dealt with (output_ops.on_full). Before the first record; without this call time
+ * How to treat an output that does not keep up (output_ops.on_full). Before the first record; without this call time
  * is virtual.
  * @param real_time  the run cannot wait: records are dropped and counted instead
- * @param hurried    NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do
+ * @param hurried    NULL, or called during each wait: once it is true, waits are a tenth as long
  */
 void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurried)(void));
 
 /*
- * Sends a header record (REC_RUN .. REC_ECMP) at once, outside the budget.
+ * Sends a header record (REC_RUN .. REC_ECMP) at once, without counting it in the budget.
  * @param rec  a struct rec_*: body and hdr.node filled; type, size, time (0) and seq are set here
  */
 void exporter_header(struct exporter *exporter, void *rec, uint16_t type, size_t size_bytes);
-/* Those from whom records come: hosts with their own kernel, other parts of the fabric. */
+/* Sources of records other than the fabric: kernel hosts, other partitions. */
 #define EXPORTER_SHOWN 2
 /* From now on header records are shown to check too, which so knows what records of others may name. Borrowed; of NULL: nothing. */
 void exporter_show(struct exporter *exporter, struct record_check *check);
@@ -115,15 +115,16 @@ void exporter_collect(struct exporter *exporter, struct recbuf *const bufs[], si
 void exporter_advance(struct exporter *exporter, uint64_t now_ps);
 
 /*
- * What was sent is to be written at once rather than within SPOOL_GATHER_NS: what is written outlives this process. Does not
+ * Writes the sent bytes at once rather than within SPOOL_GATHER_NS: written bytes outlive this process. Does not
  * wait.
  */
 void exporter_flush(struct exporter *exporter);
 
 /*
- * Ends the stream: sends what the budget allows until end_ps, gives up what still waits, tells all gaps, then sends
+ * Ends the stream: sends what the budget allows until end_ps, drops what still waits, reports all gaps, then sends
  * end with the exporter's own counts filled in, and closes the outputs. Once, after the last collection.
- * @param end  REC_END: reason, at_node, end_ps, the packet counts and the reports collected but not kept filled by the caller
+ * @param end  REC_END: reason, at_node, end_ps, the packet counts and the reports collected but not kept filled by
+ * the caller
  */
 void exporter_finish(struct exporter *exporter, struct rec_end *end);
 

@@ -14,7 +14,7 @@
 	_Static_assert((relevance) < GAPS_CLASSES, #KIND);
 REC_KINDS(CLASS_KNOWN)
 
-/* Adds to what is lost of a kind. */
+/* Adds to the losses of a kind. */
 static void
 add(struct gaps *gaps, uint32_t kind, const struct gap *lost)
 {

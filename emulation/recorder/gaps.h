@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the budget kept back: the account of what was lost of the kinds that it rules (record_is_report()). */
+/* Losses to the budget: the account of lost records of the kinds that it rules (record_is_report()). */
 #pragma once
 
 #include <stdbool.h>
@@ -10,19 +10,19 @@
 
 #define GAPS_CLASSES 5 /* how relevant a kind is: below it, 0 the most */
 
-/* Lost and not yet told, by kind (enum rec_type). Zero-initialise. */
+/* Lost and not yet reported, by kind (enum rec_type). Zero-initialise. */
 struct gaps {
 	struct gap {
 		uint32_t records;
 		uint64_t bytes, from_ps, to_ps;
 	} kinds[RECORD_KINDS];
-	uint64_t due_bytes;                        /* what telling all of it takes */
+	uint64_t due_bytes;                        /* the bytes of reporting all of it */
 	uint64_t reported_records, reported_bytes; /* REC_GAP made so far */
 };
 
 /* A record is lost. */
 void gaps_note(struct gaps *gaps, const struct rec_hdr *hdr);
-/* What told of losses is lost itself. */
+/* A gap record is lost itself. */
 void gaps_note_gap(struct gaps *gaps, const struct rec_gap *lost);
 
 /*

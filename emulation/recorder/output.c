@@ -64,7 +64,10 @@ output_close(struct output *output, bool (*hurried)(void))
 	output->fd = -1;
 }
 
-/* What is dropped here is told here. A gap of the exporter's that is dropped counts as what it tells of. */
+/*
+ * Losses of this output are reported in its stream. A lost gap of the exporter's counts as the losses that it
+ * reports.
+ */
 static void
 drop(struct output *output, const struct rec_hdr *hdr)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A place where the record stream goes: a recording file, an analyzer's socket. Each is a row {name, what it holds, what
- * happens when it does not keep up} with a file of its own, and has a buffer and a thread that empties it
- * (common/spool.h), so that none holds up another. An output to come, such as a page that follows the run, is another file
+ * A place where the record stream goes: a recording file, an analyzer's socket. Each is a row {name, contents,
+ * behaviour when it does not keep up} with a file of its own, and has a buffer and a thread that empties it
+ * (common/spool.h), so that none holds up another. A new output, such as a page that follows the run, is another file
  * and row: it reads the stream from the other end of a file descriptor.
  */
 #pragma once
@@ -16,10 +16,13 @@
 #include "common/wire/record_hdr.h"
 #include "emulation/recorder/gaps.h"
 
-/* When a buffer is full. What is configured and REC_END are always waited for: they come before and after the run. */
+/*
+ * When a buffer is full. The stream always waits for the configuration and REC_END: they are sent before and after
+ * the run.
+ */
 enum output_full {
 	OUTPUT_WAIT, /* the run waits */
-	OUTPUT_DROP, /* records are dropped whole, for this one alone, and told to it (REC_GAP) before the next that it gets */
+	OUTPUT_DROP, /* drops whole records, for this output alone, and reports it (REC_GAP) before the next record */
 };
 
 struct output;
@@ -28,7 +31,7 @@ struct output_stats;
 struct output_target {
 	const struct output_ops *ops;
 	const char *path; /* of what it opens, or */
-	int fd;           /* what is open already, the caller's to close */
+	int fd;           /* already open, the caller's to close */
 };
 
 struct output_ops {
@@ -44,7 +47,7 @@ struct output_ops {
 	int (*open)(const struct output_target *target, struct err *err);
 	/* Of what open() gave. @return 0 or errno. NULL: it is the caller's */
 	int (*close)(int fd);
-	/* Says what it lacks, to people. NULL: somebody else does. @param dir  of the run's files */
+	/* Prints its losses, for people. NULL: another module does. @param dir  of the run's files */
 	void (*report)(const struct output_stats *stats, const char *dir);
 };
 
@@ -58,7 +61,7 @@ struct output {
 	struct spool *spool; /* NULL: closed */
 	int error;           /* why it was given up, 0 while it has not been */
 	uint64_t give_up_ns;
-	struct gaps gaps; /* what it lacks and has not been told of */
+	struct gaps gaps; /* its losses that are not reported to it yet */
 	uint32_t gap_seq;
 	uint64_t put_bytes;                      /* of the stream as its reader finds it */
 	uint64_t dropped_records, dropped_bytes; /* bytes of frames */
@@ -68,7 +71,7 @@ struct output {
 struct output_stats {
 	const struct output_ops *ops;
 	int error;                /* it ended early: why; 0: it is whole so far */
-	uint64_t dropped_records; /* sent, but it did not keep up; told to it, and counted as dropped in its REC_END */
+	uint64_t dropped_records; /* sent, but it did not keep up; reported to it, and as dropped in its REC_END */
 	uint64_t put_bytes;       /* of the stream as its reader finds it */
 };
 
@@ -76,8 +79,8 @@ struct output_stats {
 int output_open(struct output *output, const struct output_target *target, const struct rec_stream *head, struct err *err);
 
 /*
- * Appends a record to the stream. What fails is given up, its errno kept.
- * @param hurried  NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do
+ * Appends a record to the stream. An output that fails is given up, its errno kept.
+ * @param hurried  NULL, or called during each wait: once it is true, waits are a tenth as long
  */
 void output_put(struct output *output, const struct rec_hdr *hdr, bool real_time, bool (*hurried)(void));
 
@@ -87,7 +90,7 @@ int output_settle(struct output *output, bool (*hurried)(void));
 /* Settles and closes it. Twice is allowed. */
 void output_close(struct output *output, bool (*hurried)(void));
 
-/* "it took nothing for long: stopped, or stuck", for what output_ops.tell says */
+/* "it took nothing for long: stopped, or stuck", for the text of output_ops.report */
 const char *output_why(int error);
 
 /* Where the record stream goes: a list of outputs, none of which holds up another. */
@@ -109,7 +112,7 @@ struct sink {
 int sink_init(struct sink *sink, const struct output_target *targets, uint32_t count, const struct rec_stream *head,
 	      struct err *err);
 
-/* @param hurried  NULL, or asked while somebody is waited for: from when it is true, a tenth of the time must do */
+/* @param hurried  NULL, or called during each wait: once it is true, waits are a tenth as long */
 void sink_set_clock(struct sink *sink, bool real_time, bool (*hurried)(void));
 
 /* Waits until everything is written, or given up, and closes all outputs. Twice is allowed. */
@@ -121,7 +124,7 @@ void sink_put(struct sink *sink, const struct rec_hdr *hdr);
 /* Waits until those that are kept have all that was put. @return 0, or the errno for which the first was given up */
 int sink_settle(struct sink *sink);
 
-/* What is buffered is to be written at once, not in good time (SPOOL_GATHER_NS). Does not wait. */
+/* Writes the buffered bytes at once, not within SPOOL_GATHER_NS. Does not wait. */
 void sink_flush(struct sink *sink);
 
 /* @return of the first output of a row; all 0: there is none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An outside program that follows the run over a connected stream socket. What came of it, its session tells. */
+/* A plugin diagnoser that follows the run over a connected stream socket. Its session reports the results. */
 #include "emulation/recorder/output.h"
 
 static int

@@ -42,8 +42,8 @@
 #define BYTES_PER_MB (1024 * 1024)
 
 /*
- * With nothing to do, lcores poll where nobody else needs their CPUs: other parts of the fabric, which are taken to run here,
- * kernels that run here as hosts, and all else, for which one is left.
+ * Idle lcores poll where nothing else needs their CPUs. Others are: other partitions of the fabric, which are assumed
+ * to run here, kernels that run here as hosts, and all else, for which one CPU is left.
  */
 static void
 choose_idle(const struct run_options *options, struct scenario *scenario)
@@ -73,7 +73,7 @@ print_memory(const struct frame_pools *pools, uint32_t memory_mb, uint32_t frame
 	       lcore_has_hugepages() ? "hugepages" : "ordinary pages", frames_mb, pools->room_bytes, each, pools->ports);
 }
 
-/* Room for the frames of external hosts; NICs are looked for where one is a port by its PCI address. */
+/* Room for the frames of kernel hosts; NICs are looked for where one is a port by its PCI address. */
 static int
 eal_start(const struct run_options *options, struct scenario *scenario, struct err *err)
 {
@@ -89,7 +89,7 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 		if (frame_pools_sum(scenario, &pools) < 0)
 			return err_set(err, -ENOMEM, "out of memory for hosts");
 		if (options->partitions.count != 0)
-			pools.bytes *= 2; /* as many may come over cut cables */
+			pools.bytes *= 2; /* the same number may enter over partition boundaries */
 		frames_mb = (uint32_t)((pools.bytes + BYTES_PER_MB - 1) / BYTES_PER_MB);
 		config.memory_mb += frames_mb + frames_mb / UNUSED_SHARE + (pools.ports + 1) * POOL_MB;
 	}
@@ -106,7 +106,7 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 	return 0;
 }
 
-/* What a user should know of a run, on stderr: what it lacks, and what was perhaps not meant. */
+/* Warnings about a run, on stderr: what it lacks, and settings that may be a mistake. */
 
 #define SHARERS_SHOWN 4
 #define SHARERS_TEXT 512
@@ -147,7 +147,7 @@ warn_of_stream(const struct run_options *options, const struct exporter *exporte
 	return whole;
 }
 
-/* Nobody finds in the verdict what did not happen. */
+/* Warns of faults that did not act: the verdict cannot name them. */
 static void
 warn_of_idle_faults(const struct emulation *emulation)
 {
@@ -171,7 +171,7 @@ warn_of_refusals(const struct attach *attach)
 	}
 }
 
-/* Packets that take ways of their own overtake each other; not every receiver takes them. */
+/* Packets with a path each overtake each other; not every receiver accepts that. */
 static void
 warn_order(const struct scenario *sc)
 {
@@ -285,7 +285,7 @@ warn_late(const struct emulation *emulation)
 
 /* The end of a run: what it leaves, and its exit code. */
 
-/* Each that can be written is: run.json says how the run ended, wherever the others did not fit. */
+/* Each that can be written is: run.json records how the run ended, wherever the others did not fit. */
 static int
 write_outputs(const struct emulation *emulation, const char *dir, struct err *err)
 {
@@ -413,7 +413,7 @@ open_files(const struct run_options *options, struct emulation *emulation, const
 	return exporter;
 }
 
-/* What an earlier run left in the folder makes way: nobody's input may be among it. */
+/* Removes the files of an earlier run from the folder, unless one of them is an input. */
 static int
 check_inputs(const struct run_options *options, const struct scenario *scenario, struct err *err)
 {
@@ -452,8 +452,8 @@ struct running {
 	struct emulation *emulation;
 	struct attach *attach;         /* NULL: every host is embedded */
 	struct partitions *partitions; /* NULL: all of the fabric is here */
-	struct live *live;             /* NULL: nobody asks devices */
-	struct plugins *plugins;       /* NULL: nobody's program diagnoses */
+	struct live *live;             /* NULL: devices are not polled */
+	struct plugins *plugins;       /* NULL: there is no plugin diagnoser */
 	struct counters *counters;     /* for DPDK's telemetry */
 	struct exporter *exporter;
 	int socket; /* of the analyzer; -1: none */
@@ -486,7 +486,7 @@ open_stream(struct running *r, struct err *err)
 }
 
 /*
- * Without an analyzer to tell, or a recording to keep, nothing has begun.
+ * Without an analyzer or a recording nothing has begun.
  * @return EXIT_DONE with *attach to be destroyed; else with err set, EXIT_NOT_BEGUN where trying again may help
  */
 static int

@@ -14,9 +14,9 @@ struct run_options {
 	struct capture_options capture;
 	const char *out;                             /* directory of recording, steps.csv, run.json, truth.json */
 	const char *analyzer;                        /* unix socket, NULL: none */
-	const char *diagnosers[PLUGIN_PROGRAMS + 1]; /* [ndiagnosers] outside programs; one more than there may be */
+	const char *diagnosers[PLUGIN_PROGRAMS + 1]; /* [ndiagnosers] plugin diagnosers; one more than the limit */
 	uint32_t ndiagnosers;
-	const char *hosts; /* directory for the sockets of hosts with their own kernel, NULL: none may come */
+	const char *hosts; /* directory for the sockets of kernel hosts; NULL: none may connect */
 	uint32_t lcores;
 	const char *eal; /* further arguments of DPDK's EAL, NULL: none */
 	bool quiet, brief;

@@ -35,7 +35,7 @@
 #define SESSION_ASK_FAST_NS 10000000ull
 #define SESSION_ASK_NS 500000000ull
 #define SESSION_REPORT_NS 20000000ull
-#define SESSION_SILENCE_NS 30000000000ull /* without an answer: a serial line does not tell that nobody is there */
+#define SESSION_SILENCE_NS 30000000000ull /* without an answer: a serial line does not report a closed peer */
 
 enum session_state {
 	SESSION_WAITING, /* for CONNECT */
@@ -61,10 +61,10 @@ struct session {
 	uint64_t flows_ns;          /* FLOWS: the next */
 	uint64_t *slowest_bps;
 	bool *embedded;                  /* [nodes] hosts without a connection manager */
-	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one on its way */
+	uint64_t ask_ns, asked_ns;       /* TIME: the next, the one in flight */
 	uint64_t received_ns;            /* the last answer */
 	uint64_t report_ns;              /* RECORDS and PROGRESS: the next */
-	struct manage_progress progress; /* as told last */
+	struct manage_progress progress; /* as sent last */
 	uint64_t end_ps;                 /* SESSION_STOPPED */
 	uint32_t lost_records;
 	bool asking, error_sent, progress_sent;
@@ -206,7 +206,7 @@ probing_reply(struct session *session, const struct manage_message *message, str
 #define FLOWS_NS 500000000ULL /* between two lists of connections */
 #define PROTOCOL_UDP 17
 
-/* Flows that nobody planned have no number here: their tuples are not probed. */
+/* Flows that are not in the plan have no number here: their tuples are not probed. */
 static void
 changed(void *ctx, const struct traced_tuple *tuple, bool open)
 {
@@ -226,12 +226,12 @@ changed(void *ctx, const struct traced_tuple *tuple, bool open)
 		return;
 	}
 	if (session->probes == NULL)
-		return; /* operators alone want to know, who are told of all */
+		return; /* only the management needs it, and gets all connections */
 	log_info("connection by UDP source port %u: %s, and not probed: it is none of the scenario's", tuple->sport,
 		 open ? "came" : "gone");
 }
 
-/* Where there is an agent that wants to know; says which of both it is. */
+/* Starts the tracer where an agent needs it, and logs by which of two methods it traces. */
 static void
 tracing_start(struct session *session)
 {
@@ -558,7 +558,7 @@ session_send_text(struct session *session, enum manage_type type, const char *te
 		session_drain(session, 0);
 }
 
-/* Waits until no more than so many bytes wait to be sent. @return 0 or negative errno */
+/* Waits until at most a number of bytes wait to be sent. @return 0 or negative errno */
 static int
 session_drain(struct session *session, size_t left)
 {

@@ -14,8 +14,8 @@ struct session_config {
 };
 
 /*
- * From HELLO to RESULT. What goes wrong is told over the channel and in err.
- * @return 0, -EIO when a queue pair failed in the run (which was told then), or negative errno with err set
+ * From HELLO to RESULT. Errors are sent over the channel and set in err.
+ * @return 0, -EIO when a queue pair failed in the run (which was reported then), or negative errno with err set
  */
 int session_run(const struct session_config *config, struct err *err);
 
