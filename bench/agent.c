@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocelab bench agent: agents of R-Pingmesh on hosts with 8 RNICs, at the paper's times, with a connection of a job an RNIC. Their
- * devices take every datagram and give it to the other end some us later, so that what is measured is the agents', with the
- * little that this costs.
+ * rocelab bench agent: agents of R-Pingmesh on hosts with 8 RNICs, at the paper's times, with a connection of a job
+ * an RNIC. Their devices take every datagram and give it to the other end some us later, so that the measured time is
+ * the agents', with the small cost of the devices.
  */
 #include "bench/bench.h"
 
@@ -35,7 +35,7 @@
 #define MEASURED_PS (20 * PS_PER_S)
 #define WIRE_BYTES 142 /* of a probe, or an ACK, in time of the link */
 
-/* A datagram on its way: it leaves, then arrives. */
+/* A datagram in flight: it leaves, then arrives. */
 struct crossing {
 	uint64_t posted_ps;
 	uint32_t from;
@@ -173,7 +173,7 @@ arrive(struct bench *bench)
 	return settle(bench, to);
 }
 
-/* What is next, if it is before end_ps. @return 1; 0: nothing is; -ENOMEM */
+/* The next event, if it is before end_ps. @return 1; 0: there is none; -ENOMEM */
 static int
 step(struct bench *bench, uint64_t end_ps)
 {

@@ -16,7 +16,7 @@
 /* rocelab bench agent: what hosts and network pay for R-Pingmesh's agents (R-Pingmesh 6, Fig. 7). */
 
 /*
- * Measures so many times and prints the best.
+ * Measures `repeats` times and prints the best.
  * @param dir  for a scenario
  * @return 0 or a negative errno with err
  */
@@ -25,7 +25,7 @@ int bench_agent(const char *dir, int repeats, bool json, struct err *err);
 /* rocelab bench analyzer: how fast records become a verdict, and how that grows with the fabric. */
 
 /*
- * Measures every case so many times, short ones more often, and prints the best of each.
+ * Measures every case `repeats` times, short ones more often, and prints the best of each.
  * @param dir  not used
  * @return 0 or a negative errno with err
  */
@@ -34,7 +34,7 @@ int bench_analyzer(const char *dir, int repeats, bool json, struct err *err);
 /* rocelab bench fabric. */
 
 /*
- * Runs every case so many times and prints medians and the best.
+ * Runs every case `repeats` times and prints medians and the best.
  * @param dir  for scratch files, removed by the caller
  * @return 0, or negative errno with err set
  */
@@ -43,7 +43,7 @@ int bench_fabric(const char *dir, int repeats, bool json, struct err *err);
 /* rocelab bench monitor: what a host pays for its monitor and detection agent (VEDRFOLNIR Fig. 11). */
 
 /*
- * Measures every case so many times and prints the best of each.
+ * Measures every case `repeats` times and prints the best of each.
  * @param dir  not used
  * @return 0 or a negative errno with err
  */
@@ -52,7 +52,7 @@ int bench_monitor(const char *dir, int repeats, bool json, struct err *err);
 /* rocelab bench trace: how long FlowTracer takes (Fig. 4, 5), with processes, threads and sockets as they are. */
 
 /*
- * Measures every case so many times and prints the best of each.
+ * Measures every case `repeats` times and prints the best of each.
  * @param dir  for sockets
  * @return 0 or a negative errno with err
  */
@@ -61,7 +61,7 @@ int bench_trace(const char *dir, int repeats, bool json, struct err *err);
 /* rocelab bench telemetry: what it takes to bring what switches see to the analyzer, by budget. */
 
 /*
- * Runs every case so many times and prints counts, bytes and lags, which repeat in virtual time, and the best times.
+ * Runs every case `repeats` times and prints counts, bytes and lags, which repeat in virtual time, and the best times.
  * @param dir  for scratch files and a socket, removed by the caller
  * @return 0, or negative errno with err set: a run failed, or its counts do not agree
  */
@@ -84,7 +84,7 @@ struct tap_portion {
 	uint64_t taken_ns; /* clock_now_ns() */
 };
 
-/* What came over the socket. Zero-initialise. */
+/* The records received over the socket. Zero-initialise. */
 struct bench_tap {
 	uint8_t *data;
 	size_t used_bytes, cap_bytes;
@@ -94,15 +94,15 @@ struct bench_tap {
 	uint64_t take_in_ns; /* processor time */
 };
 
-/* From an epoch's end to when its row was known, of all epochs that were told of. */
+/* From an epoch's end to when its row was known, of all reported epochs. */
 struct tap_lag {
 	double p50_us, p99_us, max_us;
 };
 
 struct tap_counts {
 	uint64_t made;               /* records, by the run's own account (REC_END) */
-	uint64_t on_time, held_back; /* that came: sent at their own time, or later */
-	uint64_t dropped;            /* that gaps tell of */
+	uint64_t on_time, held_back; /* received: sent at their own time, or later */
+	uint64_t dropped;            /* reported by gaps */
 	uint64_t bytes;              /* of frames and gaps */
 	uint64_t frames, epochs;
 	struct tap_lag run;  /* in the run's time, until the budget let the row go */
@@ -110,7 +110,7 @@ struct tap_counts {
 };
 
 /*
- * Takes in a stream to its end, from whoever connects.
+ * Takes in a stream to its end, from the program that connects.
  * @param listener  of unix_listen()
  * @param sender    the process that is to connect
  * @return 0, or negative errno with err set: it ended without connecting, or the stream is none
@@ -118,9 +118,9 @@ struct tap_counts {
 int bench_tap_read(struct bench_tap *tap, int listener, pid_t sender, struct err *err);
 
 /*
- * Counts what came, and holds it against what the run says that it made.
+ * Counts the received records, and compares them with the run's own account.
  * @param zero_ns  clock_now_ns() at the run's time 0; 0: the run's time is virtual
- * @return 0, or -EPROTO with err set: made is not what came and what was dropped
+ * @return 0, or -EPROTO with err set: the records made are not those received and dropped
  */
 int bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_counts *counts, struct err *err);
 
@@ -128,17 +128,20 @@ void bench_tap_fini(struct bench_tap *tap);
 
 /* What FlowPulse's monitors cost a sprayed fabric: a part of rocelab bench telemetry. */
 
-/* One fabric with a faulty link: without monitors, with those that tell alarms, and with those that tell all volumes. */
+/*
+ * One fabric with a faulty link: without monitors, with monitors that report alarms, and with those that report all
+ * volumes.
+ */
 #define BENCH_VOLUMES_CASES 3
 
 struct bench_volumes {
 	double hop_ns[BENCH_VOLUMES_CASES]; /* processor time of the fabric, of a packet at a node; the least of all runs */
-	uint64_t sent_bytes[BENCH_VOLUMES_CASES]; /* by the monitors: what is sent without them is left out */
+	uint64_t sent_bytes[BENCH_VOLUMES_CASES]; /* by the monitors: records sent without them are left out */
 	uint64_t port_bytes;                      /* memory of a monitor, by its ports */
 };
 
 /*
- * Runs all of them so many times, in turn.
+ * Runs all of them `repeats` times, in turn.
  * @param dir       for scratch files, removed by the caller
  * @param dpswitch  its path
  * @return 0, or negative errno with err set
@@ -181,7 +184,7 @@ struct bench_round {
 };
 
 /*
- * Takes the kinds in turn; what a machine does not have is told in its row.
+ * Takes the kinds in turn; a kind that the machine lacks is reported in its row.
  * @param forwarder  path of dpswitch-forward
  * @param dir        for scratch files
  * @param rows       [BENCH_ROUND_KINDS]

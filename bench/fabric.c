@@ -55,7 +55,7 @@ write_k8_ring(FILE *to)
 	fputs(HEAD("8") RING("100KB"), to);
 }
 
-/* 32 leaves of one host and 16 spines; packets may come in any order. */
+/* 32 leaves of one host and 16 spines; packets may arrive in any order. */
 static void
 write_leaf_spine_ring(FILE *to)
 {

@@ -17,7 +17,7 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 
-#define BUSY_SHARE 0.9 /* lcores that had less of their CPUs say little */
+#define BUSY_SHARE 0.9 /* lcores that had less of their CPUs prove little */
 
 static const char pairs_text[] =
 	"topology = { kind = \"explicit\"; rate = \"40Gbps\"; delay = \"20us\"; hosts = [ \"a\", \"b\", \"c\", \"d\" ];\n"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocelab bench monitor: one rank of a ring AllGather, its monitor and its detection agent as a host runs them, on a device
- * that does nothing, so that what is measured is theirs alone.
+ * rocelab bench monitor: one rank of a ring AllGather, its monitor and its detection agent as a host runs them, on a
+ * device that does nothing, so that the measured time is theirs alone.
  */
 #include "bench/bench.h"
 
@@ -155,7 +155,10 @@ begin_step(struct host *host)
 	agent_step_started(&host->agent, 0, &watched);
 }
 
-/* Its last ACK is in, and what the next one waits for as well; whoever waits for it is told what is left, as this host is. */
+/*
+ * Its last ACK has arrived, and the next one's dependencies are done; hosts that wait for it receive the remaining
+ * bytes, as this host does.
+ */
 static void
 end_step(struct host *host, uint32_t step)
 {
@@ -208,7 +211,7 @@ time_steps(struct host *host, double *bytes)
 	return ns;
 }
 
-/* In a step that is on its way, below the threshold. */
+/* In a step in progress, below the threshold. */
 static double
 time_samples(struct host *host)
 {

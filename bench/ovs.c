@@ -33,7 +33,7 @@ static void hugepages_give_back(struct hugepages *pages);
 
 #define DIR "/sys/kernel/mm/hugepages/hugepages-2048kB/"
 
-/* @return a count; -1: none is told */
+/* @return a count; -1: there is none */
 static long
 read_count(const char *path)
 {
@@ -73,7 +73,7 @@ keep(int alive, long before)
 	_exit(set_count(before) == 0 ? 0 : 1);
 }
 
-/* @return 0 with somebody who gives back what there will be more than before */
+/* @return 0 with the process that returns the pages that will be more than before */
 static int
 start_holder(struct hugepages *pages, long before, struct err *err)
 {
@@ -96,8 +96,8 @@ start_holder(struct hugepages *pages, long before, struct err *err)
 }
 
 /*
- * Makes sure that so many pages of 2 MB are free.
- * @return 0; or negative errno with err: there are not so many, and this user or this machine gets no more
+ * Makes sure that a number of pages of 2 MB are free.
+ * @return 0; or negative errno with err: there are fewer, and this user or this machine gets no more
  */
 static int
 hugepages_ask(struct hugepages *pages, unsigned long count, struct err *err)
@@ -149,7 +149,7 @@ struct ovs {
 	struct err *err;
 };
 
-/* What a command that failed said last. @return negative with err */
+/* The last message of a command that failed. @return negative with err */
 static int
 print_error(const struct ovs *ovs)
 {

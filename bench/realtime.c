@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocelab bench realtime: what it costs to take a frame in from an external port, over 1 or 20 switches, and out again,
- * beside DPDK's testpmd on the same two drivers in the same run; and how much later than its cables say it comes out.
+ * rocelab bench realtime: the cost of a frame from a kernel host's port over 1 or 20 switches to another, beside
+ * DPDK's testpmd on the same two drivers in the same run; and how much later than its cables' delay it leaves.
  */
 #include "bench/bench.h"
 
@@ -34,7 +34,7 @@ static const uint32_t lengths[] = { 1, 20 };        /* switches in the path */
 enum drivers { DRIVERS_FILES, DRIVERS_RINGS, NDRIVERS };
 static const char *const drivers_names[NDRIVERS] = { "pcap, null", "ring, ring" };
 
-/* What is measured: by rings one switch alone, telemetry on. */
+/* The measured cases: by rings one switch alone, telemetry on. */
 struct rate {
 	enum drivers drivers;
 	size_t length, size; /* of the tables above */
@@ -205,7 +205,7 @@ measure_testpmd(struct realtime *bench, const struct rate *rate)
 	return *io_ns < 0 || *macswap_ns < 0 ? -EIO : 0;
 }
 
-/* After a rate by files: its frames are in one. What it lacks is said once. */
+/* After a rate by files: its frames are in one. A shortfall is printed once. */
 static void
 measure_ovs(struct realtime *bench, const struct rate *rate)
 {

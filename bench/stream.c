@@ -15,7 +15,7 @@
 
 /*
  * Switch s is joined to the UPLINKS / 2 next ones: its ports of even number lead on, those of odd number back. Hosts
- * follow, a flow's way is a chain of HOPS switches from its host's on.
+ * follow, a flow's path is a chain of HOPS switches from its host's on.
  */
 #define UPLINKS 16
 #define HOPS 5
@@ -23,7 +23,7 @@
 #define EPOCH_PS PS_PER_MS
 #define EXPECT_PS (10 * PS_PER_MS)
 #define SLOW_PS (13 * PS_PER_MS)
-#define PAUSED_IN_A_ROW 4 /* ports: one of so many along a way is not halted, and pauses begin there */
+#define PAUSED_IN_A_ROW 4 /* ports: one of this number along a path is not paused, and pauses begin there */
 #define PACKETS 8000      /* of a flow in an epoch */
 #define FIRST_IP 0x0a000000u
 
@@ -198,7 +198,7 @@ put_steps(struct maker *m)
 	}
 }
 
-/* What one port says of an epoch. */
+/* The report of one port about an epoch. */
 static void
 put_rows(struct maker *m, uint32_t node, uint32_t port, uint32_t epoch, uint64_t time_ps)
 {
@@ -217,7 +217,7 @@ put_rows(struct maker *m, uint32_t node, uint32_t port, uint32_t epoch, uint64_t
 
 	PUT(m, row, REC_PORT_ROW, node, time_ps);
 	for (uint32_t f = 0; f < BENCH_FLOWS_A_PORT; f++) {
-		/* the rank whose way begins at a switch before this one */
+		/* the rank whose path begins at a switch before this one */
 		uint32_t rank = (node + m->shape->switches - f % HOPS) % m->shape->switches + port / 2 * m->shape->switches;
 		struct rec_flow_row flow = { .flow = f < 2 && rank < m->shape->ranks ? flow_of(m, rank)
 										     : other_flow(m, node + f),

@@ -22,7 +22,7 @@ struct bench_stream {
 	uint32_t seq;
 };
 
-/* Flows at a port: one of the collective, if any comes there, and others. */
+/* Flows at a port: one of the collective, if any passes there, and others. */
 #define BENCH_FLOWS_A_PORT 4
 
 /*

@@ -36,7 +36,7 @@ struct lags {
 /* What counting goes along with. */
 struct walk {
 	struct tap_counts *counts;
-	const struct tap_portion *portion; /* that brought what is looked at */
+	const struct tap_portion *portion; /* the portion with the current record */
 	uint64_t zero_ns, epoch_ps;
 	struct lags run, wall;
 	struct rec_end end;
@@ -115,7 +115,7 @@ add_lag(struct lags *lags, uint64_t ps)
 	lags->ps[lags->count++] = ps;
 }
 
-/* The closed epochs that a row tells of; each is told of once. */
+/* The closed epochs that a row reports; each is reported once. */
 static void
 count_epochs(struct walk *walk, const struct rec_port_row *row, uint64_t sent_ps)
 {
@@ -201,7 +201,7 @@ summarize(struct lags *lags)
 	return lag;
 }
 
-/* What was made, by the run's account, is what came and what gaps tell of. */
+/* The records made, by the run's account, are those received and those in gaps. */
 static int
 check(const struct tap_counts *counts, const struct rec_end *end, struct err *err)
 {

@@ -18,7 +18,7 @@
 #define PROGRAM "dpdk-testpmd"
 #define SHORT_NS 800000000ULL
 #define LONG_NS 2300000000ULL
-#define END_NS 10000000000ULL /* within which one that was told to end has ended */
+#define END_NS 10000000000ULL /* time limit of a program to end after its request */
 #define POLL_MS 20
 #define MAX_OUTPUT 65536
 #define MAX_ARGS 32
@@ -81,7 +81,7 @@ become_testpmd(const char *mode, const char *dir, const struct testpmd_ports *po
 	_exit(127);
 }
 
-/* Commands that bring packets of a size under way. */
+/* Commands that start packets of a size. */
 static void
 begin(const struct testpmd_ports *ports, int in)
 {
@@ -101,7 +101,7 @@ end(const struct testpmd_ports *ports, int in)
 	dprintf(in, "quit\n");
 }
 
-/* @return bytes that it said, 0: no more is to come by then, or it says nothing */
+/* @return bytes that it printed, 0: no more arrive by then, or it prints nothing */
 static size_t
 hear(int fd, char *to, size_t cap, uint64_t deadline_ns)
 {
@@ -116,7 +116,7 @@ hear(int fd, char *to, size_t cap, uint64_t deadline_ns)
 	return 0;
 }
 
-/* Reads what it says to the end. @return packets of its last count, that of all ports; negative: none */
+/* Reads its output to the end. @return packets of its last count, that of all ports; negative: none */
 static double
 read_packets(int fd, uint64_t deadline_ns)
 {
@@ -138,7 +138,7 @@ read_packets(int fd, uint64_t deadline_ns)
 	return packets;
 }
 
-/* Waits for its end, and makes it where it does not come. @return did it end by itself, and well? */
+/* Waits for its end, and forces it at the limit. @return did it end by itself, and well? */
 static bool
 wait_for(pid_t pid, uint64_t deadline_ns, struct rusage *usage)
 {

@@ -14,8 +14,8 @@
 /* Between the first and the second, the third and the fourth packets are forwarded. */
 struct testpmd_ports {
 	char devices[TESTPMD_PORTS][TESTPMD_DEVICE_BYTES]; /* DPDK's device arguments; "": none */
-	unsigned late;                                     /* so many of the last are made when the others have started */
-	bool goes_round;      /* what the second sends comes to the fourth, and so on: a few packets go round and round */
+	unsigned late;        /* the number of last ones that are made when the others have started */
+	bool goes_round;      /* the second's output goes to the fourth, and so on: a few packets go round and round */
 	uint32_t frame_bytes; /* of those; 0: as testpmd has them */
 };
 

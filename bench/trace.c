@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocelab bench trace: completion time of the tracer against flows, for the kinds of connection and numbers of threads of
- * FlowTracer's Fig. 4 and 5. The network is that of the paper's testbed, its devices are served by a process beside; flows are
- * TCP's, between 16 pairs of hosts across the racks, as many as asked for. What would take longer than LIMIT_S by its round
- * trips alone is left out.
+ * rocelab bench trace: completion time of the tracer against flows, for the kinds of connection and numbers of
+ * threads of FlowTracer's Fig. 4 and 5. The network is that of the paper's testbed, its devices are served by a
+ * process beside; flows are TCP's, between 16 pairs of hosts across the racks, in the given number. A case whose
+ * round trips alone take longer than LIMIT_S is left out.
  */
 #include "bench/bench.h"
 
@@ -25,15 +25,15 @@
 
 #define LIMIT_S 60.0
 #define PROTOCOL_TCP 6
-#define FIRST_PORT 1024u /* what is below is not a client's */
-#define HOPS 3           /* switches on a way across the racks */
+#define FIRST_PORT 1024u /* lower ports are not a client's */
+#define HOPS 3           /* switches on a path across the racks */
 #define GREETING_RTTS 2
 
 static const char testbed[] = "topology = { kind = \"dual-tor\"; hosts = 16; hosts_per_rack = 8; nics = 2; nic_ports = 2; "
 			      "leaves_per_rack = 2; spines = 4; parallel = 4; rate = \"100Gbps\"; delay = \"1us\"; };\n"
 			      "flows = ( { src = \"h0\"; dst = \"h8\"; bytes = \"1kB\"; sport = 1; } );\n";
 
-/* A way to trace: a column of the table. */
+/* A tracing method: a column of the table. */
 static const struct method {
 	const char *name;
 	enum tracer_connections connections;

@@ -21,7 +21,7 @@
 #include "scenario/scenario.h"
 
 #define SPINES 8
-#define HOPS_A_COUNTED 8 /* host to leaf to spine to leaf to host, and as many of the ACK: the third of them is counted */
+#define HOPS_A_COUNTED 8 /* host, leaf, spine, leaf, host, and back for the ACK: the third of them is counted */
 
 /* The first has none: what its fabric takes is not the monitors'. */
 static const struct {
@@ -51,7 +51,7 @@ write_scenario(const char *path, size_t i, struct err *err)
 	return outfile_close(&out, 0, err);
 }
 
-/* Of a monitor with as many ports as a leaf of this scenario has to spines. */
+/* Of a monitor with the number of ports that a leaf of this scenario has to spines. */
 static int
 read_memory(struct bench_volumes *bench, const char *path, struct err *err)
 {

@@ -21,11 +21,11 @@
 
 struct diagnose_options {
 	const char *dir, *out;
-	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than there may be: then it is told */
+	const char *programs[PLUGIN_PROGRAMS + 1]; /* [nprograms] one more than the limit, which is then reported */
 	uint32_t nprograms;
 	bool json, fail_on_finding;
-	bool left_out; /* a plugin diagnoser was, which the user was told */
-	bool shown;    /* already, and what came of it is the exit code */
+	bool left_out; /* a plugin diagnoser was, and the user was warned */
+	bool shown;    /* already, and its result is the exit code */
 };
 
 static const struct argp_option options[] = {
@@ -90,7 +90,8 @@ join_path(char path[PATH_MAX], const char *dir, const char *name, struct err *er
 }
 
 /*
- * Starts the analyzer and waits for its end; before it programs from outside, where some are to say something about the recording.
+ * Starts the analyzer and waits for its end; before it the plugin diagnosers, where some are to diagnose the
+ * recording.
  * @param print  for people, too
  * @return exit code, or negative errno with err set
  */
@@ -138,7 +139,7 @@ compare(struct diagnose_options *diagnose, struct systems_plan *plan, struct err
 	return ret == EXIT_DONE && findings != 0 && diagnose->fail_on_finding ? EXIT_FINDING : ret;
 }
 
-/* The programs from outside that followed the run. @param paths  [PLUGIN_PROGRAMS] into report */
+/* The plugin diagnosers that followed the run. @param paths  [PLUGIN_PROGRAMS] into report */
 static struct systems_programs
 recorded_programs(const struct run_dir *dir, struct plugin_report *report, const char **paths)
 {
@@ -146,7 +147,7 @@ recorded_programs(const struct run_dir *dir, struct plugin_report *report, const
 	struct err err = { 0 };
 
 	snprintf(path, sizeof(path), "%s/" RUN_PLUGIN, dir->path);
-	if (plugin_report_read(path, report, &err) < 0) /* which the analyzer tells of */
+	if (plugin_report_read(path, report, &err) < 0) /* the analyzer reports it */
 		plugin_report_fini(report);
 	for (uint32_t i = 0; i < report->count; i++)
 		paths[i] = report->programs[i].path;

@@ -67,7 +67,7 @@ set_algorithm(struct import_command *given, const char *name, const struct argp_
 	args_error(state, "no algorithm \"%s\"", name);
 }
 
-/* @return the first option given that says nothing of this kind; NULL: none */
+/* @return the first given option that does not apply to this kind; NULL: none */
 static const char *
 strange_option(const struct import_command *given)
 {
@@ -299,7 +299,7 @@ check_out(const char *path, struct err *err)
 	struct stat st;
 
 	if (file == NULL)
-		return 0; /* there is none, or opening it for writing says why not */
+		return 0; /* there is none, or opening it for writing reports the reason */
 	if (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode) &&
 	    (fgets(begin, sizeof(begin), file) == NULL || strcmp(begin, MADE_BY) != 0) && st.st_size != 0)
 		err_set(err, -EEXIST,

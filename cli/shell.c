@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab shell: a command in a guest of the run under way, as if it ran here. */
+/* rocelab shell: a command in a guest of the active run, as if it ran here. */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -11,12 +11,12 @@
 
 #include "common/err.h"
 
-/* @return how many jobs run where nobody says: one a CPU */
+/* @return how many jobs run by default: one a CPU */
 uint32_t eval_args_jobs(void);
 
 /*
- * --seeds N,A-B,...; one that is refused ends the program and says why.
- * @param text  is cut up
+ * --seeds N,A-B,...; a refused one ends the program with the reason on stderr.
+ * @param text  is split in place
  * @param seeds  [most] set to them, none twice
  * @return how many, at least 1
  */
@@ -26,7 +26,7 @@ uint32_t eval_args_seeds(const struct argp_state *state, char *text, uint64_t *s
 double eval_args_scale(const struct argp_state *state, const char *text, double min, double max);
 
 /*
- * Runs cases in a folder, which nobody else may use meanwhile, and says how they ended.
+ * Locks a folder, runs cases in it, and prints how they ended.
  * @param run  @return 0, how many of its runs failed, or negative errno with err set
  * @return the exit code
  */
@@ -40,7 +40,7 @@ int eval_args_run(const char *dir, int (*run)(void *options, struct err *err), v
 int eval_args_report(json_t *root, const char *dir, const char *name, bool print, struct err *err);
 
 /*
- * Says how runs ended.
+ * Prints how runs ended.
  * @param ret  0, how many of them failed, or negative errno with err set
  * @return the exit code
  */

@@ -275,11 +275,11 @@ case_flow_name(const struct eval_case *c, const struct case_flow *flow, char *bu
 	return buf;
 }
 
-/* A case as files: the scenario, and what is meant by it. */
+/* A case as files: the scenario, and its intended anomalies. */
 
 /* A scenario without traffic is refused. */
 #define ANY_TRAFFIC "collectives = ( { step_bytes = \"1MB\"; } );\n"
-/* Longer than any pause that a run comes out of: timeouts do not scale, faults do. */
+/* Longer than any pause that a run recovers from: timeouts do not scale, faults do. */
 #define STALL_NS 2e8
 #define STALL_SCALED_NS 5e8
 
@@ -294,7 +294,7 @@ write_list(FILE *to, const char *key, const char *groups, size_t width, uint32_t
 	fprintf(to, ");\n");
 }
 
-/* What the collective sends: a ring as the paper gives it, by step; others as much as a ring of that step. */
+/* The collective's data: a ring as in the paper, by step; others the same bytes as a ring of that step. */
 static void
 write_size(const struct eval_case *c, FILE *to)
 {
@@ -359,7 +359,7 @@ collective_flows(const struct scenario *sc)
 	return list;
 }
 
-/* What is meant, beside what the scenario itself makes of it: its flows' names, and how long a step should take. */
+/* The case's intent, beside the scenario: its flows' names, and how long a step should take. */
 static int
 write_meaning(const struct eval_case *c, const struct scenario *sc, const char *dir, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One case of the evaluation under construction: a collective on a fabric, the paper's (IV-A) or another shape, and what is
- * done to it. A family adds flows and faults, and says as "anomalies" what it meant by them; case_write() makes a scenario
- * of it.
+ * One case of the evaluation under construction: a collective on a fabric, the paper's (IV-A) or another shape, and
+ * its anomalies. A family adds flows and faults, and records their purpose as "anomalies"; case_write() makes a
+ * scenario of it.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct family;
 #define CASE_MAX_FLOWS 64
 #define CASE_MAX_FAULTS 8
 #define CASE_MAX_PINS 16
-#define CASE_FIRST_SPORT 20000 /* of flows outside of the collective */
+#define CASE_FIRST_SPORT 20000 /* of flows that are not of the collective */
 #define CASE_COLLECTIVE_SPORT 10000
 #define CASE_STEP_BYTES 360000000.0 /* of a ring: the paper's, at scale 1 */
 #define CASE_RATE_BPS 100e9         /* of links to hosts: the paper's */
@@ -30,11 +30,9 @@ struct family;
 #define CASE_NAME 96
 #define CASE_MAX_SETS 16
 
-/*
- * What generators choose where chance would do. Without, cases are as they come, and what chance did is part of them.
- */
-#define CASE_PICKS_ROUTES 1u /* an order of ranks and seeds of the run with which the collective does not meet itself */
-#define CASE_PICKS_ROOTS 2u  /* incasts whose pauses begin at one port: uplinks in balance, no two flows that meet before */
+/* What generators choose in place of chance. Without it, cases are random throughout. */
+#define CASE_PICKS_ROUTES 1u /* ranks and seeds of the run with no two of the collective's flows in a queue */
+#define CASE_PICKS_ROOTS 2u  /* incasts whose pauses begin at one port: balanced uplinks, no earlier shared queue */
 #define CASE_PICKS_ALL (CASE_PICKS_ROUTES | CASE_PICKS_ROOTS)
 
 #define CASE_MB 1e6
@@ -113,8 +111,8 @@ int case_init(struct eval_case *c, const struct family *family, uint32_t index, 
 void case_fini(struct eval_case *c);
 
 /*
- * What times are multiplied by: starts, durations and epochs keep pace with a step, which takes longer by as much as a host's
- * link is slower than the paper's.
+ * The factor for times: starts, durations and epochs scale with a step, which takes longer by the factor that a
+ * host's link is slower than the paper's.
  */
 double case_stretch(const struct case_source *source);
 /* Random amounts, uniform between two at scale 1 on the paper's fabric, scaled. Times are stretched. */
@@ -128,17 +126,17 @@ struct case_flow *case_add_flow(struct eval_case *c, uint32_t src, uint32_t dst,
 				uint64_t start_ns);
 /* Adds a group to "faults". */
 void case_add_fault(struct eval_case *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Fixes the way of data from src to dst: egress ports from the sender's switch on. */
+/* Fixes the path of data from src to dst: egress ports from the sender's switch on. */
 void case_add_pin(struct eval_case *c, uint32_t src, uint32_t dst, const uint32_t *ports, uint32_t count);
-/* Says what was meant. Takes the reference. */
+/* Adds an intended anomaly. Takes the reference. */
 void case_add_anomaly(struct eval_case *c, json_t *anomaly);
 
 /* "h1->h4/20001>4791", as verdict.json and truth.json name flows. @param buf  of CASE_NAME. @return buf */
 char *case_flow_name(const struct eval_case *c, const struct case_flow *flow, char *buf);
 
 /*
- * Writes DIR/case.cfg, which runs by itself, and DIR/case.json, what is meant by it.
- * @return 0, or negative errno with err set: a scenario that cannot be loaded too
+ * Writes DIR/case.cfg, which runs by itself, and DIR/case.json, its intended anomalies.
+ * @return 0, or negative errno with err set: also for a scenario that cannot be loaded
  */
 int case_write(const struct eval_case *c, const char *dir, struct err *err);
 

@@ -104,7 +104,10 @@ case_result(const char *dir, const char *fabric, struct store_run *run, struct e
 	json_t *costs = load(dir, fabric, "run.json");
 	struct err why = { 0 };
 	struct truth truth;
-	/* Where steps overlap by a hair, what detection itself sends decides who meets whom: a verdict is about its own run. */
+	/*
+	 * Where steps overlap by a hair, detection packets decide which flows share a queue: a verdict is about its
+	 * own run.
+	 */
 	int ret = verdict != NULL ? truth_load(&truth, dir, fabric, err)
 				  : err_set(err, -ENODATA, "verdict.json cannot be read");
 

@@ -8,11 +8,11 @@
 #include "eval/store.h"
 
 /*
- * Did a run come to its end by itself? One that was killed, interrupted, or could not write what it found says nothing of
- * the case or the policy.
+ * Did a run end by itself? One that was killed, interrupted, or could not write its results proves nothing about the
+ * case or the policy.
  * @param fabric  folder of the fabric's run
  * @param status  of the job
- * @return 0, or -ENODATA with err set: what became of it
+ * @return 0, or -ENODATA with err set: how it ended
  */
 int case_result_check(const char *dir, const char *fabric, int status, struct err *err);
 

@@ -379,7 +379,10 @@ greatest(const double *of, size_t count)
 	return most;
 }
 
-/* Is what is claimed to cost most among those that do? Those whose times differ by no effect cost the same. */
+/*
+ * Is the suspect with the largest claim among those that cost most? Those whose times differ by no effect cost the
+ * same.
+ */
 static bool
 is_first(const struct rerun_case *c, double base_ns, const double *claimed_ns, const double *cost_ns)
 {
@@ -477,7 +480,7 @@ add_score(struct sums *sums, const struct counterfactual_score *score)
 	sums->error += score->error;
 }
 
-/* Of one case: what its reruns and its verdict say. */
+/* Of one case: the results of its reruns and its verdict. */
 struct case_outcome {
 	struct rerun_truth truth;
 	struct claims claims;
@@ -612,7 +615,7 @@ sums_json(const char *name, const struct sums *sums)
 			 (int)sums->blameless, "named_blameless", (int)sums->named_blameless);
 }
 
-/* What each suspect of a case cost, and what was claimed for it; times in ns. */
+/* The cost of each suspect of a case, and the claim for it; times in ns. */
 static json_t *
 suspects_json(const struct suspects *suspects, const struct case_outcome *outcome)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Do verdicts blame what really costs time? Random cases of several causes each; the truth is what running without
- * each regains (rerun.h), the claim what the verdict says (suspect.h).
+ * Do verdicts blame the causes that cost time? Random cases of several causes each; the truth is the time that
+ * running without each regains (rerun.h), the claim is the verdict's (suspect.h).
  */
 #pragma once
 
@@ -36,7 +36,7 @@ struct counterfactual_case {
 };
 
 /*
- * Writes the cases, those that are there too: they are the same.
+ * Writes the cases, and existing ones again: they are the same.
  * @return 0, or negative errno with err set; counterfactual_fini() either way
  */
 int counterfactual_make(struct counterfactual *study, struct err *err);
@@ -48,7 +48,7 @@ void counterfactual_fini(struct counterfactual *study);
  */
 struct counterfactual_score {
 	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */
-	bool first, first_alone; /* what is claimed to cost most does, by Shapley and alone, or as good as */
+	bool first, first_alone; /* the largest claim is the largest cost, by Shapley and alone, or as good as */
 	double tau, tau_alone;   /* Kendall's, of claims and what suspects cost */
 	double error;            /* mean over suspects of |claimed share - Shapley share| */
 	uint32_t suspects;
@@ -60,16 +60,17 @@ void counterfactual_score(const struct rerun_case *c, const struct rerun_truth *
 			  struct counterfactual_score *score);
 
 /*
- * What all that is done came to, by fabric: a table with the cases whose first blame is wrong and how to look at them, or JSON.
+ * Prints the results of all finished cases, by fabric: a table with the cases whose first blame is wrong and how to
+ * look at them, or JSON.
  * @return 0 or negative errno with err set: a verdict or a run is missing
  */
 int counterfactual_print(const struct counterfactual *study, FILE *to, struct err *err);
 int counterfactual_print_json(const struct counterfactual *study, FILE *to, struct err *err);
 
 /*
- * Random cases for the counterfactual evaluation: a collective on a random fabric, and three or four causes that may slow it,
- * wherever chance puts them. Nothing is chosen to suit anybody: the collective may collide with itself, causes may do nothing.
- * A fabric and a kind of cause are a row each in counterfactual.c.
+ * Random cases for the counterfactual evaluation: a collective on a random fabric, and three or four causes that may
+ * slow it, at random places. Nothing is selected: the collective may collide with itself, causes may do nothing. A
+ * fabric and a kind of cause are a row each in counterfactual.c.
  */
 
 #define DISTURB_MIN 3

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An evaluation: what was asked for, shared by those who run it and those who tell of it. */
+/* An evaluation: its options, shared by the code that runs it and the code that reports it. */
 #pragma once
 
 #include <string.h>

@@ -7,7 +7,7 @@
 struct family {
 	const char *name;
 	const char *draws; /* what the random choices of its cases are keyed by: another word, other cases than published */
-	uint32_t cases;    /* how many, unless somebody asks for another number */
+	uint32_t cases;    /* how many by default */
 	const char *doc;
 	bool needs_paper; /* only for shapes that have the paper's graph and ring: it writes out a pod of it */
 	/* Fills a case that case_init() began. @return 0, or -EAGAIN: chance did not find one, the next attempt may */
@@ -23,7 +23,7 @@ extern const struct family family_contention, family_incast, family_storm, famil
 	family_loop, family_imbalance, family_mixed, family_clean, family_slow_host;
 
 /*
- * What families do to a collective; mixed does two of it. Each says so in the case's anomalies.
+ * The injections of families into a collective; mixed makes two of them. Each adds itself to the case's anomalies.
  * @param latest_ns  when flows start at the latest, at scale 1
  * @return as make()
  */

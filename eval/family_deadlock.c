@@ -13,7 +13,7 @@
 #define DEADLOCK_CASES 30
 #define CIRCLE 4
 #define PARALLEL 3  /* flows of a host by the circle, out of loop: their windows are more than its buffers hold */
-#define ELSEWHERE 6 /* its flows by other ways: two thirds of what it sends */
+#define ELSEWHERE 6 /* its flows by other paths: two thirds of its data */
 
 /* The circle's switches in the order that packets take: e, a, e', a'. Ports: from each to the next. */
 struct circle {
@@ -98,7 +98,7 @@ struct part {
 	struct route_path by, round;
 };
 
-/* Into the circle: src is a host of the edge switch, or comes from another pod down to the aggregation. */
+/* Into the circle: src is a host of the edge switch, or its packets arrive from another pod down at the aggregation. */
 static void
 find_by(struct eval_case *c, const struct circle *circle, struct part *part)
 {
@@ -118,7 +118,7 @@ find_by(struct eval_case *c, const struct circle *circle, struct part *part)
 	go_round(c, circle, part->first, 2, part->dst, &part->by);
 }
 
-/* Elsewhere: any way to any host. */
+/* Elsewhere: any path to any host. */
 static void
 find_round(struct eval_case *c, struct part *part)
 {
@@ -131,7 +131,7 @@ find_round(struct eval_case *c, struct part *part)
 	go_on(c, node, part->elsewhere, &part->round);
 }
 
-/* The circle has room for the parts' flows by it; what they send elsewhere meets nothing. */
+/* The circle has room for the hosts' flows by it; their flows elsewhere share a queue with nothing. */
 static bool
 find_paths(struct eval_case *c, const struct circle *circle, struct part parts[CIRCLE])
 {

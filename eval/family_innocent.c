@@ -8,7 +8,7 @@
 #define QUIET_CASES 30
 #define CLEAN_MAX_FLOWS 4
 
-/* Does a way touch no port that any other data takes? */
+/* Does a path touch no port that any other data takes? */
 static bool
 is_alone(const struct eval_case *c, const struct route_path *path)
 {

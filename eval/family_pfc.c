@@ -7,7 +7,7 @@
 #include "eval/place.h"
 
 #define STORM_CASES 40
-#define STORM_FLOWS 4 /* of the collective, on whose ways the storm may be */
+#define STORM_FLOWS 4 /* of the collective, on whose paths the storm may be */
 #define BACKPRESSURE_CASES 60
 #define BACKPRESSURE_MIN_FLOWS 3
 #define BACKPRESSURE_MAX_FLOWS 6
@@ -88,7 +88,7 @@ use(const struct eval_case *c, struct usage *usage)
 	}
 }
 
-/* Ports that flows of the collective and flows towards the target both send by: pauses may come there. */
+/* Ports that flows of the collective and flows towards the target both send by: pauses may occur there. */
 static json_t *
 shared_ports(const struct topo *topo, const struct usage *usage)
 {
@@ -102,8 +102,8 @@ shared_ports(const struct topo *topo, const struct usage *usage)
 }
 
 /*
- * Ports where pauses of flows towards the target may begin: two of them meet there. The last hop is one; others are where
- * chance brought flows together before.
+ * Ports where pauses of flows towards the target may begin: two of them share it. The last hop is one; others are
+ * where flows share a queue by chance before.
  */
 static json_t *
 contention_ports(const struct topo *topo, const struct usage *usage)
@@ -118,8 +118,8 @@ contention_ports(const struct topo *topo, const struct usage *usage)
 }
 
 /*
- * Do the pauses begin at the root? As many flows come to it by each uplink of its switch, so that it is overrun to the
- * end; and on the collective's ways no two of the flows meet before.
+ * Do the pauses begin at the root? Each uplink of its switch carries the same number of flows to it, so that it is
+ * overrun to the end; and on the collective's paths no two of the flows share a queue before.
  */
 static bool
 begins_at_root(const struct topo *topo, const struct usage *usage, uint32_t root)
@@ -159,7 +159,7 @@ send_to(struct eval_case *c, uint32_t target, uint32_t flows, uint64_t bytes, ui
 	}
 }
 
-/* An incast whose last hop is not on the collective's ways, but whose flows share others with it. */
+/* An incast whose last hop is not on the collective's paths, but whose flows share others with it. */
 static int
 make_backpressure(struct eval_case *c)
 {
@@ -167,7 +167,7 @@ make_backpressure(struct eval_case *c)
 	uint32_t flows = case_pick(c, BACKPRESSURE_MIN_FLOWS, BACKPRESSURE_MAX_FLOWS);
 	uint64_t start_ns = case_time_ns(c, 0, START_MAX_NS), bytes = case_bytes(c, 20 * CASE_MB, 200 * CASE_MB);
 
-	/* Beside each rank there is room for no more than three, of which one comes by the rank's way. */
+	/* Beside each rank there is room for no more than three, of which one arrives by the rank's path. */
 	if (flows > 3 || case_pick(c, 0, 1) == 0)
 		place_pairs(c);
 	for (uint32_t i = 0; i < PLACE_TRIES; i++) {

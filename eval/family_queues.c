@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows that stand in the collective's way: contention and incast (IV-A). */
+/* Flows that share queues with the collective: contention and incast (IV-A). */
 #include <errno.h>
 
 #include "eval/family.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Routes gone wrong: packets that come back, and hashes that choose alike. */
+/* Faulty routes: packets that return, and hashes that choose alike. */
 #include <errno.h>
 
 #include "eval/family.h"
@@ -8,7 +8,7 @@
 #define LOOP_CASES 30
 #define IMBALANCE_CASES 30
 
-/* A pair of switches on the way of a flow of the collective sends its packets to and fro. */
+/* A pair of switches on the path of a flow of the collective sends its packets to and fro. */
 static int
 make_loop(struct eval_case *c)
 {
@@ -20,7 +20,7 @@ make_loop(struct eval_case *c)
 	char ports[2][64];
 	const char *dst;
 
-	c->timeout = "4ms"; /* what is lost at the end of a message is found missing by nothing else */
+	c->timeout = "4ms"; /* nothing else detects a loss at the end of a message */
 	if (case_pick(c, 0, 1) == 0)
 		place_beside(c);
 	do

@@ -39,7 +39,7 @@ struct pool {
 	bool stopping;
 };
 
-/* The jobs under way, by slot, for stop_jobs(); 0: none. */
+/* The running jobs, by slot, for stop_jobs(); 0: none. */
 static volatile sig_atomic_t pids[POOL_MAX_JOBS];
 
 /* In a signal's handler, too. What they leave behind is no result. */
@@ -121,7 +121,7 @@ pool_run(uint32_t jobs, const struct pool_ops *ops, void *ctx, struct err *err)
 	return ret == 0 && interrupt_asked() ? -EINTR : ret;
 }
 
-/* The program under way, for end_program(). */
+/* The running program, for end_program(). */
 static volatile sig_atomic_t program_pid;
 
 /* In a signal's handler. */
@@ -195,7 +195,7 @@ run_fabric(const struct job_config *config, struct err *err)
 	return ret < 0 ? ret : run_program("dpswitch", &args, err);
 }
 
-/* Who is asked, and what is said of it. */
+/* The diagnoser that an analyzer runs, and its options. */
 struct question {
 	const char *out;       /* folder of its verdict */
 	const char *diagnoser; /* NULL: all */
@@ -238,7 +238,7 @@ cpu_s(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Has a program say what it finds in the recording, to plugins.json. @return 0 or negative errno with err */
+/* Has a program diagnose the recording, to plugins.json. @return 0 or negative errno with err */
 static int
 ask_program(const struct job_config *config, const struct question *question, struct err *err)
 {

@@ -9,7 +9,7 @@
 
 #include "common/err.h"
 
-/* What a job's process says by its exit status. */
+/* The exit status of a job's process. */
 enum job_status { JOB_DONE = 0, JOB_FABRIC_FAILED = 1, JOB_NO_VERDICT = 2, JOB_NOT_STARTED = 3 };
 
 #define JOB_RECORDS "records.bin"    /* of the fabric's folder: the stream that is diagnosed */
@@ -27,10 +27,10 @@ struct job_config {
 	 */
 	const char *const *diagnosers; /* [ndiagnosers] */
 	size_t ndiagnosers;
-	bool detection_times; /* each tells of its findings when they could have been said, besides */
+	bool detection_times; /* each also reports the earliest time of its findings */
 	/*
-	 * Of diagnosers, those from outside ("./NAME"): NULL, or [ndiagnosers] the program's path, NULL: one of ours. It is asked over
-	 * the recording, and its processor time counts with the analyzer's.
+	 * Of diagnosers, the plugins ("./NAME"): NULL, or [ndiagnosers] the program's path, NULL: a built-in one. It
+	 * runs over the recording, and its processor time counts with the analyzer's.
 	 */
 	const char *const *programs;
 	const char *again; /* an option of the analyzer, with which the recording is diagnosed once more; NULL: it is not */
@@ -49,7 +49,7 @@ pid_t job_start(const struct job_config *config, struct err *err);
 /* CPUs that this process may use, one job each. @param cpus  [cap] @return how many there are, up to cap */
 uint32_t job_cpus(int *cpus, uint32_t cap);
 
-/* Jobs side by side: processes that are started while there are some to start, and all ended when somebody interrupts. */
+/* Jobs side by side: processes that are started while there are some to start, and all ended at an interrupt. */
 
 #define POOL_MAX_JOBS 256
 
@@ -62,7 +62,7 @@ struct pool_ops {
 	 */
 	pid_t (*start)(void *ctx, uint32_t slot, int cpu, struct err *err);
 	/*
-	 * One has ended by itself. Not called for what was stopped: that leaves no result.
+	 * One has ended by itself. Not called for a stopped job, which leaves no result.
 	 * @param status  its exit status, or 128 and the signal
 	 * @return 0, or negative errno with err set: no more jobs
 	 */

@@ -86,7 +86,7 @@ storm_confirms(const json_t *anomaly, const json_t *finding)
 	       strcmp(truth_text(finding, "root"), truth_text(anomaly, "root")) == 0;
 }
 
-/* ---- backpressure: the port whose queue begins it; one of those, where flows meet at several ---- */
+/* ---- backpressure: the port whose queue begins it; one of those, where flows share several ---- */
 
 static bool
 backpressure_affects(const struct truth *truth, const json_t *anomaly)
@@ -119,7 +119,7 @@ backpressure_found(const struct truth *truth, const json_t *anomaly, const json_
 	return false;
 }
 
-/* ---- ring: what collides with itself by chance; who was slowed by whom is told for every flow that was ---- */
+/* ---- ring: flows of the collective that collide by chance; the truth has the culprit of every slowed flow ---- */
 
 static bool
 ring_affects(const struct truth *truth, const json_t *anomaly)
@@ -151,7 +151,7 @@ ring_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 	return true;
 }
 
-/* ---- deadlock: a circle of halted ports, and the port beyond it that began it, if one did ---- */
+/* ---- deadlock: a circle of paused ports, and the port beyond it that began it, if one did ---- */
 
 static bool
 names_port_of(const json_t *finding, const json_t *ports)
@@ -215,7 +215,7 @@ loop_confirms(const json_t *anomaly, const json_t *finding)
 
 	if (strcmp(type, "forwarding-loop") == 0)
 		return truth_lists(json_object_get(anomaly, "ports"), truth_text(finding, "root"));
-	/* Packets that come back fill both buffers, and wait for each other. */
+	/* Packets that return fill both buffers, and wait for each other. */
 	return strcmp(type, "pfc-deadlock") == 0 && names_port_of(finding, json_object_get(anomaly, "ports"));
 }
 
@@ -362,7 +362,7 @@ culprits_contended(const struct truth *truth, const json_t *finding, const json_
 	return true;
 }
 
-/* Flows that meet at one last hop: each stood there with a victim or with another of them. */
+/* Flows that share one last hop: each waited there with a victim or with another of them. */
 static bool
 incast_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
@@ -395,7 +395,7 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	return paused && culprits_contended(truth, finding, NULL, why);
 }
 
-/* Every culprit, or where none is named somebody, sent frames ahead of data at the root. */
+/* Every culprit, or where none is named any flow, sent frames ahead of data at the root. */
 static bool
 overtaking_borne_out(const struct truth *truth, const json_t *finding, struct err *why)
 {
@@ -411,8 +411,9 @@ overtaking_borne_out(const struct truth *truth, const json_t *finding, struct er
 }
 
 /*
- * Is a finding one of strict priority that the fabric saw: did each culprit, or where none is named anybody, send frames of
- * class 0 ahead of data at the root? No family is made for that, and ACKs do so in any: it may be named, and need not be.
+ * Is a finding one of strict priority that the fabric saw: did each culprit, or where none is named any flow, send
+ * frames of class 0 ahead of data at the root? No family is made for that, and ACKs do so in any: it may be named,
+ * and need not be.
  */
 static bool
 judge_overtaken(const struct truth *truth, const json_t *finding)
@@ -441,11 +442,11 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 }
 
 /*
- * Did the fabric see what a finding says? Queues: every culprit stood in the root's queue with a victim (incast: or
- * with another culprit; pauses: with anybody) and, for pauses, a port named was halted. Load imbalance: as a queue, where
- * hashes leave a port of equal cost to none of the collective's flows. Strict priority: see judge_overtaken(). All else: an
- * anomaly of the case confirms it.
- * @param why  set to what is not so
+ * Did the fabric see a finding's claim? Queues: every culprit stood in the root's queue with a victim (incast: or
+ * with another culprit; pauses: with any flow) and, for pauses, a port named was paused. Load imbalance: as a queue,
+ * where hashes leave a port of equal cost to none of the collective's flows. Strict priority: see judge_overtaken().
+ * All else: an anomaly of the case confirms it.
+ * @param why  set to the claim that does not hold
  */
 static bool
 judge_confirms(const struct truth *truth, const json_t *finding, struct err *why)
@@ -530,7 +531,7 @@ first_claim(const struct truth *truth, const json_t *findings)
 	return NULL;
 }
 
-/* Do findings that the truth confirms say that such frames cost time? Then the network has some part in it. */
+/* Do findings that the truth confirms claim that such frames cost time? Then the network has some part in it. */
 static bool
 overtaken_in_earnest(const struct truth *truth, const json_t *findings)
 {
@@ -542,7 +543,7 @@ overtaken_in_earnest(const struct truth *truth, const json_t *findings)
 	return false;
 }
 
-/* Where a host is at fault and nothing else, the verdict must say so. */
+/* Where only a host is at fault, the verdict must name it. */
 static bool
 innocence_reported(const struct truth *truth, const json_t *verdict, struct err *why)
 {

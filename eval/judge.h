@@ -12,15 +12,16 @@ struct anomaly_kind {
 	bool in_hosts; /* the network has no part in it */
 	/* In the fabric's truth, did it affect the collective? If not the case is wrong by construction. */
 	bool (*affects)(const struct truth *truth, const json_t *anomaly);
-	/* Is it among the findings? @param why  set to what is missing, if not */
+	/* Is it among the findings? @param why  set to the missing claim, if not */
 	bool (*found)(const struct truth *truth, const json_t *anomaly, const json_t *findings, struct err *why);
 	/* Is this finding, of no queue, due to it? NULL: it has none such */
 	bool (*confirms)(const json_t *anomaly, const json_t *finding);
 };
 
 /*
- * A case is right by construction if everything it is to hold touched the collective; one that is to hold nothing, if no
- * two data flows shared a queue; and if the fabric saw all of it. All others are replaced, before any diagnosis. @param why  set to what is wrong
+ * A case is right by construction if everything it is to hold touched the collective; one that is to hold nothing, if
+ * no two data flows shared a queue; and if the fabric saw all of it. All others are replaced, before any diagnosis.
+ * @param why  set to the violation
  */
 bool judge_is_right(const struct truth *truth, struct err *why);
 
@@ -35,13 +36,13 @@ enum outcome {
 /*
  * Holds a verdict against the truth.
  * @param verdict  verdict.json
- * @param why  set to what is wrong with it, unless it is a true positive
+ * @param why  set to its error, unless it is a true positive
  */
 enum outcome score_verdict(const struct truth *truth, const json_t *verdict, struct err *why);
 
 const char *score_name(enum outcome outcome); /* "tp" */
 
-/* How often each came. */
+/* How often each occurred. */
 struct score {
 	uint32_t count[3]; /* by enum outcome */
 };

@@ -10,7 +10,7 @@ is_host(const struct topo *topo, uint32_t node)
 	return topo->nodes[node].kind == TOPO_HOST;
 }
 
-/* A switch's index-th host. @return TOPO_NONE: it has not so many */
+/* A switch's index-th host. @return TOPO_NONE: there is no such host */
 static uint32_t
 host_of(const struct topo *topo, uint32_t node, uint32_t index)
 {
@@ -70,7 +70,7 @@ settle_routes(struct eval_case *c)
 	}
 }
 
-/* In the order of edge switches a ring has one flow by each uplink, if that; in another it meets itself. */
+/* In the order of edge switches a ring has at most one flow by each uplink; in another its flows share uplinks. */
 static void
 shuffle(struct eval_case *c)
 {
@@ -82,7 +82,7 @@ shuffle(struct eval_case *c)
 	}
 }
 
-/* @param of  how many edge switches to spread over; at least as many as there are groups */
+/* @param of  how many edge switches to spread over; not fewer than there are groups */
 static void
 place(struct eval_case *c, uint32_t group, uint32_t of)
 {

@@ -12,20 +12,20 @@
  * them. Ranks are in the order of switches, and where the collective would collide with itself, a seed of the run is looked
  * for with which it does not; if routes are not to be picked (CASE_PICKS_ROUTES) the order is random, and the seed the first.
  */
-/* One under an edge switch, and hosts of nobody beside each. */
+/* One under an edge switch, and hosts without a job beside each. */
 void place_apart(struct eval_case *c);
 /* As in the paper's case study: two under each of the first edge switches. Of the paper's fabric that is two whole pods. */
 void place_beside(struct eval_case *c);
-/* Two under an edge switch, with edge switches of nobody between. */
+/* Two under an edge switch, with edge switches without a job between. */
 void place_pairs(struct eval_case *c);
 
-/* The way of a flow's data. It exists: every host of the fabric reaches every other. */
+/* The path of a flow's data. It exists: every host of the fabric reaches every other. */
 void place_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
-/* The way of its ACKs. */
+/* The path of its ACKs. */
 void place_ack_path(const struct eval_case *c, uint32_t src, uint32_t dst, uint16_t sport, struct route_path *path);
-/* The way of a flow of the collective, of c->sends.at[send]. */
+/* The path of a flow of the collective, of c->sends.at[send]. */
 void place_send_path(const struct eval_case *c, uint32_t send, struct route_path *path);
-/* The way of a random one. @return which it is */
+/* The path of a random one. @return which it is */
 uint32_t place_any_send(struct eval_case *c, struct route_path *path);
 
 bool place_crosses(const struct route_path *path, uint32_t port);
@@ -40,7 +40,7 @@ bool place_collides(const struct eval_case *c);
 /* Names of the ports that hashes chose for flows of the collective while one of equal cost has none. The caller's. */
 json_t *place_imbalanced(const struct eval_case *c);
 
-/* A random port on the way of a random flow of the collective. */
+/* A random port on the path of a random flow of the collective. */
 uint32_t place_any_port(struct eval_case *c);
 /* A random host. */
 uint32_t place_any_host(struct eval_case *c);

@@ -32,7 +32,7 @@ factorial(uint32_t n)
 	return product;
 }
 
-/* How often a set of this size comes right before a cause, among all orders of count causes. */
+/* How often a set of this size is exactly the set before a cause, among all orders of count causes. */
 static double
 weight(uint32_t size, uint32_t count)
 {
@@ -74,11 +74,11 @@ kendall_tau(const double *a, const double *b, uint32_t count)
 	return pairs_a > 0 && pairs_b > 0 ? alike / sqrt(pairs_a * pairs_b) : 0;
 }
 
-#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 #define LOG_FILE "log.txt"
 #define LOG_LINE_MAX 1024
 
-/* A run under way. */
+/* A run in progress. */
 struct slot {
 	size_t of; /* index of its case */
 	uint64_t without;
@@ -221,7 +221,7 @@ start(void *ctx, uint32_t slot, int cpu, struct err *err)
 	return 0;
 }
 
-/* When every job of the run was done. @return 0, -ENODATA: run.json does not say so, -EIO of the store */
+/* When every job of the run was done. @return 0, -ENODATA: run.json does not have it, -EIO of the store */
 static int
 store_times(struct work *work, const struct rerun_case *c, uint64_t without, const char *dir, struct err *err)
 {
@@ -254,7 +254,7 @@ store_times(struct work *work, const struct rerun_case *c, uint64_t without, con
 	return ret;
 }
 
-/* What nobody asks for any more. */
+/* Removes files that are no longer needed. */
 static void
 tidy(const struct rerun_case *c, uint64_t without, const char *dir)
 {
@@ -269,7 +269,9 @@ tidy(const struct rerun_case *c, uint64_t without, const char *dir)
 	rmdir(dir);
 }
 
-/* What the fabric's program said last of a run in dir, after ": "; "" if it said nothing. @param said  room for it */
+/*
+ * The last message of the fabric's program in a run in dir, after ": "; "" if there is none. @param said  room for it
+ */
 static const char *
 last_line(const char *dir, char last[LOG_LINE_MAX])
 {

@@ -58,8 +58,9 @@ uint64_t rerun_sets(const struct rerun_case *c);
 uint64_t rerun_set(const struct rerun_case *c, uint64_t index);
 
 /*
- * Runs what the store does not have. Progress is shown on stderr if that is a terminal.
- * @return how many runs broke, -EINTR: interrupted, the store has what is done; other negative errno with err set
+ * Makes the runs that the store does not have. Progress is shown on stderr if that is a terminal.
+ * @return how many runs broke, -EINTR: interrupted, the store has the finished runs; other negative errno with err
+ * set
  */
 int reruns_run(const struct reruns *reruns, struct err *err);
 
@@ -93,8 +94,8 @@ int rerun_truth(struct store *store, const struct rerun_case *c, struct rerun_tr
 #define SHAPLEY_MAX 6 /* causes: all 64 sets are run */
 
 /*
- * The mean, over all orders in which causes go, of what each regains when its turn comes. The shares sum to what all are
- * worth together.
+ * The mean, over all orders in which causes go, of the time that each regains in its turn. The shares sum to the
+ * worth of all together.
  * @param worth   [1 << count] of every set, worth[0] is 0
  * @param count   causes, 1 to SHAPLEY_MAX
  * @param shares  [count] filled in, in the unit of worth

@@ -60,7 +60,7 @@ eval_progress_end(void)
 	progress_line("%s", "");
 }
 
-/* The cases of an evaluation, and how far each has come. */
+/* The cases of an evaluation, and the progress of each. */
 
 /* Policies are run in order; up to next they have been started, or were done before. */
 struct item {
@@ -81,7 +81,7 @@ static bool item_awaits_truths_verdict(const struct item *item, const struct eva
 
 #define MAX_ATTEMPTS 50 /* a family that is wrong by construction so often in a row is broken */
 
-/* Can the files of a case be read, and its truth? What is not there, or not whole, is made again. */
+/* Can the files of a case be read, and its truth? Missing or incomplete files are made again. */
 static bool
 is_there(const struct eval *eval, const struct item *item)
 {
@@ -206,7 +206,7 @@ item_make(struct item *item, const struct eval *eval, const struct case_source *
 	return ret;
 }
 
-/* Is the verdict on the run for the truth itself still to come? Then that run has to record what it is made from. */
+/* Is the verdict on the run for the truth itself still missing? Then that run has to record its input. */
 static bool
 item_awaits_truths_verdict(const struct item *item, const struct eval *eval)
 {
@@ -254,7 +254,7 @@ item_started(struct item *item, const struct eval *eval)
 	skip_done(item, eval);
 }
 
-#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 
 struct slot {
 	struct item *item;
@@ -342,7 +342,7 @@ start(void *ctx, uint32_t number, int cpu, struct err *err)
 	return item != NULL ? start_item(runner, &runner->slots[number], item, cpu) : 0;
 }
 
-/* Tells of a run that is no result. @param lost  runs that are not to be expected any more @return 0, or -EIO: no more */
+/* Reports a run without a result. @param lost  runs that are not to be expected any more @return 0, or -EIO: no more */
 static int
 run_broke(struct runner *runner, const struct item *item, const char *folder, uint32_t lost, const struct err *why)
 {

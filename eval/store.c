@@ -95,7 +95,7 @@ check(struct store *store, struct err *err)
 			       "%s is damaged or not of this version; remove its directory, or give another --out", path);
 }
 
-/* The first to open it says whose it is; all others must ask for the same. */
+/* The first program to open it records the evaluation's options; all others must have the same. */
 static int
 belong(struct store *store, uint64_t seed, double scale, const char *sets, struct err *err)
 {

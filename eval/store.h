@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DIR/eval.sqlite: what an evaluation has done so far. One process writes it; what is there is not done again. */
+/* DIR/eval.sqlite: the finished runs of an evaluation. One process writes it; stored runs are not made again. */
 #pragma once
 
 #include <stdbool.h>

@@ -337,7 +337,7 @@ print_replay(const struct eval *eval, const char *dir, const char *policy, FILE 
 	}
 }
 
-/* Cases that are no true positives, what is wrong with them, and how to look at one alone. */
+/* Cases that are no true positives, their errors, and how to look at one alone. */
 static int
 print_failed(const struct eval *eval, const struct family *family, const char *policy, FILE *to, struct err *err)
 {

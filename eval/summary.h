@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an evaluation came to, family by family and policy by policy. */
+/* The results of an evaluation, family by family and policy by policy. */
 #pragma once
 
 #include "eval/eval.h"
@@ -18,7 +18,7 @@ struct summary {
 };
 
 /*
- * Ways to tell: a table with the failed cases and how to replay them; one JSON object; rows in DIR/runs.csv and
+ * Output formats: a table with the failed cases and how to replay them; one JSON object; rows in DIR/runs.csv and
  * DIR/runs.json, of all that the store has. @return 0 or negative errno with err set
  */
 int summary_print_table(const struct eval *eval, FILE *to, struct err *err);

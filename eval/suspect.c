@@ -43,7 +43,7 @@ add(struct suspects *suspects, const char *kind)
 	return suspect;
 }
 
-/* Names the latest, with a number where others are called so, and says what leaves it out. */
+/* Names the latest, with a number where others have the same name, and sets the key that leaves it out. */
 static void __attribute__((format(printf, 4, 5)))
 name_latest(struct suspects *suspects, const struct cfg_where *where, const char *change, const char *fmt, ...)
 {

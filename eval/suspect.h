@@ -57,11 +57,11 @@ int suspects_add_remedy(struct suspects *suspects, const char *set, struct err *
 int suspects_keep(struct suspects *suspects, const char *const *names, size_t count, struct err *err);
 
 /*
- * What a verdict says that suspects cost, for comparison with what they did cost. A finding that names flows as culprits is
- * about them, each with its part of what the finding explains; one that names none is about whatever sits at its root: the
- * link that a port is an end of, or the node; where that is a flow, about what loses packets, or delays them, on its way. Of
- * several that sit there it is about those that it speaks of, a storm or a loss. What then fits several suspects is shared
- * among them evenly, what fits none is other's.
+ * A verdict's claims of the suspects' cost, for comparison with their real cost. A finding that names flows as
+ * culprits is about them, each with its part of the time that the finding explains; one that names none is about the
+ * suspects at its root: the link that a port is an end of, or the node; where that is a flow, about the suspects that
+ * lose packets, or delay them, on its path. Of several at its root it is about those of its kind, a storm or a loss.
+ * A claim that then fits several suspects is shared among them evenly, a claim that fits none is other's.
  */
 
 struct claims {

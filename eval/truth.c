@@ -88,7 +88,7 @@ truth_is_collective(const struct truth *truth, const char *flow)
 	return truth_lists(truth->collective_flows, flow);
 }
 
-/* The other flow of a meeting; NULL: the flow has no part in it. */
+/* The other flow of a contention; NULL: the flow has no part in it. */
 static const char *
 partner(const json_t *contention, const char *flow)
 {
@@ -191,7 +191,7 @@ truth_paused_ns(const struct truth *truth, const char *port)
 	return number(pauses_of(truth, port), "paused_ns");
 }
 
-/* The time from the first to the last that an entry tells of. */
+/* The time from the first to the last event of an entry. */
 struct span {
 	double first_ns, last_ns;
 };
@@ -202,7 +202,7 @@ span_of(const json_t *entry)
 	return (struct span){ number(entry, "first_ns"), number(entry, "last_ns") };
 }
 
-/* From when until when flows met at a port. */
+/* From when until when flows shared a queue at a port. */
 static struct span
 contention_span(const struct truth *truth, const char *port)
 {
@@ -222,7 +222,7 @@ contention_span(const struct truth *truth, const char *port)
 	return all;
 }
 
-/* How long a halted port held up a flow of the collective, if that was (in part) in this time. */
+/* How long a paused port held up a flow of the collective, if that was (in part) in this time. */
 static double
 held_ns(const struct truth *truth, const json_t *pause, struct span time)
 {

@@ -13,14 +13,16 @@
 #include "common/err.h"
 
 /*
- * Two flows share a queue in earnest, and a port is halted in earnest, from this part of a step's time on, and for a base
- * RTT at least: what takes less time cannot have cost more, and a cause that costs less than either is without effect. What
- * is below may be told of, but need not be found. The diagnosis has thresholds of its own, for reasons of its own.
+ * The least effect: from this part of a step's time on, and for a base RTT at least, two flows share a queue, or a
+ * port is paused. A shorter time cannot have cost more, and a cause that costs less than either is without effect. A
+ * cause below it may be reported, but need not be found. The diagnosis has thresholds of its own, for reasons of its
+ * own.
  */
 #define TRUTH_MIN_SHARE 0.005
 /*
- * And the queue is one: packets in it on average. Flows that come no faster than the port sends meet there too, but each
- * has no more than the packet that it came with: two of them, two packets. What is deeper stands because more comes.
+ * And the queue is one: packets in it on average. Flows that arrive no faster than the port sends share it too, but
+ * each has no more than the packet that it arrived with: two of them, two packets. A deeper queue stands because more
+ * arrives.
  */
 #define TRUTH_MIN_DEPTH 2.0
 
@@ -40,7 +42,7 @@ void truth_fini(struct truth *truth);
 bool truth_is_collective(const struct truth *truth, const char *flow);
 
 /*
- * Did two flows meet in a queue?
+ * Did two flows share a queue?
  * @param port  NULL: in any
  * @param other  NULL: any other flow
  */
@@ -56,24 +58,24 @@ bool truth_any_shared(const struct truth *truth);
  */
 bool truth_overtook(const struct truth *truth, const char *port, const char *flow);
 
-/* Does the fabric know all meetings? At a port that more flows send by than it has room for it does not. */
+/* Does the fabric know all contentions? At a port that more flows send by than it has room for it does not. */
 bool truth_is_whole(const struct truth *truth);
 
-/* How long a port was halted by its peer. */
+/* How long a port was paused by its peer. */
 double truth_paused_ns(const struct truth *truth, const char *port);
 /* How long it held up a flow of the collective then, at most. */
 double truth_held_ns(const struct truth *truth, const char *port);
 /* Was it still when the run ended? */
 bool truth_paused_at_end(const struct truth *truth, const char *port);
-/* Was one of these ports (array of names) halted in earnest? */
+/* Was one of these ports (array of names) paused for at least the least effect? */
 bool truth_any_paused(const struct truth *truth, const json_t *ports);
 
 /* @return the object's string of that key; "" if it has none */
 const char *truth_text(const json_t *object, const char *key);
 /*
- * Do pauses lead from a switch to one of these ports? The switch halts ports that send to it, their switches others that
- * send to them, and so on; the last is one of the ports, and held up a flow of the collective in earnest, while flows met
- * at the root.
+ * Do pauses lead from a switch to one of these ports? The switch pauses ports that send to it, their switches others
+ * that send to them, and so on; the last is one of the ports, and held up a flow of the collective for at least the
+ * least effect, while flows shared the root.
  * @param root  a port of the switch
  */
 bool truth_pauses_lead(const struct truth *truth, const char *root, const json_t *ports);

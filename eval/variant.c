@@ -71,7 +71,7 @@ list_fixed(char names[VARIANT_MAX][VARIANT_NAME])
 	return list_values(names, "rtt_fixed", values, ARRAY_LEN(values));
 }
 
-/* Fig. 13b: detections of a step, handed over or not, against as many as there are causes. */
+/* Fig. 13b: detections of a step, handed over or not, against the number of causes. */
 static uint32_t
 list_allocation(char names[VARIANT_MAX][VARIANT_NAME])
 {
@@ -103,7 +103,7 @@ list_budget(char names[VARIANT_MAX][VARIANT_NAME])
 	return list_values(names, "exporter.budget", values, ARRAY_LEN(values));
 }
 
-/* What the paper and its poster say, without what was added here. */
+/* The detection of the paper and its poster, without additions. */
 static uint32_t
 list_rules(char names[VARIANT_MAX][VARIANT_NAME])
 {

@@ -314,7 +314,7 @@ find_suspects(const struct blame *blame, const struct scenario *scenario, struct
 	return ret;
 }
 
-/* A remedy that no scenario takes is told of before anything runs. */
+/* Reports a remedy that no scenario takes before anything runs. */
 static int
 check_remedies(const struct blame *blame, struct err *err)
 {

@@ -37,7 +37,7 @@ struct checkup {
 	const char *what;
 	bool chosen, works;
 	uint64_t took_ms;
-	struct err err; /* what is missing, and what to do */
+	struct err err; /* the missing part, and its remedy */
 };
 
 #define MAX_MESSAGE sizeof(((struct err *)NULL)->text)
@@ -105,7 +105,7 @@ explain_driver(struct checkup *checkup, const char *driver)
 		package);
 }
 
-/* @param said  what dpswitch has to say; stands where nothing better is known */
+/* @param said  dpswitch's message; used where nothing better is known */
 static void
 explain(struct checkup *checkup, const char *message)
 {
@@ -204,7 +204,7 @@ read_message(const char *path, int status, char message[MAX_MESSAGE])
 		snprintf(message, MAX_MESSAGE, "dpswitch %s, without a word", child_text(status, text, sizeof(text)));
 }
 
-/* Opens a port by dpswitch. @param said  what it says where it fails */
+/* Opens a port by dpswitch. @param said  its message where it fails */
 static void
 open_port(struct checkup *checkup, const char *dir, const char *where, char message[MAX_MESSAGE])
 {

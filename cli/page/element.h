@@ -13,7 +13,7 @@
  */
 int page_element(const char *dir, const char *id, const json_t *value, struct err *err);
 
-/* What a run's page says of its scenario: seed, overrides and, behind a toggle, what was injected. */
+/* The facts of a run's page about its scenario: seed, overrides and, behind a toggle, the injected faults. */
 
 /*
  * Puts the element "scenario" into a page that the analyzer has written; the analyzer itself reads none of its sources.

@@ -127,7 +127,7 @@ reports_written(const struct analyzer *analyzer)
 }
 
 /*
- * With its reports written it may wait for whoever reads what it prints, a pager perhaps; until the user has enough of that
+ * With its reports written it may wait for the reader of its output, a pager perhaps; until the user interrupts that
  * too.
  */
 static int
@@ -267,7 +267,7 @@ reap(struct launch_partitions *partitions)
 }
 
 /*
- * Starts the others once part 0 listens: what it refuses is told once. To be called while it runs.
+ * Starts the others once part 0 listens: so its refusal is printed once. To be called while it runs.
  * @return 0, or negative errno with err set: one does not start
  */
 static int
@@ -343,7 +343,7 @@ launch_partitions_ask(const struct launch_partitions *partitions)
 /* How long the analyzer may take to notice a fabric that has died. */
 #define ANALYZER_NOTICE_NS 10000000000ULL
 
-/* The fabric under way, 0: none, for ask_fabric(), and the parts that others of it run. */
+/* The running fabric, 0: none, for ask_fabric(), and the programs of its other partitions. */
 static volatile sig_atomic_t fabric_pid;
 static struct launch_partitions fabric_partitions;
 
@@ -391,7 +391,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			ending = true;
 		}
 		if (!ending &&
-		    launch_partitions_refused(&fabric_partitions) != EXIT_DONE) { /* the others would wait for it to come */
+		    launch_partitions_refused(&fabric_partitions) != EXIT_DONE) { /* the others would wait for it */
 			kill(fabric, SIGTERM);
 			launch_partitions_ask(&fabric_partitions);
 			refused = launch_partitions_refused(&fabric_partitions);
@@ -428,7 +428,7 @@ has_begun(const char *dir, struct analyzer *analyzer, const char *socket, int fa
 	    (snprintf(recording, sizeof(recording), "%s/" RUN_RECORDING, dir) >= (int)sizeof(recording) ||
 	     access(recording, F_OK) < 0))
 		return false;
-	/* The analyzer removes its socket when somebody has connected. */
+	/* The analyzer removes its socket when a client has connected. */
 	while (!exit_code_is_of_run(fabric_status) && analyzer->pid != 0 && access(socket, F_OK) == 0) {
 		if (launch_abandoned() || child_idle_ns(&watch) >= ANALYZER_NOTICE_NS || kill(analyzer->pid, 0) < 0)
 			return false;

@@ -143,7 +143,7 @@ one_run_check(const struct launch_status *status, const char *dir)
 		return EXIT_INTERRUPTED;
 	if (status->analyzer == LAUNCH_NO_STREAM)
 		return status->fabric == EXIT_NOT_BEGUN ? EXIT_NOT_BEGUN : EXIT_FAILED;
-	/* Where nobody reads what it prints the files are complete. */
+	/* Where the reader of its output has gone the files are complete. */
 	if (status->analyzer != 0 && status->analyzer != CHILD_KILLED + SIGPIPE) {
 		log_error("the analyzer %s; the recorded stream is kept: rocelab diagnose %s",
 			  child_text(status->analyzer, text, sizeof(text)), dir);

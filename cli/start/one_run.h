@@ -18,15 +18,15 @@ struct one_run {
 };
 
 /*
- * @param scenario  loaded as options say; taken over
- * @return 0 with *status set; or with err set and nothing run EXIT_USAGE: what it asks for cannot be had; EXIT_FAILED
+ * @param scenario  loaded with the options; taken over
+ * @return 0 with *status set; or with err set and nothing run EXIT_USAGE: its options are impossible; EXIT_FAILED
  */
 int one_run(const struct one_run *run, struct scenario *scenario, const struct run_dir *dir, struct launch_status *status,
 	    struct err *err);
 
 /*
- * What came of it, told to people where it is not well.
- * @return exit code (common/program.h), EXIT_DONE also where nobody read what the analyzer printed
+ * The result of a run, with warnings for people where it failed.
+ * @return exit code (common/program.h), EXIT_DONE also where the reader of the analyzer's output has gone
  */
 int one_run_check(const struct launch_status *status, const char *dir);
 
@@ -46,7 +46,8 @@ struct verdict_counts {
 int verdict_count(const char *dir, struct verdict_counts *counts, struct err *err);
 
 /*
- * Whether the analyzer lacks records of this run that its recording has: it was given up, or did not keep up with real time.
- * @return false too where DIR/run.json does not say
+ * Whether the analyzer lacks records of this run that its recording has: it was given up, or did not keep up with
+ * real time.
+ * @return false too where DIR/run.json does not have it
  */
 bool run_analyzer_lacks(const char *dir);

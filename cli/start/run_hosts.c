@@ -25,7 +25,7 @@ static const char *const scripts[] = {
 	ROCELAB_DATA "/scripts/rxe-kernel",
 };
 
-/* Asks the script. @param option  "--cached", or "" to build what is not there */
+/* Runs the script. @param option  "--cached", or "" to build the missing parts */
 static void
 ask_kernel(const char *option, char *path, size_t cap)
 {
@@ -177,7 +177,7 @@ make_folder(struct run_hosts *hosts, const char *dir, struct err *err)
 	return 0;
 }
 
-/* Where hosts that somebody else starts find the fabric. */
+/* The place where hosts of another program find the fabric. */
 static void
 name_awaited(const struct run_hosts *hosts)
 {
@@ -331,13 +331,13 @@ write_pid(const struct run_hosts *hosts, const struct run_host *host, int32_t pi
 	snprintf(path, sizeof(path), "%s/%s.pid", hosts->sockets, name);
 	file = fopen(made, "we");
 	if (file == NULL)
-		return; /* it is not measured then, and the verdict says so */
+		return; /* it is not measured then, and the verdict reports that */
 	fprintf(file, "%d\n", (int)pid);
 	fclose(file);
 	rename(made, path);
 }
 
-/* A guest without its program says nothing any more; the fabric learns it from the end of the channel. */
+/* A guest without its program sends nothing any more; the fabric sees the end of the channel. */
 static void
 watch(struct run_hosts *hosts, struct run_host *host)
 {

@@ -12,10 +12,10 @@
 struct run_hosts;
 
 /*
- * Finds out which hosts a scenario has, and what booting them needs; builds the guests' kernel where it is missing.
+ * Finds the hosts of a scenario and the requirements to boot them; builds the guests' kernel where it is missing.
  * Nothing is started.
  * @param options   that dpswitch gets
- * @param scenario  loaded as they say; taken over
+ * @param scenario  loaded with the options; taken over
  * @param dir       of the run; the guests' files go to DIR/guests, and as long as a guest lives the lock is held
  * @param sockets   folder where the fabric makes the hosts' sockets
  * @param hosts     set to NULL where every host is embedded
@@ -27,8 +27,8 @@ int run_hosts_create(const struct scenario_options *options, struct scenario *sc
 void run_hosts_destroy(struct run_hosts *hosts);
 
 /*
- * Does what is due: boots hosts whose sockets the fabric has made, and ends a guest whose program has ended before the
- * run did, which tells the fabric. To be called a few times a second while the fabric runs.
+ * Does what is due: boots hosts whose sockets the fabric has made, and ends a guest whose program has ended before
+ * the run did, so that the fabric sees it. To be called a few times a second while the fabric runs.
  * @return 0, or negative errno with err set: a host does not start
  */
 int run_hosts_tend(struct run_hosts *hosts, struct err *err);
@@ -45,8 +45,9 @@ struct guests_paths {
 
 /*
  * Finds rxe-guest-init and the cached kernel.
- * @param err  what is missing and how to get it
- * @return 0; -ENOENT if rxe-guest-init is not there. A kernel that was not built is no error here: only "uml" needs it.
+ * @param err  the missing file and its remedy
+ * @return 0; -ENOENT if rxe-guest-init is not there. A kernel that was not built is no error here: only "uml" needs
+ * it.
  */
 int guests_find(struct guests_paths *paths, struct err *err);
 

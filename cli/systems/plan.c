@@ -33,7 +33,7 @@ able(const struct systems_plan *plan, const struct system_row **of, size_t *at)
 	return count;
 }
 
-/* The keys are not the user's: where they stand tells nobody anything. */
+/* The keys are not the user's: their place is no help. */
 static void
 leave_place_out(struct err *why)
 {
@@ -161,7 +161,7 @@ add_programs(struct systems_plan *plan, struct err *err)
 static void
 list_programs(struct systems_plan *plan, const struct cfg_strings *list, const struct systems_programs *others)
 {
-	bool is_recorded = others->recorded && others->count != 0; /* which were there, whatever the list says */
+	bool is_recorded = others->recorded && others->count != 0; /* those that ran, whatever the list has */
 
 	for (size_t i = 0; i < list->count && !is_recorded; i++)
 		if (system_is_program(list->items[i]) && plan->nprograms <= PLUGIN_PROGRAMS)
@@ -232,8 +232,8 @@ prepare(const struct systems_plan *plan, const struct systems_run *run, const st
 }
 
 /*
- * @param left_out  set to why a plugin diagnoser was left out, which the user was told; else empty
- * @return exit code, with err set where nobody has been told
+ * @param left_out  set to the reason why a plugin diagnoser was left out, which was printed; else empty
+ * @return exit code, with err set where it was not printed
  */
 static int
 run_one(struct systems_plan *plan, size_t index, const struct child_args *pass, const struct child_args *more,

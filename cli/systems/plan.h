@@ -13,7 +13,7 @@
 #include "scenario/systems.h"
 
 #define SYSTEMS_BASE 0       /* the run in the folder itself: of all systems that share one */
-#define SYSTEMS_QUIET "none" /* the folder of the run in which nobody diagnoses */
+#define SYSTEMS_QUIET "none" /* the folder of the run without diagnosers */
 #define SYSTEMS_NONE UINT32_MAX
 
 struct systems_run {
@@ -26,7 +26,7 @@ struct systems_run {
 
 struct systems_entry {
 	const struct system_row *row;
-	struct system_row program; /* of a program from outside, which follows the base run: row */
+	struct system_row program; /* of a plugin diagnoser, which follows the base run: row */
 	char name[PLUGIN_TYPE];
 	struct err why;     /* empty: it can be had */
 	uint32_t run;       /* SYSTEMS_NONE: it cannot be had */
@@ -36,19 +36,19 @@ struct systems_entry {
 struct systems_plan {
 	const struct scenario_options *options;
 	const char *dir;           /* locked */
-	int lock;                  /* of dir: what is started there holds it, too */
-	struct scenario *scenario; /* as it is without any of what follows; owned, NULL once somebody has taken it */
+	int lock;                  /* of dir: programs that are started there hold it, too */
+	struct scenario *scenario; /* without any of the following; owned, NULL once it has been taken */
 	struct systems_entry systems[SYSTEMS_MAX];
 	size_t count; /* 0: the scenario lists none; it is a run like any other */
 	const char *programs[PLUGIN_PROGRAMS +
-			     1]; /* [nprograms] from outside, those of the list first; one more than there may be */
+			     1]; /* [nprograms] plugin diagnosers, those of the list first; one more than the limit */
 	uint32_t nprograms;
 	struct systems_run runs[SYSTEMS_MAX + 2];
 	size_t nruns;
-	uint32_t quiet; /* the run in which nobody diagnoses; SYSTEMS_NONE: no two runs have the same packets */
+	uint32_t quiet; /* the run without diagnosers; SYSTEMS_NONE: no two runs have the same packets */
 };
 
-/* Programs from outside beside those that the scenario lists. */
+/* Plugin diagnosers beside those that the scenario lists. */
 struct systems_programs {
 	const char *const *paths; /* [count] borrowed as long as the plan */
 	uint32_t count;
@@ -77,19 +77,22 @@ struct scenario *systems_plan_take(struct systems_plan *plan);
 /* The runs of systems that are to be shown side by side, one after the other. */
 
 /*
- * Runs them; one that did not end well says why, and others follow it. After an interrupt none is begun any more.
- * @param pass      what dpswitch gets in every run
+ * Runs them; one that failed prints the reason, and others follow it. After an interrupt none is begun any more.
+ * @param pass      arguments of dpswitch in every run
  * @param base_too  and in the base run alone
- * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_UNFINISHED: the base run ended before its work did;
- *         EXIT_INTERRUPTED; EXIT_USAGE or EXIT_NOT_BEGUN: the base run did not begin, with err set where nothing was printed
+ * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_UNFINISHED: the base run ended before its work
+ * did; EXIT_INTERRUPTED; EXIT_USAGE or EXIT_NOT_BEGUN: the base run did not begin, with err set where nothing was
+ * printed
  */
 int systems_run(struct systems_plan *plan, const struct child_args *pass, const struct child_args *base_too,
 		struct err *err);
 
 /*
- * Diagnoses the recordings, each system by itself, and shows what came of it. Systems whose run left no recording say so.
+ * Diagnoses the recordings, each system by itself, and shows the results. Systems whose run left no recording are
+ * marked.
  * @param json      print comparison.json, not tables
  * @param findings  set to how many there are of all systems
- * @return EXIT_DONE; EXIT_FAILED: a recording has no verdict; or negative errno with err: the comparison could not be written
+ * @return EXIT_DONE; EXIT_FAILED: a recording has no verdict; or negative errno with err: the comparison could not be
+ * written
  */
 int systems_show(struct systems_plan *plan, bool json, size_t *findings, struct err *err);

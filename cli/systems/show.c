@@ -232,7 +232,7 @@ systems_verdicts(const struct systems_plan *plan, struct systems_verdict *verdic
 					 : diagnose(plan, i, &verdicts[i]);
 		if ((ret == 0 && verdicts[i].why.text[0] == '\0') || ret == -ENOENT)
 			continue;
-		if (verdicts[i].root == NULL) /* of who was left out, the user was told */
+		if (verdicts[i].root == NULL) /* the user was warned of those that were left out */
 			log_error("%s: %s", plan->systems[i].row->name, verdicts[i].why.text);
 		worst = EXIT_FAILED;
 	}
@@ -246,7 +246,7 @@ systems_verdicts_fini(const struct systems_plan *plan, struct systems_verdict *v
 		json_decref(verdicts[i].root);
 }
 
-/* Of comparison.json, what runs were, what their systems' own packets changed, and what was injected. */
+/* Of comparison.json: the runs, the effect of their systems' own packets, and the injected faults. */
 
 /* @return NULL where there is none that can be read */
 static json_t *
@@ -268,7 +268,9 @@ took(const json_t *job)
 		       : json_null();
 }
 
-/* How long each job took, and how long where nobody diagnosed. @param quiet  its run.json, NULL: there is none */
+/*
+ * How long each job took, with and without diagnosers. @param quiet  run.json of the run without, NULL: there is none
+ */
 static json_t *
 jobs(const json_t *run, const json_t *quiet)
 {
@@ -312,7 +314,7 @@ sent_nothing(const json_t *run)
 	       json_integer_value(json_object_get(json_object_get(run, "steps"), "changed")) == 0;
 }
 
-/* Against the run in which nobody diagnosed. */
+/* Against the run without diagnosers. */
 static void
 add_changes(const struct systems_plan *plan, size_t index, const json_t *run, json_t *to)
 {
@@ -394,7 +396,7 @@ findings(const json_t *verdict)
 	return array;
 }
 
-/* When the first of its findings could have been said. */
+/* The earliest time of the first of its findings. */
 static json_t *
 first_detected(const json_t *verdict)
 {
@@ -440,7 +442,7 @@ own_packets(const struct system_row *row, const json_t *verdict)
 			 overhead(verdict, "polling_bytes") + overhead(verdict, "notification_bytes"));
 }
 
-/* What it says of the network, where it has a word on it. */
+/* Its claim about the network, where it has one. */
 static void
 add_word(const struct system_row *row, const json_t *verdict, json_t *to)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab trace --advise: other ways for flows that share links while others are idle, and the time that they regain. */
+/*
+ * rocelab trace --advise: other paths for flows that share links while others are idle, and the time that they
+ * regain.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +94,7 @@ static const struct argp argp = {
 	       "scenario with it, to be run or included.",
 };
 
-/* What was run both ways, faults included, decides: placements that do not end jobs earlier are no advice. */
+/* The runs with both placements, faults included, decide: a placement that does not end jobs earlier is no advice. */
 static void
 print_regained(const struct ft_study *study)
 {
@@ -136,7 +139,7 @@ print(const struct ft_study *study)
 		print_regained(study);
 }
 
-/* A run's folder is its configuration, and its verdict has what was traced. @return 0, or negative errno with err */
+/* A run's folder holds its configuration, and its verdict the traces. @return 0, or negative errno with err */
 static int
 find_run(struct options *opts, struct err *err)
 {

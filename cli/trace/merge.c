@@ -11,7 +11,7 @@
 struct merge {
 	const struct topo *topo;
 	struct tracer_result *result;
-	const char *file; /* under way */
+	const char *file; /* the file being read */
 	size_t index;     /* of the flow in it */
 	struct err *err;
 };
@@ -72,7 +72,7 @@ take_path(struct merge *m, const json_t *path, struct traced *traced)
 	return 0;
 }
 
-/* How it ended, as the file says: but a way that the topology ends ends so. */
+/* Its end, by the file; but a path that ends in the topology ends there. */
 static int
 take_end(struct merge *m, const json_t *flow, struct traced *traced)
 {
@@ -90,7 +90,7 @@ take_end(struct merge *m, const json_t *flow, struct traced *traced)
 	traced->walk.reason = 0;
 	while (traced->walk.reason < REC_DROP_REASONS &&
 	       (reason == NULL || strcmp(reason, trace_drop_names[traced->walk.reason]) != 0))
-		traced->walk.reason++; /* without one nobody said why */
+		traced->walk.reason++; /* without one the reason is unknown */
 	return 0;
 }
 

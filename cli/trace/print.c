@@ -20,7 +20,7 @@ ip_text(uint32_t ip, char buf[16])
 	return buf;
 }
 
-/* Why a way ends where it does: "dropped at l0: link_down". */
+/* The reason why a path ends: "dropped at l0: link_down". */
 static const char *
 end_text(const struct trace_view *view, const struct topo_walk *walk, char *buf, size_t cap)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab trace: the ways of a scenario's flows, asked of its devices hop by hop (FlowTracer). */
+/* rocelab trace: the paths of a scenario's flows, queried from its devices hop by hop (FlowTracer). */
 #include "cli/trace/trace.h"
 
 #include <argp.h>
@@ -250,7 +250,7 @@ const struct argp trace_argp = {
 	       "in real time that goes on, with management.sockets. docs/flowtracer.md tells more.",
 };
 
-#define PAIRS_A_PROCESS 64u /* sources, where nobody says how many processes */
+#define PAIRS_A_PROCESS 64u /* sources, the default number for a process */
 
 /* Sources, from --hosts and --partition. @return how many, negative: -EINVAL with err */
 static int
@@ -301,7 +301,7 @@ find_job(const char *name, const struct workload *workload, uint32_t *job, struc
 	return name == NULL || *job != SWM_ANY ? 0 : err_set(err, -EINVAL, "--job %s: no job is called so", name);
 }
 
-/* Packets tell no job, and where none moves none are sampled. @return 0, or -EINVAL with err */
+/* Packets do not identify a job, and where none moves none are sampled. @return 0, or -EINVAL with err */
 static int
 check_first_hop(const struct trace_options *trace, struct err *err)
 {
@@ -330,7 +330,7 @@ settle(struct trace_options *trace)
 	tracer->timeout_ns = trace->timeout_ps != 0 ? trace->timeout_ps / 1000 : 2000000000 + greeting_ns;
 }
 
-/* Against sockets that somebody serves, or those of the scenario's fabric, standing still. */
+/* Uses the sockets of running devices, or those of the scenario's fabric, standing still. */
 static int
 trace_sockets(struct trace_options *trace, struct scenario *scenario, struct tracer_result *result, struct err *err)
 {

@@ -30,7 +30,7 @@ struct trace_options {
 extern const char *const trace_drop_names[REC_DROP_REASONS]; /* as files and lists have them */
 extern const struct argp trace_argp;                         /* its input is a struct trace_options */
 
-/* What is known at the end, to be shown. */
+/* The final knowledge, for display. */
 struct trace_view {
 	const struct scenario *scenario;
 	const struct trace_options *options;
@@ -44,8 +44,8 @@ void trace_print(const struct trace_view *view);
 json_t *trace_json(const struct trace_view *view);
 
 /*
- * What instances of the tracer left in files, together (IV-B). Files that cannot be of this scenario are refused.
- * @return 0 or negative errno with err set: file, what is wrong with it
+ * Merges the files of the tracer's instances (IV-B). Files that cannot be of this scenario are refused.
+ * @return 0 or negative errno with err set: the file and its fault
  */
 int trace_merge(const struct topo *topo, const char *const *files, size_t count, struct tracer_result *result,
 		struct err *err);

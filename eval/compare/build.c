@@ -16,7 +16,7 @@
 #define STRIDE 7         /* so that neighbours in a round differ in fabric and workload */
 
 #define HASHED "load_balancing = { kind = \"ecmp\"; };\nhost = { transport = \"go-back-n\"; retry_count = 255; };\n"
-/* What is measured has a class of its own, before that of small flows (FlowPulse 5.1). */
+/* Measured data has a class of its own, before that of small flows (FlowPulse 5.1). */
 #define SPRAYED(kind)                                                                                                      \
 	"load_balancing = { kind = \"" kind "\"; };\nhost = { transport = \"selective\"; retry_count = 255; };\n"          \
 	"switch = { strict = [ \"3\" ]; pfc = { priorities = [ \"3\", \"4\" ]; }; };\n"
@@ -44,7 +44,7 @@ static const struct compare_fabric polarised = { "fat-tree",
 						 "h[0-15]",
 						 false };
 
-/* Each sends about as much: seven eighths of 12 MB a rank. */
+/* Each sends about the same: seven eighths of 12 MB a rank. */
 static const struct compare_workload workloads[] = {
 	{ "ring AllReduce", "op = \"allreduce\"; algorithm = \"ring\"", 6e6 },
 	{ "pairwise AllToAll", "op = \"alltoall\"; algorithm = \"pairwise\"", 12e6 },

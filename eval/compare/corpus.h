@@ -20,13 +20,13 @@ struct compare_fault;
 /* Of the job: R-Pingmesh's first period, of 200 ms, is over, and was a healthy one. */
 #define COMPARE_START_NS 210000000ull
 
-/* Where packets go, and whether each has a way of its own. */
+/* The fabric's routes, and whether each packet has a path of its own. */
 struct compare_fabric {
 	const char *name;     /* "leaf-spine" */
 	const char *routing;  /* "ecmp" */
 	const char *topology; /* of the scenario */
-	const char *keys;     /* what else it says: load balancing, transport */
-	const char *ranks;    /* hosts of every edge switch that may be ranks: so many, so many of them are */
+	const char *keys;     /* further settings: load balancing, transport */
+	const char *ranks;    /* hosts of every edge switch that may be ranks; and the number that are */
 	bool is_sprayed;
 };
 
@@ -37,14 +37,13 @@ struct compare_workload {
 };
 
 /*
- * What findings are right for a fault. A rule is of one type of finding, whoever makes it, and says what it is worth by where it
- * is:
+ * The findings that are right for a fault. A rule is of one type of finding, of any system, and grades it by its place:
  *
- *   at    its root is where the fault is: an end of the link, the node or a port of it or to it; or it names a flow that the
- *         fault is
- *   near  the fault's place is among the ports that it names, or its root is a node at an end of the link; for a flow, its
- *         root is a port on that flow's way
- *   way   its root is a flow of the job that passes the fault's place, and no port is told
+ *   at    its root is the fault's place: an end of the link, the node or a port of it or to it; or it names a flow that
+ *         is the fault
+ *   near  the fault's place is among the ports that it names, or its root is a node at an end of the link; for a flow,
+ *         its root is a port on that flow's path
+ *   path  its root is a flow of the job that passes the fault's place, and no port is reported
  *
  * A type without a rule has nothing to do with the fault. A system can see a fault if one of its types has a rule.
  */
@@ -67,7 +66,7 @@ struct compare_rule {
 
 struct compare_fault {
 	struct odd_group group; /* first: what makes it finds its row by it */
-	bool ecmp_only;         /* nothing is chosen once for a flow where each packet has a way of its own */
+	bool ecmp_only;         /* not with sprayed packets: no path is chosen once for a flow */
 	bool full_tree_only;    /* it takes three tiers that hash, and a rank at every host */
 	bool is_clean;          /* nothing is put in */
 	bool is_busy;       /* small flows of others are there in all cases; else in a third, and in none that is clean */
@@ -114,7 +113,10 @@ int compare_begin(struct odd_case *c, struct err *err);
 uint64_t compare_when_ns(struct odd_case *c, double min, double max);
 /* When most faults begin: some iterations after the job, most before its end. */
 uint64_t compare_start_ns(struct odd_case *c);
-/* The way of a random data flow that leaves its leaf: at least three switches. @return false: chance found none */
+/*
+ * The path of a random data flow that leaves its leaf: at least three switches. @return false: no random draw found
+ * one
+ */
 bool compare_far(struct odd_case *c, struct route_path *path);
 /* @return the NIC of a random rank, a port */
 uint32_t compare_rank_nic(struct odd_case *c);
@@ -127,10 +129,10 @@ int compare_clean(struct odd_case *c, struct err *err);
 /* "right" */
 const char *compare_grade_name(enum compare_grade grade);
 
-/* Where what was put in is: all of its parts together. Arrays of names. */
+/* Where the fault is: all of its parts together. Arrays of names. */
 struct compare_place {
 	json_t *ports, *nodes;     /* at */
-	json_t *near_ports, *near; /* near: ports of flows' ways, nodes at ends of links */
+	json_t *near_ports, *near; /* near: ports of flows' paths, nodes at ends of links */
 	json_t *flows;             /* that the fault is */
 	json_t *path;              /* of the job, that pass it */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is put in, and what findings are right for it. docs/compare-rules.md has the same table, printed by rocelab eval compare
- * --rules; it was written before anything was scored.
+ * The faults of the corpus, and the findings that are right for each. docs/compare-rules.md has the same table,
+ * printed by rocelab eval compare --rules; it was written before anything was scored.
  */
 #include "eval/compare/corpus.h"
 
@@ -45,7 +45,7 @@ compare_rnic_flap(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* Its link damages or loses frames, one way. */
+/* Its link damages or loses frames in one direction. */
 static int
 compare_rnic_loss(struct odd_case *c, struct err *err)
 {
@@ -60,7 +60,7 @@ compare_rnic_loss(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* Somebody took its routes, or its address. */
+/* Its routes, or its address, were removed. */
 static int
 compare_rnic_setup(struct odd_case *c, struct err *err)
 {
@@ -158,7 +158,7 @@ compare_starved(struct odd_case *c, struct err *err)
 
 /* Links between switches, and switches. Faults begin while the job runs and stay. */
 
-/* @return a port that sends to another switch, on the way of a flow of the job; TOPO_NONE with err */
+/* @return a port that sends to another switch, on the path of a flow of the job; TOPO_NONE with err */
 static uint32_t
 trunk(struct odd_case *c, struct err *err)
 {
@@ -233,7 +233,7 @@ compare_down(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* A switch above leaves loses a part of all that comes in, behind its MACs. */
+/* A switch above leaves loses a part of all ingress frames, behind its MACs. */
 static int
 compare_switch_loss(struct odd_case *c, struct err *err)
 {
@@ -334,7 +334,7 @@ compare_acl(struct odd_case *c, struct err *err)
 	return ret;
 }
 
-/* Traffic that is in the job's way, and ports that make it wait. */
+/* Traffic that shares links with the job, and ports that make it wait. */
 
 #define TRIES 1000
 #define SENDERS 4 /* of an incast */
@@ -440,7 +440,7 @@ compare_polarisation(struct odd_case *c, struct err *err)
 	return compare_begin(c, err);
 }
 
-/* A port that has its peer on the job's way stand still: for good, or for 0.5 to 3 ms of every 10 to 30. */
+/* A port that pauses its peer on the job's path: for good, or for 0.5 to 3 ms of every 10 to 30. */
 static int
 compare_storm(struct odd_case *c, struct err *err)
 {
@@ -458,7 +458,7 @@ compare_storm(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* A rank's own switch sends what is for it up again, for 0.2 to 2 ms, or for good. */
+/* A rank's own switch sends the rank's packets up again, for 0.2 to 2 ms, or for good. */
 static int
 compare_loop(struct odd_case *c, struct err *err)
 {
@@ -574,7 +574,7 @@ bystander(struct odd_case *c, const struct circle *circle, uint32_t at)
 	return TOPO_NONE;
 }
 
-/* From a node on as any packet for a host might. @return the ports of the whole way as a scenario lists them */
+/* From a node on as any packet for a host might. @return the ports of the whole path as a scenario lists them */
 static void
 go_on(struct odd_case *c, uint32_t node, uint32_t dst, struct route_path *path)
 {
@@ -601,7 +601,7 @@ add_path(struct odd_case *c, uint32_t src, uint32_t dst, const struct route_path
 	odd_more(c, ODD_PATHS, " ]; }");
 }
 
-/* From the circle's first-th switch so many hops along it, and on to a host. */
+/* From the circle's first-th switch a number of hops along it, and on to a host. */
 static void
 go_round(struct odd_case *c, const struct circle *circle, uint32_t first, uint32_t hops, uint32_t dst,
 	 struct route_path *path)
@@ -611,7 +611,7 @@ go_round(struct odd_case *c, const struct circle *circle, uint32_t first, uint32
 	go_on(c, circle->nodes[(first + hops) % CIRCLE], dst, path);
 }
 
-/* A bundle that comes to the circle's first-th switch. @return false: nobody is there to send or receive it */
+/* A bundle that enters at the circle's first-th switch. @return false: it has no sender or receiver */
 static bool
 add_bundle(struct odd_case *c, const struct circle *circle, uint32_t first, uint64_t start_ns)
 {
@@ -646,7 +646,7 @@ compare_deadlock(struct odd_case *c, struct err *err)
 	return 0;
 }
 
-/* The way that a packet for a host would take, backwards: from the host's switch to the node. */
+/* The path of a packet for a host, backwards: from the host's switch to the node. */
 static void
 approach(struct odd_case *c, uint32_t src, uint32_t node, struct route_path *path)
 {
@@ -733,7 +733,7 @@ compare_deadlock_elsewhere(struct odd_case *c, struct err *err)
 	{                                                                                                                  \
 		type, COMPARE_RIGHT, COMPARE_PARTLY, COMPARE_PARTLY                                                        \
 	}
-/* It has no one place: right at a port on the way of the flows that make it, too. */
+/* It has no one place: a port on the path of the flows that make it is right, too. */
 #define SPREADS(type)                                                                                                      \
 	{                                                                                                                  \
 		type, COMPARE_RIGHT, COMPARE_RIGHT, COMPARE_PARTLY                                                         \
@@ -744,7 +744,10 @@ compare_deadlock_elsewhere(struct odd_case *c, struct err *err)
 		type, COMPARE_PARTLY, COMPARE_PARTLY, COMPARE_PARTLY                                                       \
 	}
 
-/* Flows of others in the way: whoever names one of them is right; its port alone is a part. */
+/*
+ * Flows of others that share links with the job: a finding that names one of them is right; its port alone is partly
+ * right.
+ */
 #define TRAFFIC                                                                                                            \
 	NAMES("flow-contention"), NAMES("incast"), NAMES("pfc-backpressure"), NAMES("load-imbalance"), SHOWS("high-rtt"),  \
 		NAMES("path-imbalance"), SHOWS("deep-queue")

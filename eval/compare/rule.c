@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What findings are right for a fault. A rule is of one type of finding, whoever makes it, and says what it is worth by where it
- * is:
+ * The findings that are right for a fault. A rule is of one type of finding, of any system, and grades it by its place:
  *
- *   at    its root is where the fault is: an end of the link, the node or a port of it or to it; or it names a flow that the
- *         fault is
- *   near  the fault's place is among the ports that it names, or its root is a node at an end of the link; for a flow, its
- *         root is a port on that flow's way
- *   way   its root is a flow of the job that passes the fault's place, and no port is told
+ *   at    its root is the fault's place: an end of the link, the node or a port of it or to it; or it names a flow that
+ *         is the fault
+ *   near  the fault's place is among the ports that it names, or its root is a node at an end of the link; for a flow,
+ *         its root is a port on that flow's path
+ *   path  its root is a flow of the job that passes the fault's place, and no port is reported
  *
  * A type without a rule has nothing to do with the fault. A system can see a fault if one of its types has a rule.
  */

@@ -223,16 +223,16 @@ compare_has_run(const struct compare_cell *cell, const struct compare_run *run)
 static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",   "pfc-backpressure",
 					 "load-imbalance",  "path-imbalance",  "high-rtt", "deep-queue" };
 
-/* A case, loaded: what is in it, and where. */
+/* A case, loaded: its contents and their places. */
 struct facts {
 	struct scenario *scenario;
 	struct suspects suspects;
 	struct compare_place place;
 	json_t *background;       /* its flows */
 	uint64_t start_ns;        /* of the job */
-	double fault_ns;          /* when what was put in begins; not before the job */
+	double fault_ns;          /* when the fault begins; not before the job */
 	struct rerun_case effect; /* for rerun_is_effect() */
-	bool is_slow;             /* without what was put in the job is slower than planned */
+	bool is_slow;             /* without the fault the job is slower than planned */
 };
 
 static json_t *
@@ -334,7 +334,7 @@ facts_fini(struct facts *facts)
 	scenario_destroy(facts->scenario);
 }
 
-/* Has to be found: by what is less, half a percent or a round trip, a fault may be told and need not be. */
+/* Has to be found: a fault that costs less than half a percent or a round trip may be reported and need not be. */
 static bool
 has_cost(const struct facts *facts, double base_ns, double regained_ns)
 {
@@ -429,7 +429,7 @@ mark_findings(const struct facts *facts, const struct compare_row *row, const st
 	}
 }
 
-/* Did what was put in do something in this run? Flows always do. */
+/* Did the fault act in this run? Flows always do. */
 static bool
 has_acted(const json_t *summary, const struct compare_row *row, const struct facts *facts)
 {

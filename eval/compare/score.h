@@ -9,10 +9,10 @@
 struct compare_marks {
 	bool sees;                          /* it could see the fault, by design */
 	bool acted;                         /* the fault did something in its run */
-	uint32_t findings[COMPARE_NGRADES]; /* so many of each grade; those that it says cost nothing are not counted */
+	uint32_t findings[COMPARE_NGRADES]; /* the number of each grade, without those that it calls free */
 	enum compare_grade best;            /* of those, or NONE */
-	enum compare_grade seen;            /* of those that it says cost nothing, too */
-	double after_ns; /* from the fault's start until what is PARTLY right or better could be said; < 0: not known */
+	enum compare_grade seen;            /* with those that it calls free */
+	double after_ns; /* from the fault's start until a finding that is PARTLY right or better; < 0: not known */
 	double bytes;    /* that it took of networks */
 	double job_ns;   /* that the job took in its run, or had when that ended */
 	bool complete;
@@ -39,14 +39,14 @@ struct compare_row {
  */
 int compare_score(const char *dir, struct compare_row *row, struct err *err);
 
-/* Who is compared: a row each, and the runs of a case that their verdicts come from. */
+/* The systems that are compared: a row each, and the runs of a case that their verdicts use. */
 
 struct compare_system {
-	const char *name;             /* of its row in scenario/systems.c; of a program from outside "./NAME" */
+	const char *name;             /* of its row in scenario/systems.c; of a plugin diagnoser "./NAME" */
 	const char *program;          /* its path; NULL: one of ours */
 	const char *run;              /* whose verdict has its findings: a row of compare_runs */
 	const char *const *types;     /* of its findings; a NULL ends them; NULL: any, as of a program */
-	bool prices;                  /* it says of a finding that it cost nothing: that is no alarm */
+	bool prices;                  /* it reports that a finding cost nothing: that is no alarm */
 	bool ecmp_only, sprayed_only; /* where it looks at all */
 };
 
@@ -55,15 +55,15 @@ extern struct compare_system compare_systems[COMPARE_MAX_SYSTEMS];
 extern uint32_t compare_nsystems;
 
 /*
- * Adds a program from outside, which follows the run that passive systems share (docs/bring-your-own.md).
+ * Adds a plugin diagnoser, which follows the run that passive systems share (docs/bring-your-own.md).
  * @param path  stays the caller's
  * @return 0, or -EINVAL with err: there are too many, or one of this name already
  */
 int compare_add_program(const char *path, struct err *err);
-/* @return the program of a number, from 0 on; NULL: there are not so many */
+/* @return the program of a number, from 0 on; NULL: there is no such number */
 const struct compare_system *compare_program(uint32_t number);
 
-/* What scenario/systems.c says of it. */
+/* Its row in scenario/systems.c. */
 const struct system_row *compare_row_of(const struct compare_system *system);
 
 /* Is a type of finding one of its? */
@@ -93,9 +93,9 @@ extern const uint32_t compare_nruns;
  */
 size_t compare_diagnosers(const struct compare_run *run, const char **names, const char **paths);
 
-#define COMPARE_MAX_SETS 32 /* keys of a run: its own, and those that leave out what was put in */
+#define COMPARE_MAX_SETS 32 /* keys of a run: its own, and those that leave out the fault */
 
-/* Is a suspect the background of small flows, and not what was put in? */
+/* Is a suspect the background of small flows, and not the fault? */
 bool compare_is_background(const struct suspect *suspect);
 /* Does a case have this run? */
 bool compare_has_run(const struct compare_cell *cell, const struct compare_run *run);

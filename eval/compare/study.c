@@ -84,7 +84,7 @@ describe_corpus(const json_t *corpus, char *text, size_t size)
 	}
 }
 
-/* @return 0; -EINVAL with err: of something else, or it cannot be read; -ENOENT: nothing says */
+/* @return 0; -EINVAL with err: of something else, or it cannot be read; -ENOENT: it is not recorded */
 static int
 compare_folder_check(const struct compare_study *study, const char *root, struct err *err)
 {
@@ -116,7 +116,7 @@ compare_folder_check(const struct compare_study *study, const char *root, struct
 	return ret;
 }
 
-/* The same, and says it in a folder in which nothing does. @return 0 or negative errno with err */
+/* The same, and records it in a folder without a record. @return 0 or negative errno with err */
 static int
 compare_folder_begin(const struct compare_study *study, const char *root, struct err *err)
 {
@@ -127,7 +127,7 @@ compare_folder_begin(const struct compare_study *study, const char *root, struct
 	return output_json(corpus_json(study), root, COMPARE_CORPUS, err);
 }
 
-#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 #define CASE_FILE "case.cfg"
 
 struct todo {
@@ -184,7 +184,7 @@ is_ours(const struct compare_study *study, uint32_t number)
 
 /* ---- cases ---- */
 
-/* Writes a case. What is beside it is of the case that is there: it must be the same. */
+/* Writes a case. Results beside it are of the case that is there: it must be the same. */
 static int
 make_case(const struct compare_study *study, uint32_t number, struct err *err)
 {
@@ -227,7 +227,10 @@ list_todo(struct work *work, struct err *err)
 	return ret;
 }
 
-/* The keys that a run has besides its policy. @return how many, or negative errno with err: it cannot be told what to leave out */
+/*
+ * The keys that a run has besides its policy. @return how many, or negative errno with err: the fault to leave out is
+ * not known
+ */
 static int
 keys_of(const struct todo *todo, const struct scenario *scenario, char texts[COMPARE_MAX_SETS][SUSPECT_SET],
 	struct err *err)
@@ -314,7 +317,7 @@ remove_all(const char *dir, const char *const *files, size_t count)
 	}
 }
 
-/* What nobody asks for any more: all but the summary, and the verdicts with what people read of them. */
+/* Removes files that are no longer needed: all but the summary, and the verdicts with their reports for people. */
 static void
 tidy(const char *dir, const struct compare_run *run)
 {

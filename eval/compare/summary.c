@@ -127,7 +127,7 @@ add_spreads(const struct compare_study *study, uint32_t system, struct compare_s
 	return 0;
 }
 
-/* @return a bit for each system that found what was put in */
+/* @return a bit for each system that found the fault */
 static uint32_t
 compare_finders(const struct compare_row *row)
 {
@@ -426,7 +426,10 @@ print_pairs(const struct compare_summary *summary, FILE *to)
 	}
 }
 
-/* Faults that one system alone found, and those that nobody did: how many cases of which. @param found  one system, or none */
+/*
+ * Faults that one system alone found, and those that none did: how many cases of which. @param found  one system, or
+ * none
+ */
 static void
 print_alone(const struct compare_study *study, const char *who, uint32_t found, FILE *to)
 {

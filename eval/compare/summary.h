@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all cases came to, by system, by fault, and for pairs of systems. */
+/* The results of all cases, by system, by fault, and for pairs of systems. */
 #pragma once
 
 #include "eval/compare/study.h"
 
-/* So many of so many; with Wilson's interval at 95 %. */
+/* A count of a total; with Wilson's interval at 95 %. */
 struct compare_share {
 	uint32_t part, of;
 };
@@ -26,7 +26,7 @@ struct compare_sum {
 	/* Of its findings: right or partly, without those of the job's own flows */
 	struct compare_share precision;
 	uint32_t own;                      /* those */
-	struct compare_share false_alarms; /* of cases in which nothing is wrong: something is said */
+	struct compare_share false_alarms; /* of cases in which nothing is wrong: a finding is reported */
 	struct compare_share harmless; /* of faults that acted and cost nothing, and that it can see: seen all the same */
 	uint32_t alone;                /* faults that cost time which it alone found */
 	struct compare_spread after_ns, bytes;
@@ -49,11 +49,11 @@ struct compare_cells {
 };
 
 struct compare_summary {
-	uint32_t cases, costly, harmless, idle, clean; /* idle: what was put in did nothing, and cost nothing */
+	uint32_t cases, costly, harmless, idle, clean; /* idle: the fault did not act, and cost nothing */
 	struct compare_sum systems[COMPARE_MAX_SYSTEMS];
 	struct compare_pair pairs[COMPARE_MAX_PAIRS]; /* [npairs] the best first */
 	uint32_t npairs;
-	uint32_t nobody; /* faults that cost time and nobody found */
+	uint32_t nobody; /* faults that cost time and no system found */
 };
 
 /* @return 0 or -ENOMEM with err */

@@ -58,7 +58,7 @@ power_random(const struct limit_fabric *fabric, double rate, double drop)
 	return below + at * (tail_binomial(low + 1, all_packets(fabric), faulty) - below);
 }
 
-/* Normal noise, rounded to whole packets: @return P(more than mean + noise of these are missing, or as many) */
+/* Normal noise, rounded to whole packets: @return P(at least mean + noise of these are missing) */
 static double
 missing_tail(const struct limit_fabric *fabric, double packets, double mean)
 {
@@ -69,7 +69,7 @@ missing_tail(const struct limit_fabric *fabric, double packets, double mean)
 	return tail_normal(over / sqrt(fabric->variance));
 }
 
-/* With a fault, a binomial number is dropped besides, and comes again by all ports. */
+/* With a fault, a binomial number is dropped besides, and arrives again by all ports. */
 static double
 faulty_tail(const struct limit_fabric *fabric, double packets, double drop)
 {
@@ -181,7 +181,7 @@ draw(const struct limit_fabric *fabric, double drop, struct prng *prng)
 		double mean, variance;
 
 		moments(fabric, drop, i == 0, &mean, &variance);
-		/* All arrive somewhere: what is drawn independently is made to sum up, and keeps its variance. */
+		/* All arrive somewhere: independent draws are corrected to the total, and keep their variance. */
 		scale = sqrt(paths / (paths - 1.0));
 		counts[i] = sqrt(variance) * scale * normal(prng);
 		sum += counts[i];
@@ -350,7 +350,7 @@ add_limit(const struct fp_set *clean, const struct fp_set *faulty, const struct 
 	return 0;
 }
 
-/* Faults at multiples of what the fault-free runs say that the limit is. */
+/* Faults at multiples of the limit that the fault-free runs give. */
 int
 fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err)
 {
@@ -408,7 +408,10 @@ add_pooled(const struct fp_set *clean, const struct fp_set *faulty, double drop,
 	json_object_set_new(row, "mean_ms",
 			    found.found_blocks != 0 ? json_real(found.delay_ps / (double)found.found_blocks / 1e9)
 						    : json_null());
-	/* One decision at the end of a block may raise as many false alarms as one in each of its iterations. */
+	/*
+	 * One decision at the end of a block may raise the same number of false alarms as one in each of its
+	 * iterations.
+	 */
 	json_object_set_new(row, "limit_percent", json_real(100 * limit_drop(&fabric, RATE * block, POWER)));
 	fp_row_percent(row, "fpr_port_percent", alarms.false_ports, alarms.ports);
 	json_array_append_new(rows, row);

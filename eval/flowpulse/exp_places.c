@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which place do leaves name? The paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf it cannot be told which of the two links
- * of the way lost packets, and the pair is right; with two senders only the link is. Runs have the threshold for a detector;
- * what the others would have said their counts tell.
+ * Which place do leaves name? The paper's Fig. 4: which link do leaves name, by each detector? With one sender a leaf
+ * it is unknown which of the two links of the path lost packets, and the pair is right; with two senders only the
+ * link is. Runs have the threshold for a detector; the results of the other detectors follow from the counts.
  */
 #include "eval/flowpulse/experiments.h"
 
@@ -152,7 +152,7 @@ static const char *const detectors[] = { REC_DETECTORS(ENUM_NAME) };
 struct places {
 	uint64_t trials;              /* iterations of faults */
 	uint64_t right;               /* the link, or with one sender the pair, and nothing else at that leaf */
-	uint64_t vague;               /* the pair where the link could be told */
+	uint64_t vague;               /* the pair where the link was identifiable */
 	uint64_t wrong;               /* another link */
 	uint64_t missed;              /* no alarm */
 	uint64_t clean, false_leaves; /* iterations of leaves that no fault concerns, and those of them with an alarm */
@@ -166,7 +166,7 @@ struct cause {
 	bool is_down; /* the link is one to a leaf; else either */
 };
 
-/* Who sends whom, and what rows say of it. */
+/* The pairs of sender and receiver, and their name in rows. */
 struct traffic {
 	struct fp_point point;
 	uint32_t rings, stride;
@@ -232,7 +232,7 @@ judge(struct places *places, const struct fp_spec *spec, const struct fp_outcome
 	places->missed += !right && !vague && !wrong;
 }
 
-/* @return whether a leaf receives what a link that drops is on the way of */
+/* @return whether a leaf receives data by a link that drops */
 static bool
 is_concerned(const struct fp_spec *spec, uint32_t leaf)
 {

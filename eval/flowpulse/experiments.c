@@ -127,7 +127,7 @@ fp_exp_relearning(struct fp_study *study, json_t *rows, struct err *err)
 #define TRIALS_AN_ITERATION 10 /* an iteration is one of every leaf */
 #define PERCENT 100.0
 
-/* How far counts are from what is predicted: the mean square, and the worst that is missing, as shares. */
+/* The distance of counts from their prediction: the mean square, and the worst that is missing, as shares. */
 static void
 measure(const struct fp_grid *grid, double *mean_square, double *most)
 {

@@ -24,11 +24,11 @@ int fp_exp_limit(struct fp_study *study, json_t *rows, struct err *err);
 int fp_exp_pooled(struct fp_study *study, json_t *rows, struct err *err);
 
 /*
- * The smallest drop rate of a link that any test of a leaf's counts could find, at a rate of false alarms and with a power, by
- * Neyman and Pearson's lemma. docs/flowpulse-limits.md, "Limits and statistics", derives what is calculated here.
+ * The smallest drop rate of a link that any test of a leaf's counts could find, at a rate of false alarms and with a
+ * power, by Neyman and Pearson's lemma. docs/flowpulse-limits.md, "Limits and statistics", derives the formulas.
  *
- * Packets that are dropped are repeated and choose among all paths again: of N that arrive over s paths, the port behind the
- * fault sees N (1 - p) / (s - p), every other N / (s - p).
+ * Packets that are dropped are repeated and choose among all paths again: of N that arrive over s paths, the port
+ * behind the fault sees N (1 - p) / (s - p), every other N / (s - p).
  */
 
 /* What a test sees of a sender: one iteration, or several with the sums of packets and variance. */
@@ -43,7 +43,7 @@ struct limit_fabric {
 double limit_missing(const struct limit_fabric *fabric, double drop);
 
 /*
- * The power of the best test of a port that is told which port to look at: one that rejects where the port's count is small.
+ * The power of the best test of a known port: one that rejects where the port's count is small.
  * @param rate  of false alarms of this port, 0 to 1: kept exactly, at random where a count lies on the limit
  * @param drop  rate, 0 to 1
  */
@@ -53,16 +53,16 @@ double limit_power(const struct limit_fabric *fabric, double rate, double drop);
 double limit_drop(const struct limit_fabric *fabric, double rate, double power);
 
 /*
- * The power of the best test of all ports of which each is as likely to be the faulty one: of the mean of their likelihood
- * ratios. Drawn from the faulty distribution, weighted by its inverse for the rate, so that rates as small as wanted take no
- * more samples. The same arguments give the same result.
+ * The power of the best test of all ports of which each is as likely to be the faulty one: of the mean of their
+ * likelihood ratios. Drawn from the faulty distribution, weighted by its inverse for the rate, so that small rates
+ * take no more samples. The same arguments give the same result.
  * @param fabric   with variance, unless it is random
- * @param rate     of false alarms of each port: all together are allowed paths times as many
+ * @param rate     of false alarms of each port: all together have paths times the rate
  * @param samples  counts of all ports each
  */
 double limit_power_any(const struct limit_fabric *fabric, double rate, double drop, uint32_t samples);
 
-/* What monitors with another detector would have said of counts that were recorded: the switches' own code on the same numbers. */
+/* The verdicts of monitors with another detector on recorded counts: the switches' own code on the same numbers. */
 
 struct fp_outcome {
 	struct fp_alarm *alarms; /* [count], by leaf */
@@ -70,7 +70,7 @@ struct fp_outcome {
 };
 
 /*
- * Judges all iterations of all leaves anew, with what was predicted of them and thresholds as scenarios have them by default.
+ * Judges all iterations of all leaves anew, with their predictions and the default thresholds of scenarios.
  * @param said  set; free(said->alarms)
  * @return 0 or -ENOMEM
  */

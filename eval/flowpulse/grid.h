@@ -41,9 +41,9 @@ struct fp_alarm {
 struct fp_grid {
 	uint32_t iterations, nrows, paths;
 	struct fp_row rows[2 * FP_MAX_LEAVES]; /* [nrows] */
-	uint64_t exported_bytes;               /* what monitors told, in frames that left the switches */
+	uint64_t exported_bytes;               /* the monitors' records, in frames that left the switches */
 	struct fp_cell *cells;                 /* [iterations * nrows * paths] */
-	float *lost;                           /* [nrows * paths] share of what is sent so that operators know to be lost */
+	float *lost; /* [nrows * paths] share of the sent packets that operators know to be lost */
 	struct fp_alarm *alarms;               /* [nalarms], by leaf */
 	size_t nalarms;
 };

@@ -91,7 +91,10 @@ noise_at(const struct scoring *scoring, uint32_t at)
 	return detect_noise_lossy(&noise, &scoring->losses, scoring->packets[at], (double)scoring->lost[at]);
 }
 
-/* Calls each() for every port and iteration of a row, with what is missing and the noise as known before; of the first, its own. */
+/*
+ * Calls each() for every port and iteration of a row, with the missing packets and the noise as known before; of the
+ * first, its own.
+ */
 static void
 each_score(const struct fp_grid *grid, uint32_t row, bool is_random,
 	   void (*each)(void *ctx, uint32_t iteration, uint32_t path, double missing, const struct detect_noise *noise),

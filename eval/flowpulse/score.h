@@ -58,7 +58,7 @@ int fp_outcomes_add(struct fp_outcomes *outcomes, const struct fp_method *method
 		    const struct fp_fault *faults, uint32_t nfaults, double drop);
 
 /*
- * The variance of what a fault-free port counts in so many iterations together, packets^2, over all of a run without faults, and
- * packets a port in one on average. @param block  > 0
+ * The variance of a fault-free port's count in a block of iterations, packets^2, over all of a run without faults,
+ * and packets a port in one on average. @param block  > 0
  */
 void fp_noise(const struct fp_grid *grid, uint32_t block, double *variance, double *packets);

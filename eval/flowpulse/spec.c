@@ -111,7 +111,7 @@ fp_spec_add_faults(struct fp_spec *spec, const double *drops, uint32_t ndrops)
 	}
 }
 
-/* Time of so many iterations, about: steps one after another, each its data and once its way. */
+/* Time of a number of iterations, about: steps one after another, each its data and the delay of its path once. */
 static double
 time_ns(const struct fp_spec *spec, double iterations)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a run of the evaluation is, and the scenario that it is: a ring AllGather over all hosts of a leaf-spine fabric, which
- * with R ranks has R - 1 steps (the paper's 31 stages are those of 32 ranks), its data tagged and sprayed, counts told by
- * every leaf. With one host a leaf each leaf receives of one other: what happens to one leaf's flow no other sees, and
- * faults at several leaves are as many experiments. With a second ring in another order each leaf receives of two.
+ * A run of the evaluation, and its scenario: a ring AllGather over all hosts of a leaf-spine fabric, which with R
+ * ranks has R - 1 steps (the paper's 31 stages are those of 32 ranks), its data tagged and sprayed, counts reported
+ * by every leaf. With one host a leaf each leaf receives of one other: no other leaf sees one leaf's flow, and faults
+ * at several leaves are independent experiments. With a second ring in another order each leaf receives of two.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define FP_MAX_FAULTS 64
 #define FP_NAME 128
 #define FP_MTU_BYTES 1024
-#define FP_STRIDE 3 /* of the second ring: a leaf receives of the one so many before it, too */
+#define FP_STRIDE 3 /* of the second ring: a leaf also receives of the leaf this number before it */
 
 struct fp_link {
 	uint32_t row;      /* the receiving leaf whose flow it concerns; the sender's is the one before */
@@ -21,7 +21,7 @@ struct fp_link {
 	bool is_fib;       /* the spine swallows what the sender's host sends the receiver's, and no link loses anything */
 	bool is_known;     /* to operators: with a drop rate it loses so much, without it is down and routing excludes it */
 	double drop;       /* rate */
-	double iterations; /* it lasts so many, about; 0: to the end */
+	double iterations; /* its length, about; 0: to the end */
 };
 
 struct fp_spec {
@@ -30,7 +30,7 @@ struct fp_spec {
 	const char *spraying;   /* load_balancing.kind */
 	const char *prediction; /* flowpulse.prediction */
 	uint32_t rings;         /* 1 or 2 */
-	uint32_t stride;        /* of the first: a host sends to the one so many behind it; 0: to the next */
+	uint32_t stride;        /* of the first ring: a host sends to the one this number behind it; 0: to the next */
 	double packets;         /* of a row that each path is to carry in an iteration; rounded to whole packets a step */
 	uint32_t iterations;
 	uint64_t seed;

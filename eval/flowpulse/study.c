@@ -26,7 +26,7 @@
 #include "eval/store.h"
 
 #define RUN_ITERATIONS 200 /* of one run at most: its recording holds every step */
-#define FAULTY_PARTS 4     /* as many draws of links at least, where there are iterations for it */
+#define FAULTY_PARTS 4     /* the least number of draws of links, where there are iterations for it */
 
 static struct fp_spec
 spec_of(const struct fp_study *study, const struct fp_point *point, const char *purpose, uint32_t part)
@@ -148,7 +148,7 @@ struct reading {
 	size_t count, cap;
 	struct fp_alarm *alarms; /* [nalarms] */
 	size_t nalarms, cap_alarms;
-	uint32_t row_of[FP_MAX_LEAVES][FP_MAX_LEAVES]; /* by leaf and sender, NO_ROW: nothing came */
+	uint32_t row_of[FP_MAX_LEAVES][FP_MAX_LEAVES]; /* by leaf and sender, NO_ROW: nothing arrived */
 	uint32_t nrows, iterations;
 	uint64_t monitor_bytes; /* of monitors' records, in frames */
 	bool has_monitors;
@@ -160,7 +160,7 @@ leaf_of(const struct fp_fabric *fabric, uint32_t node)
 	return node - fabric->leaves * fabric->hosts_per_leaf;
 }
 
-/* What is within the fabric; the rest is not of such a run. */
+/* Limits of the fabric; a value beyond them is not of such a run. */
 static int
 take_volume(struct reading *reading, const struct rec_volume *rec, struct err *err)
 {
@@ -335,9 +335,9 @@ fp_counts_read(const char *path, const struct fp_fabric *fabric, struct err *err
 	return grid;
 }
 
-/* The runs of a study: the fabric, then its recording to counts, and what nobody asks for any more goes. */
+/* The runs of a study: the fabric, then its recording to counts; files that are no longer needed are removed. */
 
-#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 
 struct work {
 	struct fp_study *study;
@@ -420,7 +420,10 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->broken);
 }
 
-/* Runs what is asked for and not there. @return how many runs broke, -EINTR: interrupted; other negative errno with err set */
+/*
+ * Does the requested runs that are missing. @return how many runs broke, -EINTR: interrupted; other negative errno
+ * with err set
+ */
 static int
 fp_runs(struct fp_study *study, struct err *err)
 {
@@ -441,7 +444,7 @@ fp_runs(struct fp_study *study, struct err *err)
 }
 
 #define COUNTS "counts.bin"
-#define ROUNDS 8 /* of asking: none needs as many */
+#define ROUNDS 8 /* of requests: more than any needs */
 
 const struct fp_experiment *
 fp_experiment_find(const char *name)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocelab eval flowpulse: experiments, and the runs that they share. An experiment asks for the runs that it needs; what is not
- * there yet is run, and it is asked again, until all is there: so it can also ask for what depends on what runs gave.
+ * rocelab eval flowpulse: experiments, and the runs that they share. An experiment requests the runs that it needs.
+ * Missing runs are made, and the experiment is called again, until all are there: so a request can also depend on the
+ * results of runs.
  */
 #pragma once
 
@@ -60,7 +61,7 @@ const struct fp_experiment *fp_experiment_find(const char *name);
  */
 int fp_need(struct fp_study *study, const struct fp_spec *spec, const struct fp_grid **grid, struct err *err);
 
-/* All of it: study->rows has what it came to. @return as fp_runs() */
+/* All of it: study->rows has the results. @return as fp_runs() */
 int fp_study_run(struct fp_study *study, struct err *err);
 void fp_study_fini(struct fp_study *study);
 
@@ -93,7 +94,7 @@ struct fp_set {
 	bool is_ready; /* all are there */
 };
 
-/* Asks for fault-free runs of so many iterations together. @return 0, or negative errno with err set */
+/* Requests fault-free runs of a number of iterations together. @return 0, or negative errno with err set */
 int fp_set_clean(struct fp_study *study, const struct fp_point *point, uint32_t iterations, struct fp_set *set,
 		 struct err *err);
 
@@ -104,7 +105,7 @@ struct fp_known {
 };
 
 /*
- * Asks for runs with faults of these drop rates, enough for so many trials of each.
+ * Requests runs with faults of these drop rates, enough for a number of trials of each.
  * @param purpose  names them
  * @param known    NULL: none
  */
@@ -125,6 +126,7 @@ void fp_row_percent(json_t *row, const char *key, uint64_t part, uint64_t of);
 /*
  * @param path    of the recording
  * @param fabric  that it is of
- * @return the grid, without iterations where monitors told no counts; NULL with err set: it cannot be read, or has no monitors
+ * @return the grid, without iterations for which monitors reported no counts; NULL with err set: it cannot be read,
+ * or has no monitors
  */
 struct fp_grid *fp_counts_read(const char *path, const struct fp_fabric *fabric, struct err *err);

@@ -25,14 +25,14 @@
 #include "topo/advise.h"
 #include "topo/route.h"
 
-/* Ways of flows that were traced: a run's verdict.json (flowtracer), or what rocelab trace --out wrote. */
+/* Paths of traced flows: a run's verdict.json (flowtracer), or a file of rocelab trace --out. */
 
 struct ft_traced {
-	struct flow *flows;       /* [count] whose ways are known to their ends */
+	struct flow *flows;       /* [count] whose paths are known to their ends */
 	struct route_path *paths; /* [count] */
 	uint32_t count;
 	uint32_t astray; /* others, that were sprayed or dropped, or did not arrive */
-	bool *usable; /* [topo->nports] links that switches named as of equal cost, or flows take; NULL: it does not say */
+	bool *usable;    /* [topo->nports] links that switches named as of equal cost, or flows take; NULL: unknown */
 };
 
 struct reading {
@@ -49,7 +49,7 @@ refuse(const struct reading *r, const char *what)
 	return err_set(r->err, -EINVAL, "%s: flow %zu: %s", r->file, r->index, what);
 }
 
-/* The list of ports is a way of this topology, from a host on. */
+/* The list of ports is a path of this topology, from a host on. */
 static int
 read_path(const struct reading *r, const json_t *ports, struct route_path *path)
 {
@@ -189,7 +189,7 @@ read_flows(struct reading *r, const json_t *root)
 /*
  * Files may be of others: everything is checked.
  * @param topo  that they are of
- * @return 0, or negative errno with err set: file, what is wrong with it. ft_traced_fini() in any case
+ * @return 0, or negative errno with err set: the file and its fault. ft_traced_fini() in any case
  */
 static int
 ft_traced_read(const char *file, const struct topo *topo, struct ft_traced *traced, struct err *err)
@@ -301,7 +301,10 @@ find_usable(struct seed *seed, struct ft_study *study, struct err *err)
 	return 0;
 }
 
-/* What is placed is written as a list of the scenario, which can have one of the name. @return 0, or -EINVAL with err */
+/*
+ * The placement is written as a list of the scenario, which may have one of that name already. @return 0, or -EINVAL
+ * with err
+ */
 static int
 check_room(const struct ft_study *study, const struct seed *seed, struct err *err)
 {
@@ -375,7 +378,7 @@ measure(struct ft_study *study, struct seed *seed, uint32_t at)
 	}
 }
 
-/* What the first seed's flows are expected to come to, and what groups are called. */
+/* The expected results of the first seed's flows, and the groups' names. */
 static int
 prepare(struct ft_study *study, const struct seed *seed, struct err *err)
 {
@@ -404,7 +407,7 @@ write_include(FILE *to, const char *folder, const char *absolute)
 	fprintf(to, "%s\"\n", absolute + 1);
 }
 
-/* Writes a run's scenario: the one that is studied, and what is placed. It must be what is there, if something is. */
+/* Writes a run's scenario: the studied one, and the placement. An existing file must be equal to it. */
 static int
 write_case(const struct ft_study *study, enum ft_placement placement, uint64_t number, const struct seed *seed,
 	   const struct advice *advice, struct err *err)
@@ -447,7 +450,7 @@ keep_placed(struct ft_study *study, struct seed *seed, uint32_t at)
 	study->of[FT_STATIC].percent[at] = study->groups[FT_SWITCHES].placed[at];
 }
 
-/* What is to be run of a seed. */
+/* The runs of a seed. */
 static int
 place(struct ft_study *study, struct seed *seed, uint32_t at, struct err *err)
 {

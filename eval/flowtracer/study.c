@@ -24,7 +24,7 @@
 
 /* Runs of the first seeds, with ECMP and with the static placement: one whose steps.csv is there is not made again. */
 
-#define MAX_BROKEN 10 /* whatever breaks so many runs breaks the others, too: a full disk */
+#define MAX_BROKEN 10 /* a cause that breaks this many runs breaks the others, too: a full disk */
 #define LINE 512
 #define NO_NUMBER UINT32_MAX
 
@@ -224,7 +224,7 @@ read_runs(struct ft_study *study, struct err *err)
 		ft_path(study, placement_of(i), seed_of(study, i), RUN_STEPS, path);
 		from = fopen(path, "r");
 		if (from == NULL)
-			continue; /* it failed, and was told */
+			continue; /* it failed, and was reported */
 		ret = read_steps(&study->of[placement_of(i)], i / FT_PLACEMENTS, seed_of(study, i), path, from, err);
 		fclose(from);
 	}

@@ -34,7 +34,7 @@ struct ft_group {
 	uint32_t most[FT_PLACEMENTS]; /* flows on a link, of the last seed that is run */
 };
 
-/* A run's pair of hosts, one way. */
+/* A run's pair of hosts, in one direction. */
 struct ft_pair {
 	uint64_t seed;
 	char src[32], dst[32];
@@ -65,13 +65,13 @@ struct ft_study {
 	uint32_t broken; /* runs that failed: not among the pairs */
 };
 
-/* @return 0; -EINTR: interrupted, what is done stays; other negative errno with err. ft_study_fini() in any case */
+/* @return 0; -EINTR: interrupted, finished runs stay; other negative errno with err. ft_study_fini() in any case */
 int ft_study_run(struct ft_study *study, struct err *err);
 void ft_study_fini(struct ft_study *study);
 
 /* seeds.c: the metric of every seed; and where seeds are run, what each places. @return 0 or negative errno with err */
 int ft_seeds(struct ft_study *study, struct err *err);
-/* runs.c: what is not done yet; then throughputs. @return as ft_study_run() */
+/* runs.c: the missing runs; then throughputs. @return as ft_study_run() */
 int ft_runs(struct ft_study *study, struct err *err);
 /* Path of a run's file, "": its folder. */
 void ft_path(const struct ft_study *study, enum ft_placement placement, uint64_t seed, const char *name,

@@ -12,7 +12,7 @@
 static const struct fit {
 	const char *type;
 	bool flows;           /* those of a suspect are its culprits; else its root is the suspect's place */
-	const char *kinds[3]; /* of faults and stragglers: what is of this kind */
+	const char *kinds[3]; /* of faults and stragglers: those of this kind */
 	const char *near[3];  /* and what it is taken for in the right place: a part of the truth */
 	bool path;            /* its root is a flow: the path of that flow is place enough */
 } fits[] = {
@@ -171,7 +171,7 @@ worth_any(const struct odd_facts *facts, double ns)
 	return ns >= RERUN_MIN_SHARE * facts->truth->base_ns || ns >= facts->rtt_ns;
 }
 
-/* What is right, missing and too much. */
+/* The right, missing and surplus findings. */
 struct held {
 	uint32_t needed, right, near;
 	char missing[128], extra[128];
@@ -221,7 +221,7 @@ hold(const struct odd_facts *facts, const struct named *named, struct held *held
 		note(held->extra, named->odd);
 }
 
-/* What the verdict says of itself. */
+/* The verdict's claim about itself. */
 static bool
 does_not_know(const json_t *verdict)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a verdict is worth whose suspects' cost is known (eval/rerun.h). It names root causes: findings, of which those that
- * explain next to nothing do not count. Each is of a suspect if it fits in kind and in place; a row of the table in grade.c
- * says what fits.
+ * The grade of a verdict whose suspects' cost is known (eval/rerun.h). It names root causes: findings, of which those that
+ * explain next to nothing do not count. Each is of a suspect if it fits in kind and in place, by a row of the table in
+ * grade.c.
  *
  *   a suspect has to be named    if its absence regains at least RERUN_MIN_SHARE of the time and a base RTT
- *   it may be named              if its absence, or its Shapley share, is worth one of both; or if all together regain more,
- *                                by so much as has to be named, than each of them alone
- *   one of all has to be         where none alone is worth so much, but all together are
- *   what the job does to itself  may be named, if it is slower than it should be without any suspect, or beside what had to
- *                                be named: flows that a cause puts out of step meet, and cannot be left out
+ *   it may be named              if its absence, or its Shapley share, is worth one of both; or if all together regain
+ *                                more than each of them alone, by the least time that has to be named
+ *   one of all has to be         where none alone is worth that time, but all together are
+ *   the job's own contention     may be named, if the job is slower than it should be without any suspect, or beside a
+ *                                cause that had to be named: flows that a cause puts out of step share queues, and
+ *                                cannot be left out
  */
 #pragma once
 
@@ -23,15 +24,15 @@ enum odd_grade {
 	ODD_RIGHT,   /* named is what has to be, and nothing that may not be */
 	ODD_PARTLY,  /* something that has to be; something else is missing, is too much, or is of another kind there,
 			or without a place */
-	ODD_WRONG,   /* nothing that has to be, and it does not say that it does not know */
-	ODD_UNKNOWN, /* it names nothing, and says that it does not know; or is right, and less sure than half */
+	ODD_WRONG,   /* no cause that has to be named, and it does not report that it does not know */
+	ODD_UNKNOWN, /* it names nothing, and reports that it does not know; or is right, and less sure than half */
 	ODD_GRADES,
 };
 
 struct odd_marks {
 	enum odd_grade grade;
 	double confidence; /* that it states, 0 to 1; -1: none */
-	char why[320];     /* what is not right about it */
+	char why[320];     /* its error */
 };
 
 /* "right", ... */

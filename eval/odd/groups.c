@@ -56,7 +56,7 @@ odd_loss(struct odd_case *c, struct err *err)
 	return perhaps_disturb(c, err);
 }
 
-/* Does any data of the collective go by this cable, either way? */
+/* Does any data of the collective use this cable, in either direction? */
 static bool
 carries_data(const struct odd_case *c, uint32_t port)
 {
@@ -161,7 +161,7 @@ odd_storms(struct odd_case *c, struct err *err)
 	return perhaps_disturb(c, err);
 }
 
-/* What happens while nobody works for the collective: faults end before it starts, or begin when it is long done. */
+/* Events while no host works for the collective: faults end before it starts, or begin when it is long done. */
 static int
 odd_around(struct odd_case *c, struct err *err)
 {
@@ -301,7 +301,7 @@ odd_jobs(struct odd_case *c, struct err *err)
 	return ret;
 }
 
-/* Networks, hosts and telemetry that are set up in other ways. */
+/* Networks, hosts and telemetry with other settings. */
 
 /* Something ordinary: one or two flows, or a storm. */
 static int
@@ -421,8 +421,8 @@ odd_starved(struct odd_case *c, struct err *err)
 /* Packets that vanish where no port counts them. */
 
 /*
- * A switch on the way of one of the collective's flows swallows what its source sends its destination, what anybody sends
- * that destination, or what comes in where the flow does; of such pairs all, or a share.
+ * A switch on the path of one of the collective's flows drops the packets of its source to its destination, all
+ * packets to that destination, or the packets of the flow's ingress; of such pairs all, or a share.
  */
 static int
 odd_fib(struct odd_case *c, struct err *err)
@@ -461,7 +461,7 @@ odd_fib(struct odd_case *c, struct err *err)
 	return odd_chance(c, 1.0 / 3) ? odd_disturb(c, err) : 0;
 }
 
-/* Every packet has a way of its own, and one link between switches loses some behind the far MAC. */
+/* Every packet has a path of its own, and one link between switches loses some behind the far MAC. */
 static int
 odd_sprayed(struct odd_case *c, struct err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cases of what the families leave out, by groups. A group is a row of the table in groups.c and a function that writes a
- * scenario; what may be at fault in it are its flows, generators, faults, stragglers and other jobs (eval/suspect.h). Nothing
- * is said of what is meant: what each costs is found by running without it.
+ * Cases that the families leave out, by groups. A group is a row of the table in groups.c and a function that writes
+ * a scenario. Suspects in it are its flows, generators, faults, stragglers and other jobs (eval/suspect.h). A case
+ * has no intended anomalies: a run without each suspect gives its cost.
  */
 #pragma once
 
@@ -94,14 +94,14 @@ int odd_plain(struct odd_case *c, struct err *err);
 /* "h3", "h1", ... in random order. @param nodes  [hosts] filled in */
 void odd_shuffle(struct odd_case *c, uint32_t *nodes, uint32_t hosts);
 
-/* Loads what the head says: from here on there are flows and ports. @return 0 or negative errno with err */
+/* Loads the head of the case: from here on there are flows and ports. @return 0 or negative errno with err */
 int odd_plan(struct odd_case *c, struct err *err);
 
 /* A random data flow of the first collective. */
 const struct flow *odd_send(struct odd_case *c);
-/* The way of a flow's data, or of its ACKs. */
+/* The path of a flow's data, or of its ACKs. */
 void odd_path(const struct odd_case *c, const struct flow *flow, bool reverse, struct route_path *path);
-/* A random port on the way of a random data flow. */
+/* A random port on the path of a random data flow. */
 uint32_t odd_port(struct odd_case *c);
 /* One that leads from a switch to a switch. @return TOPO_NONE: chance found none */
 uint32_t odd_trunk(struct odd_case *c);
@@ -123,5 +123,5 @@ void odd_fault(struct odd_case *c, const char *kind, uint32_t port, uint64_t sta
 	       const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* The same, from some time of the job on for some time, or (half of all cases) all the time. */
 void odd_fault_sometime(struct odd_case *c, const char *kind, uint32_t port, const char *more);
-/* A port that sends PAUSE to one of the collective's ways. */
+/* A port that sends PAUSE to one of the ports on the collective's paths. */
 void odd_storm(struct odd_case *c, uint64_t start_ns, uint64_t duration_ns, int priority);

@@ -290,7 +290,7 @@ bin_of(double confidence)
 	return confidence < 0 ? -1 : bin < BINS ? bin : BINS - 1;
 }
 
-/* Is what is said surely right more often? */
+/* Are confident claims right more often? */
 static void
 print_confidence(const struct odd_results *results, FILE *to)
 {

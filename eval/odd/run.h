@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab eval odd: makes the cases of some groups and seeds, runs what is not done yet, and grades. */
+/* rocelab eval odd: makes the cases of some groups and seeds, does the missing runs, and grades. */
 #pragma once
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct odd_results {
 
 /*
  * @param results  set in any case; odd_results_fini() frees what they hold
- * @return 0; -EINTR: interrupted, what is done stays; other negative errno with err
+ * @return 0; -EINTR: interrupted, finished runs stay; other negative errno with err
  */
 int odd_run(const struct odd_options *options, struct odd_results *results, struct err *err);
 void odd_results_fini(struct odd_results *results);

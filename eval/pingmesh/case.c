@@ -20,7 +20,7 @@
 #include "topo/route.h"
 
 #define TRIES 1000
-#define ROUND 12 /* cases, after which their sorts come again */
+#define ROUND 12 /* cases, after which their sorts repeat */
 #define RESTARTS 0.25
 
 static const struct {
@@ -174,7 +174,7 @@ two_nics(struct pm_case *c)
 	head(c, " ); };\n");
 }
 
-/* A job of eight hosts that computes most of the time, so that some problems are on the ways of a service. */
+/* A job of eight hosts that computes most of the time, so that some problems are on the paths of a service. */
 static void
 job(struct pm_case *c)
 {
@@ -324,8 +324,8 @@ pm_case_fini(struct pm_case *c)
 }
 
 /*
- * Traffic without which some problems show nothing: flows from as many NICs, each as fast as its window allows, whose ways have no link in
- * common but what is to be congested, and what comes behind that.
+ * Traffic that makes some problems visible: flows from several NICs, each as fast as its window allows, whose paths
+ * have no link in common but the one to be congested, and the links after it.
  */
 
 #define TRAFFIC_TRIES 4000

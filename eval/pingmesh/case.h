@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cases for R-Pingmesh's analyzer: a fabric, maybe a job, and problems of known kinds at places that are drawn from a seed. What
- * was drawn is the truth that verdicts are held against; nobody but the scorer knows of it.
+ * Cases for R-Pingmesh's analyzer: a fabric, maybe a job, and problems of known kinds at places that are drawn from a
+ * seed. The draw is the truth that verdicts are compared with; only the scorer knows it.
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct pm_case;
 enum pm_class { PM_CLASSES(ENUM_VALUE) };
 #define PM_NCLASSES ENUM_COUNT(PM_CLASSES)
 
-/* What an analyzer may say, by the names in its verdict. Value, name. */
+/* The possible claims of an analyzer, by the names in its verdict. Value, name. */
 #define PM_WORDS(ROW)                                                                                                      \
 	ROW(PM_WORD_RNIC, 0, "rnic-problem")                                                                               \
 	ROW(PM_WORD_SWITCH, 1, "switch-problem")                                                                           \
@@ -113,9 +113,9 @@ struct pm_time {
 /* Flows that a problem needs to show (traffic.c). */
 
 /*
- * Adds flows from as many NICs to other hosts that leave by a port from the problem's start to the end.
- * @param least  so many, or none: four at most
+ * Adds flows, each from another NIC, to other hosts that leave by a port from the problem's start to the end.
+ * @param least  the least number, or none: four at most
  * @param could  also those that leave by another port of equal cost
- * @return false: chance found too few
+ * @return false: the random draws found too few
  */
 bool pm_traffic(struct pm_case *c, const struct pm_problem *problem, uint32_t port, uint32_t least, bool could);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is put into cases. Rates and lengths are as likely in each decade; times are the protocol's. */
+/* The problems of cases. Rates and lengths are as likely in each decade; times are the protocol's. */
 #include <stdio.h>
 
 #include "eval/pingmesh/case.h"
@@ -206,7 +206,7 @@ at_switch(struct pm_case *c, struct pm_problem *p)
 	return true;
 }
 
-/* Everything for one host, whoever sends it. */
+/* All packets for one host, from any sender. */
 static bool
 blackhole(struct pm_case *c, struct pm_problem *p)
 {
@@ -232,7 +232,7 @@ missing_route(struct pm_case *c, struct pm_problem *p)
 	return true;
 }
 
-/* Everything that one host sends, and nobody counts it. */
+/* All packets that one host sends, without a counter. */
 static bool
 acl(struct pm_case *c, struct pm_problem *p)
 {

@@ -84,7 +84,10 @@ finds(const struct pm_case *c, const struct pm_problem *problem, const json_t *r
 	       is_placed(c->loaded->topo, problem, report);
 }
 
-/* The port that sends to the bad direction; which of an RNIC's link's is bad nobody can tell: a probe and its ACK cross both (footnote 4). */
+/*
+ * The port that sends in the bad direction. Which direction of an RNIC's link is bad is unknown: a probe and its ACK
+ * cross both (footnote 4).
+ */
 static bool
 has_direction(const struct topo *topo, const struct pm_problem *problem, const json_t *report)
 {

@@ -21,7 +21,7 @@
 #include "eval/store.h"
 
 #define BASELINE "paper" /* folder, of the verdict by Algorithm 1 */
-#define MAX_BROKEN 10    /* whatever breaks so many runs breaks the others, too: a full disk */
+#define MAX_BROKEN 10    /* a cause that breaks this many runs breaks the others, too: a full disk */
 
 struct work {
 	struct pm_study *study;
@@ -108,7 +108,7 @@ show(const struct work *work)
 	progress_line("%u of %u runs", work->done, work->nwaiting);
 }
 
-/* What nobody asks for any more: all but the case, its verdict, and what people read of it. */
+/* Removes files that are no longer needed: all but the case, its verdict, and its report for people. */
 static void
 tidy(const struct pm_study *study, uint32_t number)
 {
@@ -279,7 +279,7 @@ struct sums {
 	uint32_t at_starved;                    /* RNICs blamed of hosts whose CPU was starved */
 	uint32_t clean, clean_wrong;            /* cases with nothing wrong; of them those with a report */
 	uint32_t restarts;                      /* cases in which an agent started again */
-	uint32_t by_several, by_delay, by_both; /* starved CPUs that were found by the paper's ways, */
+	uint32_t by_several, by_delay, by_both; /* starved CPUs that were found by the paper's methods, */
 	uint32_t by_agent;                      /* and by their agents' word alone */
 	uint32_t plain_rnics; /* that the paper's rule alone blames where a CPU is starved and all RNICs are well */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab eval pingmesh: makes the cases of some seeds, runs what is not done yet, and says what the verdicts are worth. */
+/* rocelab eval pingmesh: makes the cases of some seeds, does the missing runs, and grades the verdicts. */
 #pragma once
 
 #include <jansson.h>
@@ -15,7 +15,7 @@ struct pm_found {
 	bool found;
 	bool alone;          /* by a report that names one place */
 	bool direction;      /* and the direction that is bad, or that both are */
-	double after_s;      /* of the protocol's time, from its start until the analyzer could say so; at least 0 */
+	double after_s;      /* of the protocol's time, from its start until the analyzer could report it; at least 0 */
 	bool several, delay; /* a starved CPU: by several RNICs at once; by processing delay */
 	bool agent;          /* by its agent's own word */
 };
@@ -31,7 +31,7 @@ struct pm_found {
 struct pm_report {
 	enum pm_word word;
 	bool accurate;
-	bool at_starved; /* says RNIC of a host whose CPU was starved, and whose RNICs were well */
+	bool at_starved; /* blames an RNIC of a host whose CPU was starved, and whose RNICs were well */
 	char place[96];
 };
 
@@ -61,13 +61,11 @@ struct pm_study {
 	uint32_t nrows, broken; /* broken: cases whose run failed: not among the rows */
 };
 
-/*
- * @return 0; -EINTR: interrupted, what is done stays; other negative errno with err. pm_study_fini() in any case
- */
+/* @return 0; -EINTR: interrupted, finished runs stay; other negative errno with err. pm_study_fini() in any case */
 int pm_study_run(struct pm_study *study, struct err *err);
 void pm_study_fini(struct pm_study *study);
 
-/* Tables: by kind of problem, by what was said, CPUs; and what was missed or wrong, case by case. */
+/* Tables: by kind of problem, by verdict, CPUs; and the missed or wrong ones, case by case. */
 void pm_print(const struct pm_study *study, FILE *to);
 /* The same sums, and a row a case. @return NULL: no memory */
 json_t *pm_json(const struct pm_study *study);

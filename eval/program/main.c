@@ -28,7 +28,7 @@ struct eval_options {
 
 static int eval_options_parse(struct eval_options *opts, int argc, char **argv);
 
-/* A policy or key that does not exist is told of before anything runs. */
+/* Reports a policy or key that does not exist before anything runs. */
 static int
 check_policies(const struct eval *eval, struct err *err)
 {
@@ -50,7 +50,7 @@ check_policies(const struct eval *eval, struct err *err)
 	return err->text[0] == '\0' ? 0 : -EINVAL;
 }
 
-/* @return how many runs broke; negative errno: err says why, if it is not that somebody interrupted */
+/* @return how many runs broke; negative errno: err has the reason, unless it was interrupted */
 static int
 evaluate(struct eval *eval, struct err *err)
 {
@@ -97,7 +97,7 @@ report(const struct eval *eval, bool json, int broken)
 	/* The limit is that of the families on what they were made for. */
 	if (summary_excluded(eval, &excluded, &made) <= EVAL_MAX_EXCLUDED || eval->source.nsets != 0 ||
 	    eval->source.picks != CASE_PICKS_ALL) {
-		if (json && excluded > 0) /* the table says so itself */
+		if (json && excluded > 0) /* the table shows it */
 			log_warning("%u of %u cases were wrong by construction and replaced", excluded, made);
 		return broken > 0 ? EXIT_FAILED : EXIT_DONE;
 	}
@@ -393,7 +393,8 @@ static const struct argp argp = {
 };
 
 /*
- * Fills in what is asked for, and the defaults of what is not. Bad input ends the program (argp): what is wrong is on stderr.
+ * Fills in the given options, and the defaults of the others. Bad input ends the program (argp), with the error on
+ * stderr.
  * @param opts  borrows from itself and from argv
  * @return 0 or a positive errno: no memory
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab eval odd: what the families leave out, graded by what is regained. */
+/* rocelab eval odd: cases that the families leave out, graded by the regained time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

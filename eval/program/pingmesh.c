@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab eval pingmesh: problems of known kinds and places, and what R-Pingmesh's analyzer says of them. */
+/* rocelab eval pingmesh: problems of known kinds and places, and the verdicts of R-Pingmesh's analyzer. */
 #include <errno.h>
 
 #include "common/program.h"

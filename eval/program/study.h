@@ -26,14 +26,14 @@ struct study {
 	/* Takes one of these, as a parser of argp(3); ARGP_ERR_UNKNOWN: it is none of them. */
 	error_t (*parse)(int key, char *arg, struct argp_state *state, void *options);
 	void (*list)(FILE *to); /* what options may name, for --help; NULL: nothing */
-	size_t size;            /* of its options: struct study_args comes first */
+	size_t size;            /* of its options: struct study_args is its first member */
 	void (*init)(void *options);
 	const char *kept;    /* what its folder keeps, for --help */
 	const char *out;     /* that folder, unless it is given */
 	const char *printed; /* what --json replaces, for --help; NULL: it has no --json */
 	/* Prints what needs no run. @return whether that is all. NULL: there is nothing of the kind */
 	bool (*print)(const void *options);
-	/* In the folder, which nobody else uses meanwhile. @return 0, how many runs failed, or negative errno with err set */
+	/* In the locked folder. @return 0, how many runs failed, or negative errno with err set */
 	int (*run)(void *options, struct err *err);
 };
 
