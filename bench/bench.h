@@ -61,7 +61,8 @@ int bench_trace(const char *dir, int repeats, bool json, struct err *err);
 /* rocelab bench telemetry: what it takes to bring what switches see to the analyzer, by budget. */
 
 /*
- * Runs every case `repeats` times and prints counts, bytes and lags, which repeat in virtual time, and the best times.
+ * Runs every case `repeats` times and prints counts, bytes and lags, which repeat in virtual time, and the best
+ * times.
  * @param dir  for scratch files and a socket, removed by the caller
  * @return 0, or negative errno with err set: a run failed, or its counts do not agree
  */

@@ -85,7 +85,7 @@ void emulation_destroy(struct emulation *emulation);
 /*
  * Before and after the fabric runs (dpswitch/lcore, or fabric_run() in a plain thread).
  * @param exporter  takes the records; must outlive the emulation. NULL in the first phase, whose records are
- * discarded
+ *                  discarded
  * @param zero_ns   real time: clock_now_ns() at time 0 of the run
  */
 void emulation_begin(struct emulation *emulation, struct exporter *exporter, uint64_t zero_ns);

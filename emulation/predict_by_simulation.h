@@ -34,7 +34,7 @@ bool prediction_is_asked(const struct scenario *scenario);
  * Runs it, in this thread: flowpulse.simulations runs. EAL need not run.
  * @param services  of each run, as in struct emulation_options
  * @return NULL with err and errno set: -EINTR interrupted, -ENODATA no switch could identify an iteration, or as
- * emulation_create()
+ *         emulation_create()
  */
 struct prediction *predict_by_simulation(const struct scenario *scenario, const struct run_service *const *services,
 					 struct err *err);

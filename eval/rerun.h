@@ -60,7 +60,7 @@ uint64_t rerun_set(const struct rerun_case *c, uint64_t index);
 /*
  * Makes the runs that the store does not have. Progress is shown on stderr if that is a terminal.
  * @return how many runs broke, -EINTR: interrupted, the store has the finished runs; other negative errno with err
- * set
+ *         set
  */
 int reruns_run(const struct reruns *reruns, struct err *err);
 

@@ -12,6 +12,6 @@
  * Does the runs that are not in the store yet. Shows progress on stderr if that is a terminal. Broken runs are
  * reported there too, and not stored.
  * @return how many broke, 0 if all is done; -EINTR: interrupted, the store has the finished runs; other negative
- * errno with err set
+ *         errno with err set
  */
 int runner_run(const struct eval *eval, struct err *err);

@@ -14,7 +14,7 @@
  * @param report   path of the output, plugins.json
  * @param hurried  NULL, or called during each wait
  * @return 0, also where programs were left out, which the report names; or negative errno with err set; -EINVAL: a
- * program cannot be run, or there are too many
+ *         program cannot be run, or there are too many
  */
 int plugin_replay(const char *records, const char *const *paths, uint32_t count, const char *report, bool (*hurried)(void),
 		  struct err *err);

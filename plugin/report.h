@@ -16,7 +16,7 @@ int plugin_report_write(const struct plugin_account *const *accounts, uint32_t c
  * Every field is checked anew: a file is untrusted.
  * @param report  zeroed; plugin_report_fini() in any case
  * @return 0, also where there is no such file: then there is no program; -EINVAL, -ENOMEM or another negative errno
- * with err set
+ *         with err set
  */
 int plugin_report_read(const char *path, struct plugin_report *report, struct err *err);
 void plugin_report_fini(struct plugin_report *report);

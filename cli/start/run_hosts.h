@@ -47,7 +47,7 @@ struct guests_paths {
  * Finds rxe-guest-init and the cached kernel.
  * @param err  the missing file and its remedy
  * @return 0; -ENOENT if rxe-guest-init is not there. A kernel that was not built is no error here: only "uml" needs
- * it.
+ *         it.
  */
 int guests_find(struct guests_paths *paths, struct err *err);
 

@@ -81,8 +81,8 @@ struct scenario *systems_plan_take(struct systems_plan *plan);
  * @param pass      arguments of dpswitch in every run
  * @param base_too  and in the base run alone
  * @return EXIT_DONE; EXIT_FAILED: one of them did not end well; EXIT_UNFINISHED: the base run ended before its work
- * did; EXIT_INTERRUPTED; EXIT_USAGE or EXIT_NOT_BEGUN: the base run did not begin, with err set where nothing was
- * printed
+ *         did; EXIT_INTERRUPTED; EXIT_USAGE or EXIT_NOT_BEGUN: the base run did not begin, with err set where nothing
+ *         was printed
  */
 int systems_run(struct systems_plan *plan, const struct child_args *pass, const struct child_args *base_too,
 		struct err *err);
@@ -93,6 +93,6 @@ int systems_run(struct systems_plan *plan, const struct child_args *pass, const 
  * @param json      print comparison.json, not tables
  * @param findings  set to how many there are of all systems
  * @return EXIT_DONE; EXIT_FAILED: a recording has no verdict; or negative errno with err: the comparison could not be
- * written
+ *         written
  */
 int systems_show(struct systems_plan *plan, bool json, size_t *findings, struct err *err);

@@ -57,7 +57,7 @@ const char *channel_flaw(const struct channel *channel);
 
 /*
  * @return the type of the message that is arriving, from its header; PARTITION_NONE: there is none, or its header is
- * incomplete
+ *         incomplete
  */
 enum partition_type channel_incoming(const struct channel *channel);
 

@@ -38,7 +38,7 @@ const struct partition *partition_here(const struct partitions *partitions);
 int partition_rendezvous(struct partitions *partitions, const struct partition_options *options, struct err *err);
 /*
  * @return the checker of the other partitions' records, which needs the run's header records; NULL: none are sent
- * here
+ *         here
  */
 struct record_check *partition_check(const struct partitions *partitions);
 /*

@@ -79,7 +79,7 @@ void partition_sleep(struct partitions *partitions, uint64_t until_ns);
 
 /*
  * @param told  another partition's report, checked, or NULL. @return by how much its hosts' clocks differ from the
- * first partition's
+ *              first partition's
  */
 uint64_t partition_clock_error_ns(const json_t *reported);
 uint64_t partition_collect(void *ctx, uint64_t now_ps);

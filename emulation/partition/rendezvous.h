@@ -24,7 +24,8 @@ struct rendezvous {
 /*
  * @param channels  [parts] set to those to the others, as far as they connected, also where it fails
  * @return 0, or with err set: -EINVAL (another scenario, version, division, token, or an address that cannot be had),
- * -ETIMEDOUT with the names of those that did not connect, -EMFILE or -ENFILE where no more can be accepted, -EINTR
+ *         -ETIMEDOUT with the names of those that did not connect, -EMFILE or -ENFILE where no more can be accepted,
+ *         -EINTR
  */
 int rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, struct err *err);
 

@@ -124,7 +124,7 @@ void exporter_flush(struct exporter *exporter);
  * Ends the stream: sends what the budget allows until end_ps, drops what still waits, reports all gaps, then sends
  * end with the exporter's own counts filled in, and closes the outputs. Once, after the last collection.
  * @param end  REC_END: reason, at_node, end_ps, the packet counts and the reports collected but not kept filled by
- * the caller
+ *             the caller
  */
 void exporter_finish(struct exporter *exporter, struct rec_end *end);
 

@@ -127,6 +127,6 @@ void fp_row_percent(json_t *row, const char *key, uint64_t part, uint64_t of);
  * @param path    of the recording
  * @param fabric  that it is of
  * @return the grid, without iterations for which monitors reported no counts; NULL with err set: it cannot be read,
- * or has no monitors
+ *         or has no monitors
  */
 struct fp_grid *fp_counts_read(const char *path, const struct fp_fabric *fabric, struct err *err);
