@@ -127,7 +127,7 @@ int bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_co
 
 void bench_tap_fini(struct bench_tap *tap);
 
-/* What FlowPulse's monitors cost a sprayed fabric: a part of rocelab bench telemetry. */
+/* The cost of FlowPulse's monitors to a sprayed fabric: a part of rocelab bench telemetry. */
 
 /*
  * One fabric with a faulty link: without monitors, with monitors that report alarms, and with those that report all

@@ -21,11 +21,14 @@
 #include "common/clock.h"
 #include "common/err.h"
 
-/* Hugepages for a while: who may asks the kernel for some, and they go back whatever becomes of this program. */
+/*
+ * Hugepages for a while: a user with the permission allocates some in the kernel, and they are returned however this
+ * program ends.
+ */
 
 /* Zero-initialise; hugepages_give_back() in any case. */
 struct hugepages {
-	pid_t holder; /* who gives them back; 0: none were asked for */
+	pid_t holder; /* the process that returns them; 0: none were allocated */
 	int alive;    /* as long as this end is open they stay */
 };
 

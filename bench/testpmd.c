@@ -205,7 +205,7 @@ run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, u
 		close(out[0]);
 		return ret;
 	}
-	sigaction(SIGPIPE, &ignore, &before); /* one that has ended hears nothing */
+	sigaction(SIGPIPE, &ignore, &before); /* a write to one that has ended must not end this program */
 	ret = follow(pid, ports, (int[2]){ in[1], out[0] }, length_ns, run);
 	sigaction(SIGPIPE, &before, NULL);
 	return ret == 0 ? 0

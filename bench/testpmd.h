@@ -33,10 +33,12 @@ double testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd
 #define OVS_MOST_BYTES 1518 /* with FCS */
 
 /*
- * Starts Open vSwitch (Debian: openvswitch-switch-dpdk) with a database and sockets of its own, net_pcap in and net_null out, and ends
- * it. It needs hugepages: where few are free root asks for some, and gives them back.
- * @param dir     for what it leaves
- * @param frames  a file that net_pcap sends again and again; of at most OVS_MOST_BYTES, as OVS gives that driver no other MTU
- * @return nanoseconds of processor time a packet; negative with err: it is not there, or cannot run here, and why
+ * Starts Open vSwitch (Debian: openvswitch-switch-dpdk) with a database and sockets of its own, net_pcap in and
+ * net_null out, and ends it. It needs hugepages: where few are free root allocates some, and returns them.
+ * @param dir     for its files
+ * @param frames  a file that net_pcap sends again and again; of at most OVS_MOST_BYTES, as OVS gives that driver no
+ *                other MTU
+ * @return nanoseconds of processor time a packet; negative with err: it is not installed, or cannot run here, with
+ *         the reason
  */
 double ovs_packet_ns(const char *dir, const char *frames, struct err *err);

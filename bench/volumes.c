@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What FlowPulse's monitors cost a sprayed fabric: a part of rocelab bench telemetry. */
+/* The cost of FlowPulse's monitors to a sprayed fabric: a part of rocelab bench telemetry. */
 #include "bench/bench.h"
 
 #include <errno.h>

@@ -183,7 +183,7 @@ analyze_in(struct diagnose_options *diagnose, const struct run_dir *dir, struct 
 	return ret;
 }
 
-/* Both folders are locked: neither the recording nor its reports are of a run that goes on. @return as analyze() */
+/* Both folders are locked: neither the recording nor its reports are of a running run. @return as analyze() */
 static int
 analyze_locked(struct diagnose_options *diagnose, struct err *err)
 {

@@ -181,7 +181,7 @@ scenario_path(const char *out, const char *path, char buf[PATH_MAX], struct err 
 	const char *base = strrchr(path, '/');
 	size_t length;
 
-	/* The last part may be a prefix, which there is no file of. */
+	/* The last part may be a prefix, for which no file exists. */
 	snprintf(copy, sizeof(copy), "%.*s", base != NULL ? (int)(base - path + 1) : 1, base != NULL ? path : ".");
 	if (realpath(copy, absolute) == NULL)
 		return err_set(err, -errno, "%s: %s", path, strerror(errno));

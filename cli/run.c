@@ -77,7 +77,7 @@ pass_on(const struct argp_state *state, struct child_args *to, const char *optio
 	return 0;
 }
 
-/* A key of the scenario, for all who read it. */
+/* A key of the scenario, for all programs that read it. */
 static error_t
 set(const struct argp_state *state, const char *arg)
 {

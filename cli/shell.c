@@ -176,7 +176,7 @@ add_window(struct guest_run *run)
 	run->cols = size.ws_col;
 }
 
-/* Asks for the command: our terminal's type, our folder, the words. */
+/* Sends the command: our terminal's type, our folder, the words. */
 static int
 ask(struct shell *shell, const struct shell_options *options_, struct err *err)
 {

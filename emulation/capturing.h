@@ -16,7 +16,7 @@ struct capture_options {
 struct capturing {
 	const struct emulation *emulation;
 	struct capture *capture;
-	int error; /* errno that cut its file short, 0: none; after emulation_end() */
+	int error; /* errno that ended its file early, 0: none; after emulation_end() */
 };
 
 /* NULL: nothing is captured. */

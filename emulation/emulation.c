@@ -70,7 +70,7 @@ create_services(struct emulation *emulation, const struct emulation_options *opt
 	return ret;
 }
 
-/* ---- what the fabric asks between its windows ---- */
+/* ---- hooks of the fabric between its windows ---- */
 
 static bool
 hook_interrupted(void *ctx)

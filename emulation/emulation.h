@@ -71,7 +71,7 @@ struct emulation_options {
 	const struct host_driver *kernel_host; /* NULL: every host must be embedded */
 	enum emulation_phase phase;
 	const struct run_service *const *services; /* ends with NULL; NULL: none */
-	const struct prediction *prediction;       /* of service_flowpulse; NULL: not asked for; borrowed */
+	const struct prediction *prediction;       /* of service_flowpulse; NULL: without prediction; borrowed */
 	const struct partition *partition;         /* NULL: all of the fabric is here; borrowed */
 };
 
@@ -111,7 +111,7 @@ void emulation_settle(const struct emulation *emulation);
 void emulation_take_reports(struct emulation *emulation);
 /* Neither operators that ask devices nor DPDK's telemetry concern the fabric. @param now_ps  end of the last window */
 void emulation_answer(const struct emulation *emulation, uint64_t now_ps);
-/* Whether another part runs a node. */
+/* Whether another partition runs a node. */
 bool partition_is_remote(const struct emulation *emulation, uint32_t node);
 
 /* By how much clocks of this program's hosts may differ from its run's, of the worst; 0: they have none of their own. */

@@ -99,7 +99,7 @@ flow_pairs_fini(struct flow_pairs *pairs)
 
 /* ---- what leaf switches sampled of packets of hosts: which flows there are, and by which port each leaves its host ---- */
 
-/* A port of a host whose flows are wanted: its leaf is asked about it. */
+/* A port of a host whose flows are needed: its leaf is polled for it. */
 struct samples_feed {
 	uint32_t host, leaf;
 	uint16_t nic, leaf_port;
@@ -113,7 +113,7 @@ struct flow_samples {
 	uint32_t nflows;
 };
 
-/* @param pairs  whose sources are asked about. @return 0 or -ENOMEM; flow_samples_fini() either way */
+/* @param pairs  whose sources are polled. @return 0 or -ENOMEM; flow_samples_fini() either way */
 static int
 flow_samples_init(struct flow_samples *samples, const struct topo *topo, const struct flow_table *flows,
 		  const struct flow_pairs *pairs)
@@ -218,8 +218,8 @@ flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed,
 /* A thread, and the question that it waits for. */
 struct trace_thread {
 	uint64_t due_ps; /* when the reply is here; TIME_NEVER: it has nothing to do */
-	uint32_t at;     /* of its pair's flows, the one that is traced; of the feeds of samples, the one that is asked */
-	uint32_t node;   /* who is asked */
+	uint32_t at;     /* of its pair's flows, the traced one; of the feeds of samples, the polled one */
+	uint32_t node;   /* the polled node */
 	struct topo_walk walk;
 	bool *open; /* [nnodes] connections that stay */
 };
@@ -231,7 +231,7 @@ struct trace_process {
 	uint32_t *flows; /* [count] of the pair, that are traced */
 	uint32_t count;
 	uint32_t busy;                  /* threads with flows of it to trace */
-	bool listing;                   /* its first thread asks the host for them */
+	bool listing;                   /* its first thread polls the host for them */
 	uint64_t told_ps;               /* when the feed reported it */
 	struct embedded_flow *reported; /* [count] what */
 	struct trace_thread *threads;
@@ -241,7 +241,7 @@ struct trace_process {
 struct host_account {
 	uint32_t flows, traced, done, questions, connections;
 	uint64_t start_ps, sent_bytes, received_bytes;
-	bool asked; /* something of it was asked, and not all of its flows are done */
+	bool asked; /* its first request was sent, and not all of its flows are done */
 };
 
 struct flow_tracing {
@@ -252,7 +252,7 @@ struct flow_tracing {
 	uint32_t nnodes;
 	struct flow_pairs pairs;
 	struct flow_samples samples; /* by which flows are known, if the first hop is by sFlow */
-	uint32_t next_feed;          /* of these, not asked yet */
+	uint32_t next_feed;          /* of these, not polled yet */
 	uint32_t feeds_left;         /* that have not reported; 0: flows are traced */
 	struct trace_process *processes;
 	uint32_t nprocesses, nthreads; /* threads of a process */
@@ -538,7 +538,7 @@ take_reply(struct flow_tracing *t, struct trace_process *process, struct trace_t
 
 /* ---- flows, by samples ---- */
 
-/* A thread asks a leaf about the next port of a host, if there is one. */
+/* A thread polls a leaf about the next port of a host, if there is one. */
 static void
 ask_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
 {
@@ -551,7 +551,7 @@ ask_feed(struct flow_tracing *t, struct trace_thread *thread, uint64_t now_ps)
 	ask(t, thread, feed->host, feed->leaf, ASK_SAMPLES_BYTES, now_ps);
 }
 
-/* All leaves have reported. Hosts without a known flow are not asked again. */
+/* All leaves have reported. Hosts without a known flow are not polled again. */
 static void
 end_feeds(struct flow_tracing *t, uint64_t now_ps)
 {

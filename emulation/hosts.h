@@ -46,8 +46,8 @@ struct host_driver_ops {
 	 */
 	bool (*sending)(void *ctx, uint32_t node, uint64_t *next_ps);
 	/*
-	 * What the program reported since it was asked last goes into the node's records, as reported at from_ps or later.
-	 * NULL: it writes there itself
+	 * What the program reported since its last poll goes into the node's records, as reported at from_ps or
+	 * later. NULL: it writes there itself
 	 */
 	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
 	/* The bytes of a packet on a link, without FCS. @return how many; 0: they are unknown */

@@ -62,7 +62,7 @@ check_nodes(const struct emulation *emulation, struct invariant *result)
 		uint64_t held_packets = 0, held_bytes = 0;
 
 		if (partition_is_remote(emulation, i))
-			continue; /* its part looks at it */
+			continue; /* its partition checks it */
 		node->ops->held(node, &held_packets, &held_bytes);
 		if (c->rx_bytes + c->born_bytes == c->tx_bytes + c->consumed_bytes + c->dropped_bytes + held_bytes &&
 		    c->rx_packets + c->born_packets ==

@@ -32,7 +32,7 @@ struct lateness_sample {
 	uint64_t from_ns, to_ns, waited_ns;
 };
 
-/* Who may have to wait for a processor. */
+/* A thread that may have to wait for a processor. */
 struct lateness_source {
 	enum rec_lateness_kind kind;
 	uint32_t node, lcore;

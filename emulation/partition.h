@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric that several programs run, each a part of its nodes: what an emulation knows of it. Every program builds all nodes and
- * applies all faults; those of other parts stand still. The composition root provides the rest (emulation/partition), because it
- * takes sockets.
+ * A fabric that several programs run, each a partition of its nodes: the emulation's view of it. Every program builds
+ * all nodes and applies all faults; nodes of other partitions stand still. The composition root provides the rest
+ * (emulation/partition), because it uses sockets.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct emulation;
 
-/* What crossed the cuts of this part. */
+/* Traffic over the boundaries of this partition. */
 struct partition_crossed {
 	uint64_t in_packets, in_bytes, out_packets, out_bytes;
 	/*
@@ -27,23 +27,25 @@ struct partition_ops {
 	/* Before nodes are built. */
 	void (*join)(void *ctx, struct emulation *emulation);
 	/*
-	 * A phase of the run (emulation/hosts.h) begins, in all parts at once or in none. @param zero_ns  set to clock_now_ns() at
-	 * its time 0. @return 0 or negative errno with err set
+	 * A phase of the run (emulation/hosts.h) begins, in all partitions at once or in none. @param zero_ns  set to
+	 * clock_now_ns() at its time 0. @return 0 or negative errno with err set
 	 */
 	int (*start)(void *ctx, uint64_t *zero_ns, struct err *err);
-	/* Its fabric has stopped: the others hear of it. */
+	/* Its fabric has stopped: notifies the others. */
 	void (*stop)(void *ctx);
 	/* In the first phase: whether this partition's hosts are up. @return whether those of all partitions are */
 	bool (*up)(void *ctx, bool ours);
 	/* The store for the bytes of packets from other partitions; NULL: they have none. */
 	struct bodies *(*bodies)(void *ctx);
-	/* Of struct fabric_hooks, for this part. */
+	/* Of struct fabric_hooks, for this partition. */
 	uint64_t (*pace)(void *ctx, uint64_t earliest_ps, uint64_t start_ps);
 	void (*leaving)(void *ctx, const struct window *window);
 	void (*entering)(void *ctx, const struct window *window);
 	uint64_t (*horizon_ps)(void *ctx);
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
-	/* Records are about to be collected. @return before when all of all parts are here */
+	/*
+	 * Records are about to be collected. @return the time before which all records of all partitions have arrived
+	 */
 	uint64_t (*collect)(void *ctx, uint64_t now_ps);
 	/*
 	 * After the last window and the hosts' last reports: receives the results of the other partitions' nodes, or
@@ -51,7 +53,7 @@ struct partition_ops {
 	 */
 	void (*finish)(void *ctx);
 	struct partition_crossed (*crossed)(const void *ctx);
-	/* Why the run ended, where another part is why; NULL: it is not. */
+	/* The reason why the run ended, where another partition ended it; NULL: it did not. */
 	const char *(*why)(const void *ctx);
 	/*
 	 * Whether another partition was lost, so that the report of the fabric lacks it, or an invariant does not
@@ -63,7 +65,10 @@ struct partition_ops {
 	 * partition.
 	 */
 	const json_t *(*reported)(const void *ctx, uint32_t partition);
-	/* As host_driver_ops.clock_error_ns, of hosts that have such: against the first part's clock, as far as this part knows. */
+	/*
+	 * As host_driver_ops.clock_error_ns, for kernel hosts: against the first partition's clock, as far as this
+	 * partition knows.
+	 */
 	uint64_t (*clock_error_ns)(const void *ctx);
 	/* For run.json. */
 	json_t *(*json)(const void *ctx);
@@ -72,8 +77,8 @@ struct partition_ops {
 struct partition {
 	const struct partition_ops *ops;
 	void *ctx;
-	uint32_t which, count;    /* this one, from 0; of parts */
-	const bool *remote;       /* [topo->nnodes] nodes of other parts */
-	bool whole;               /* this one hears what became of all of them */
+	uint32_t which, count;    /* this one, from 0; the number of partitions */
+	const bool *remote;       /* [topo->nnodes] nodes of other partitions */
+	bool whole;               /* this one receives the results of all nodes */
 	struct host_driver hosts; /* of their hosts */
 };

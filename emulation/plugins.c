@@ -25,7 +25,7 @@ struct plugins {
 	uint32_t count;
 	struct plugin_driver driver;
 	uint64_t epoch_ps, next_ps;
-	uint32_t *events; /* [nnodes] that a switch was asked by */
+	uint32_t *events; /* [nnodes] the number of requests to a switch */
 	bool real_time;
 };
 
@@ -58,7 +58,7 @@ poll_port(void *ctx, const char *name, struct err *err)
 	return 0;
 }
 
-/* "src->dst/sport>dport". @return whether the text has that form; the ends' names are cut out of it */
+/* "src->dst/sport>dport". @return whether the text has that form; the ends' names are split off it */
 static bool
 split_flow(char *text, char **dst, unsigned *sport, unsigned *dport)
 {
@@ -177,7 +177,7 @@ check(void *ctx, const struct plugin_finding *finding, struct err *err)
 	return ret;
 }
 
-/* ---- their lives ---- */
+/* ---- start and end ---- */
 
 struct plugins *
 plugins_create(const struct emulation *emulation, const char *const *paths, uint32_t count, struct err *err)

@@ -27,7 +27,7 @@ struct prediction {
 	uint64_t wall_ns;
 };
 
-/* @return whether a scenario's monitors want it: prediction = "simulated" without a file */
+/* @return whether a scenario's monitors need it: prediction = "simulated" without a file */
 bool prediction_is_asked(const struct scenario *scenario);
 
 /*

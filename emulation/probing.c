@@ -166,8 +166,9 @@ destroy(void *state)
 }
 
 /*
- * What agents asked gets its answer. Agents that ask in one window ask within less than the delay of the management network of
- * each other, so that the order of their hosts will do. Agents of hosts with their own kernel ask over their management channels.
+ * Answers the requests of agents. Agents that send requests in one window send them within less than the delay of the
+ * management network of each other, so that the order of their hosts suffices. Agents of kernel hosts send theirs
+ * over their management channels.
  */
 static void
 collect(void *state, uint64_t now_ps)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A service of a run: what works between the windows of a fabric, on its first lcore, beside switches and hosts. A service is
- * a file with its row, and a line in the table of services (emulation/services.c), or is attached by the program that starts
- * the run. Neither the emulation nor the head of the stream knows any service by name. NULL where a service has no such part.
+ * A service of a run: code that works between the windows of a fabric, on its first lcore, beside switches and hosts.
+ * A service is a file with its row, and a line in the table of services (emulation/services.c), or is attached by the
+ * program that starts the run. Neither the emulation nor the head of the stream knows any service by name. NULL where
+ * a service has no such part.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct run_service {
 	const char *name;
 	/*
 	 * Before nodes are made; the fabric is there.
-	 * @param state  set to what the other members get, if the scenario wants the service; else left NULL
+	 * @param state  set to what the other members get, if the scenario enables the service; else left NULL
 	 * @return 0 or negative errno with err set; what *state was set to is destroyed
 	 */
 	int (*create)(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err);
@@ -34,7 +35,7 @@ struct run_service {
 	void (*answer)(void *state, uint64_t now_ps);
 	/* After each window, before its records are exported. */
 	void (*collect)(void *state, uint64_t now_ps);
-	/* Whether the run goes on for it, whatever hosts have done. */
+	/* Whether the run continues for it, even when all hosts are done. */
 	bool (*busy)(const void *state);
 	/* What an operator knows of it before the run, as records. */
 	void (*stream_head)(const void *state, struct exporter *exporter);

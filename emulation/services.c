@@ -12,6 +12,6 @@ const struct run_service *const run_services[] = {
 	&service_rerouting,
 	&service_flowpulse,
 	&service_pingmesh,
-	&service_flowtracer, /* asks switches as the rows above left them */
+	&service_flowtracer, /* polls switches as the rows above left them */
 	NULL,
 };

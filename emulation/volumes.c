@@ -408,7 +408,7 @@ take_prediction(struct volumes_owned *volumes, const struct prediction *predicti
 	return 0;
 }
 
-/* What known faults leave of what goes out by a port; what routes leave out is not asked for. */
+/* The share of a port's egress that known faults leave; the effect of routes is not included. */
 static int
 note_losses(struct volumes_owned *volumes, const struct scenario *sc)
 {

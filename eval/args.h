@@ -33,7 +33,7 @@ double eval_args_scale(const struct argp_state *state, const char *text, double 
 int eval_args_run(const char *dir, int (*run)(void *options, struct err *err), void *options);
 
 /*
- * All numbers of an evaluation, to a file in its folder and, where they are asked for, to stdout.
+ * Writes all numbers of an evaluation to a file in its folder and, with --json, to stdout.
  * @param root  taken over; NULL: out of memory
  * @return 0 or negative errno with err set
  */

@@ -18,7 +18,7 @@ struct store {
 	sqlite3 *db;
 };
 
-#define WAIT_LIMIT_MS 60000 /* with others who read or write the store */
+#define WAIT_LIMIT_MS 60000 /* for other programs that read or write the store */
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS evaluation (seed INTEGER NOT NULL, scale REAL NOT NULL, sets TEXT NOT NULL);"

@@ -417,7 +417,7 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 	}
 }
 
-/* Which fault a type of finding speaks of, where it sits with others at one place. */
+/* The fault of a type of finding, where it shares its place with others. */
 static const struct {
 	const char *type, *fault;
 } speaks_of[] = {
@@ -454,7 +454,7 @@ is_meant(const char *type, const struct suspect *suspect)
 	return false;
 }
 
-/* Of several that fit a place, those that the finding speaks of, if there are any. */
+/* Of several that fit a place, those of the finding's kind, if there are any. */
 static void
 keep_meant(const struct suspects *suspects, const char *type, bool *fits)
 {

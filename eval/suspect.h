@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What may have slowed a run: parts of its scenario that it could have gone without. A kind of them is a row of the table in
- * suspect.c: how to list them, by what names a verdict knows them, and what leaves one out.
+ * The possible causes of a slow run: parts of its scenario that can be left out. A kind of them is a row of the table
+ * in suspect.c: how to list them, their names in a verdict, and the key that leaves one out.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 struct suspect {
 	const char *kind;        /* of the table, or "remedy" */
-	char name[SUSPECT_NAME]; /* for people, and for who asks for one: unique in its run */
+	char name[SUSPECT_NAME]; /* for people, and for options that select one: unique in its run */
 	char set[SUSPECT_SET];   /* leaves it out, or is the remedy: as --set takes it with the effective configuration */
 	json_t *flows;           /* arrays of names that findings may have: "13->19/10001>4791", */
 	json_t *ports;           /* "6:2", both ends of a link, */

@@ -245,7 +245,7 @@ flush(struct plugin_session *session)
 
 	if (session->out_bytes != 0)
 		sent = send(session->program.control, session->out, session->out_bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (sent <= 0) /* one that is gone is noticed where it is heard */
+	if (sent <= 0) /* one that is gone is noticed where it is read */
 		return;
 	session->out_bytes -= (size_t)sent;
 	memmove(session->out, session->out + sent, session->out_bytes);

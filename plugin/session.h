@@ -25,9 +25,10 @@ struct plugin_driver {
 };
 
 /*
- * The process of an outside program. It leads a process group of its own, has /dev/null for its input, prints to this program's
- * stderr, and inherits two connected stream sockets, whose numbers are in its environment: ROCELAB_RECORDS_FD (3), on which it
- * reads the record stream, and ROCELAB_CONTROL_FD (4). It ends when this process does.
+ * The process of a plugin diagnoser. It leads a process group of its own, has /dev/null for its input, prints to this
+ * program's stderr, and inherits two connected stream sockets, whose numbers are in its environment:
+ * ROCELAB_RECORDS_FD (3), on which it reads the record stream, and ROCELAB_CONTROL_FD (4). It ends when this process
+ * does.
  */
 struct plugin_program {
 	pid_t pid;   /* 0: it has ended */
@@ -75,7 +76,7 @@ void plugin_session_wait(struct plugin_session *session, const struct plugin_dri
 /* Its record socket failed: why, an errno of a spool's. 0: it did not */
 void plugin_session_records(struct plugin_session *session, int error, uint64_t now_ps);
 
-/* @return whether it is still asked */
+/* @return whether it is still in the run */
 static inline bool
 plugin_session_works(const struct plugin_session *session)
 {

@@ -27,9 +27,9 @@
 #include "scenario/scenario.h"
 #include "scenario/scenario_args.h"
 
-/* Whose time `rocelab blame` speaks of. */
+/* The job whose time `rocelab blame` explains. */
 
-/* The job that the headline of a run's verdict speaks of. @return its number; UINT32_MAX: there is none */
+/* The job in the headline of a run's verdict. @return its number; UINT32_MAX: there is none */
 static uint32_t
 job_of_verdict(const char *run)
 {
@@ -49,7 +49,7 @@ job_of_verdict(const char *run)
 
 /*
  * @param run  folder of a run; NULL: a scenario was given
- * @param of   name of a job; NULL: of a run the one that its verdict's headline speaks of, else the first that is enabled
+ * @param of   name of a job; NULL: of a run the one in its verdict's headline, else the first that is enabled
  * @param job  set to its number
  * @return 0 or -EINVAL with err
  */

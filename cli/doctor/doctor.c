@@ -477,7 +477,7 @@ print_json(void)
 	return rc;
 }
 
-/* Of hosts with a kernel of their own, if any was asked about; else of ports; else of the others. */
+/* Of kernel hosts, if any was selected; else of ports; else of the others. */
 static bool
 any_works(void)
 {

@@ -31,7 +31,7 @@
 #define ANALYZER_IDLE_NS 10000000000ULL
 #define POLL_NS 5000000ULL
 
-/* Too long, for a user who is in a hurry or not; one who asked twice waits for nothing. */
+/* Too long, with or without an interrupt by the user; after a second interrupt it waits for nothing. */
 static bool
 too_long(uint64_t idle_ns)
 {
@@ -169,15 +169,15 @@ analyzer_reread(struct analyzer *analyzer, struct err *err)
 	return ret == 0 ? analyzer_wait(analyzer) : ret;
 }
 
-/* The programs that run the other parts of a fabric here, beside that of part 0. */
+/* The programs that run the other partitions of a fabric here, beside that of partition 0. */
 
 struct launch_partitions {
-	uint32_t count; /* with part 0; 0: the fabric is whole */
+	uint32_t count; /* with partition 0; 0: the fabric is not partitioned */
 	const struct launch *launch;
 	char addresses[PARTITION_MAX * 64]; /* as --parts-at wants them */
 	char number[PARTITION_MAX][16];     /* "1/2" */
 	char dir[PARTITION_MAX][PATH_MAX];
-	char first[64]; /* socket of part 0 */
+	char first[64]; /* socket of partition 0 */
 	bool started;
 	pid_t pids[PARTITION_MAX]; /* 0: it does not run */
 	struct child_watch watch[PARTITION_MAX];
@@ -207,7 +207,7 @@ launch_partitions_init(struct launch_partitions *partitions, const struct launch
 	return 0;
 }
 
-/* Appends what makes dpswitch a part. @return 0 or -E2BIG with err set */
+/* Appends the options that make dpswitch a partition. @return 0 or -E2BIG with err set */
 static int
 launch_partitions_add(const struct launch_partitions *partitions, uint32_t which, struct child_args *args, struct err *err)
 {
@@ -267,7 +267,7 @@ reap(struct launch_partitions *partitions)
 }
 
 /*
- * Starts the others once part 0 listens: so its refusal is printed once. To be called while it runs.
+ * Starts the others once partition 0 listens, so its refusal is printed once. To be called while it runs.
  * @return 0, or negative errno with err set: one does not start
  */
 static int
@@ -286,7 +286,7 @@ launch_partitions_tend(struct launch_partitions *partitions, struct err *err)
 	return 0;
 }
 
-/* Whether one of them has ended: part 0 should, too. */
+/* Whether one of them has ended: partition 0 should, too. */
 static bool
 launch_partitions_ended(const struct launch_partitions *partitions)
 {
@@ -303,7 +303,10 @@ launch_partitions_refused(const struct launch_partitions *partitions)
 	return partitions->refused;
 }
 
-/* Part 0 has ended: waits for the others, and kills one that does nothing any more. @return the worst of their exit codes */
+/*
+ * Partition 0 has ended: waits for the others, and kills one that makes no progress. @return the worst of their exit
+ * codes
+ */
 static int
 launch_partitions_wait(struct launch_partitions *partitions)
 {
@@ -328,7 +331,7 @@ launch_partitions_wait(struct launch_partitions *partitions)
 	return partitions->status;
 }
 
-/* In a signal's handler: asks them to end. */
+/* In a signal's handler: requests their end. */
 static void
 launch_partitions_ask(const struct launch_partitions *partitions)
 {
@@ -396,7 +399,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 			launch_partitions_ask(&fabric_partitions);
 			refused = launch_partitions_refused(&fabric_partitions);
 		}
-		ending |= launch_partitions_ended(&fabric_partitions); /* it hears of it */
+		ending |= launch_partitions_ended(&fabric_partitions); /* it sees that itself */
 		if (launch_abandoned() || ((ending || interrupt_asked()) && child_idle_ns(&watch) >= FABRIC_IDLE_NS))
 			kill(fabric, SIGKILL);
 		clock_sleep_until_ns(clock_now_ns() + FABRIC_POLL_NS);

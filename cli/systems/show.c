@@ -640,7 +640,7 @@ print_systems(const json_t *comparison, FILE *to)
 	return rc;
 }
 
-/* What it explains, where it speaks of time. */
+/* The time that it explains, where it does. */
 static const char *
 explained(const json_t *system, const json_t *finding, char *buf)
 {

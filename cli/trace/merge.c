@@ -195,7 +195,7 @@ by_tuple(const void *a, const void *b)
 	return 0;
 }
 
-/* Parts do not overlap: a flow that two files have would count twice. */
+/* Files do not overlap: a flow in two files would count twice. */
 static int
 check_twice(const struct merge *m)
 {

@@ -414,7 +414,10 @@ show(const struct trace_view *view, struct err *err)
 	return ret == EXIT_DONE && view->result->nsilent == 0 && view->result->work.died == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Links that are up: as the scenario has them at the time, where it stands still; of a run that goes on, but for those known to be down. */
+/*
+ * Links that are up: as the scenario has them at the time, where it stands still; of a running fabric all but those
+ * known to be down.
+ */
 static bool *
 find_up(const struct trace_options *trace, const struct scenario *scenario)
 {

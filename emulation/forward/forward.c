@@ -89,7 +89,7 @@ write_frames(const struct forward *f, const char *path, struct err *err)
 	return pcapng_destroy(file) == 0 ? 0 : err_set(err, -EIO, "%s: cannot be written", path);
 }
 
-/* The first flow's file is frames.pcap: who compares forwards it too. */
+/* The first flow's file is frames.pcap: other forwarders are measured with it too. */
 static int
 open_files(struct forward *f, uint32_t pair, const struct port_config ends[2], struct err *err)
 {
@@ -233,7 +233,7 @@ make_fabric(struct forward *f, struct err *err)
 	return 0;
 }
 
-/* @return the port of a host, NULL: it is none */
+/* @return the port of a host; NULL: it has none */
 static struct port *
 port_of(const struct forward *f, uint32_t node)
 {

@@ -313,7 +313,7 @@ show_progress(struct attach *attach, uint64_t now_ns)
 		      attach->connecting ? "connect" : "come up");
 }
 
-/* Whether all hosts are there, those of other parts of the fabric too. */
+/* Whether all hosts are up, those of other partitions included. */
 static bool
 all_up(const struct attach *attach)
 {
@@ -547,7 +547,7 @@ open_channels(struct attach *attach, struct err *err)
 	return attach->manage != NULL ? 0 : -errno;
 }
 
-/* Whom it waited for, in vain: hosts of this part are named, others by theirs. */
+/* Reports the hosts that did not come up in time: those of this partition by name, others by their own partition. */
 static int
 name_missing(const struct attach *attach, struct err *err)
 {

@@ -29,11 +29,13 @@ const struct host_driver *attach_driver(const struct attach *attach);
 struct record_check *attach_check(const struct attach *attach);
 
 /*
- * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any more.
+ * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any
+ * more.
  * @param lcores    that the run is to have
- * @param part      of the fabric; NULL: it is whole
- * @param progress  show whom it waits for on stderr
- * @return 0, or with err set: -EINVAL (several lcores for hosts of both kinds), -ETIMEDOUT (limits.connect), -ECONNRESET (a host went away), -EINTR, and others
+ * @param partition  of the fabric; NULL: it is not partitioned
+ * @param progress  show the missing hosts on stderr
+ * @return 0, or with err set: -EINVAL (several lcores for hosts of both kinds), -ETIMEDOUT (limits.connect),
+ *         -ECONNRESET (a host disconnected), -EINTR, and others
  */
 int attach_prepare(struct attach *attach, uint32_t lcores, const struct partition *partition, bool progress,
 		   struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What parts of a fabric know of their own nodes alone, put together. */
+/* Merges the facts that each partition of a fabric has about its own nodes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ check_counts(const json_t *counts, const char *name, struct err *err)
 	return 0;
 }
 
-/* Each of a run's parts has its end at the limit at the latest, or within a window of it. */
+/* Each of a run's partitions ends at the limit at the latest, or within a window of it. */
 static uint64_t
 longest_ns(const struct scenario *sc)
 {
@@ -128,7 +128,10 @@ output_partition_check(const struct emulation *emulation, const uint32_t *partit
 	return ret;
 }
 
-/* Parts end when they have heard that all are done, each a little apart: the run lasted as long as any. */
+/*
+ * Partitions end when they have received that all are done, each a little apart: the run's length is the longest of
+ * theirs.
+ */
 static void
 add_length(json_t *to, const json_t *from)
 {

@@ -439,7 +439,7 @@ boundary_leaving(struct partitions *partitions, const struct window *window)
 	}
 }
 
-/* What other parts send. */
+/* ---- frames of other partitions ---- */
 
 #define LATEST_PS (1ULL << 62)
 

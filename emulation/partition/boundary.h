@@ -23,16 +23,16 @@ struct boundary_frame {
 	struct int_header header; /* with PKT_INT */
 };
 
-/* A direction of a cable: from a port of another part to one of this. */
+/* A direction of a cable: from a port of another partition to one of this. */
 struct boundary_crossing {
 	uint32_t port; /* global id, of the sender's */
-	uint32_t from; /* part */
+	uint32_t from; /* partition */
 	struct boundary_frame *frames;
 	struct pause_frame *pauses;
 	size_t frames_head, frames_used, frames_cap, frames_most;
 	size_t pauses_head, pauses_used, pauses_cap;
 	uint64_t last_ps, last_pause_ps; /* of the last arrival */
-	uint64_t down_ps;                /* when the cable was cut last: what had left before is lost */
+	uint64_t down_ps;                /* when the link last went down: frames that had left before are lost */
 	bool down;
 	uint8_t pausing; /* classes that its sender asks ours to hold, as far as known here */
 };
@@ -41,7 +41,7 @@ struct boundary {
 	struct boundary_crossing *crossings; /* [count] */
 	uint32_t count;
 	uint32_t *crossing_of; /* [topo->nports] by the sender's port; TOPO_NONE: none */
-	uint32_t *leaving;     /* [count] ports of this part at the same cables */
+	uint32_t *leaving;     /* [count] ports of this partition at the same cables */
 	struct partition_crossed crossed;
 };
 
@@ -56,8 +56,9 @@ void boundary_renew(struct boundary *boundary);
 /* Puts the frames that were sent in the last window into the channels. */
 void boundary_leaving(struct partitions *partitions, const struct window *window);
 /*
- * What arrives in the window that begins goes onto its cables, and what faults did to them is followed.
- * @return 0; -EPROTO with err set: a part sends more than its cable carries, and which
+ * Puts the frames that arrive in the window that begins onto their cables, and applies the effects of faults on the
+ * cables.
+ * @return 0; -EPROTO with err set: a partition sends more than its cable carries, with its name
  */
 int boundary_entering(struct partitions *partitions, const struct window *window, uint32_t *from, struct err *err);
 /* @return when the next of what has been received arrives; TIME_NEVER: nothing has */
@@ -73,8 +74,10 @@ struct segment {
 	struct body body;
 	uint8_t *bytes; /* [cap_bytes] */
 	size_t cap_bytes;
-	/* Set by the first lcore between windows, cleared by the one where the packet ends (release); who reads it to use the slot
-	 * again acquires. */
+	/*
+	 * Set by the first lcore between windows, cleared by the one where the packet ends (release); the lcore that
+	 * reads it to use the slot again acquires.
+	 */
 	_Atomic bool used;
 };
 

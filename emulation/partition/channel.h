@@ -49,7 +49,7 @@ void channel_flush(struct channel *channel);
 void channel_shut(struct channel *channel);
 /* Reads what is there. @return whether anything arrived */
 bool channel_read(struct channel *channel);
-/* @return 1 with the next whole message; 0: none yet; -EPROTO with err set: it is none */
+/* @return 1 with the next whole message; 0: none yet; -EPROTO with err set: it is no message */
 int channel_take(struct channel *channel, struct channel_message *message, struct err *err);
 
 /* @return what channel->error means, for people */

@@ -26,7 +26,7 @@ assign_named(const struct scenario *sc, uint32_t *partition)
 			partition[topo_find(sc->topo, sc->partitions[g].names.items[i])] = (uint32_t)g;
 }
 
-/* The graph of switches as METIS wants it: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
+/* The graph of switches in METIS's format: neighbours of vertex v are adjncy[xadj[v] .. xadj[v + 1]). */
 struct graph {
 	idx_t *xadj, *adjncy, *cables, *weight, *partition; /* cables: the number of them to a neighbour */
 	uint32_t *vertex;                                   /* [nnodes] of a switch */

@@ -11,10 +11,11 @@
 #include "scenario/scenario.h"
 
 /*
- * Switches by the scenario's parts groups, or, where there are none, by METIS: work (a switch's ports, twice those of its hosts)
- * evenly, few cables cut. A host is where the switch of its first port is, unless a group names it.
- * @param parts  2 to PARTITION_MAX
- * @param part   set, [topo->nnodes]
+ * Switches by the scenario's parts groups, or, where there are none, by METIS: work (a switch's ports, twice those of
+ * its hosts) evenly, with few boundary cables. A host is where the switch of its first port is, unless a group names
+ * it.
+ * @param partitions  2 to PARTITION_MAX
+ * @param partition   set, [topo->nnodes]
  * @return 0, or negative errno with err set
  */
 int division_make(const struct scenario *scenario, uint32_t partitions, uint32_t *partition, struct err *err);

@@ -22,7 +22,10 @@
 #include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
 
-/* Hosts of other parts (emulation/hosts.h): nodes that stand still, and programs that report over the parts' streams. */
+/*
+ * Hosts of other partitions (emulation/hosts.h): nodes that stand still, and programs that report over the
+ * partitions' streams.
+ */
 
 static struct node *
 node_create(void *ctx, uint32_t node, struct err *err)
@@ -78,7 +81,7 @@ static const struct host_driver_ops partition_hosts = {
 	.ready = ready,
 };
 
-/* Before the run the parts find each other, and begin together. */
+/* Before the run the partitions connect, and begin together. */
 
 #define POLL_MS 50
 #define TOKEN_LEAST 16
@@ -226,7 +229,7 @@ partition_rendezvous(struct partitions *partitions, const struct partition_optio
 	return ret;
 }
 
-/* One phase has ended, the next begins: who is slower may not have heard of it yet. */
+/* One phase has ended, the next begins: a slower partition may not have received that yet. */
 static void
 renew(struct partitions *partitions)
 {
@@ -373,7 +376,7 @@ start_all(struct partitions *partitions, uint64_t deadline_ns, uint64_t *zero_ns
 int
 partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err *err)
 {
-	/* The first gives up first, which the others see: it begins with none who has given up. */
+	/* The first partition times out first, and the others see it: it begins only if none has timed out. */
 	uint64_t deadline_ns =
 		clock_now_ns() + (partitions->which != 0 ? 2 : 1) * (partitions->scenario->limits.connect_ps / PS_PER_NS);
 
@@ -383,7 +386,7 @@ partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err *er
 				      : start_all(partitions, deadline_ns, zero_ns, err);
 }
 
-/* How far this part may advance. */
+/* How far this partition may advance. */
 
 #define LOOKAHEAD_WINDOWS 4
 #define LOOKAHEAD_LEAST_PS (200 * PS_PER_US)
@@ -525,7 +528,7 @@ partition_pace(void *ctx, uint64_t earliest_ps, uint64_t start_ps)
 	return pacer_wait(pacer, earliest_ps, goal_ps);
 }
 
-/* A part from its creation to its end. */
+/* A partition from its creation to its end. */
 
 static void
 join(void *ctx, struct emulation *emulation)
@@ -627,7 +630,7 @@ clock_error_ns(const void *ctx)
 	uint64_t worst_ns = emulation_clock_error_ns(partitions->emulation);
 
 	if (worst_ns != 0)
-		worst_ns += partitions->clock_error_ns; /* the first part's is 0 */
+		worst_ns += partitions->clock_error_ns; /* the first partition's is 0 */
 	for (uint32_t p = 0; p < partitions->count; p++)
 		worst_ns = max_u64(worst_ns, partition_clock_error_ns(partitions->peers[p].reported));
 	return worst_ns;
@@ -676,7 +679,7 @@ static const struct partition_ops ops = {
 	.json = partition_json,
 };
 
-/* What parts cannot do. */
+/* The features that partitions lack. */
 static int
 check_scenario(const struct scenario *sc, struct err *err)
 {

@@ -173,7 +173,10 @@ partition_recv_records(struct partitions *partitions, uint32_t from, const struc
 	return 0;
 }
 
-/* What a part knows of its own nodes alone goes to the first, which puts it into its files (emulation/outputs/output_partition.c). */
+/*
+ * A partition sends the facts about its own nodes to the first, which puts them into its files
+ * (emulation/outputs/output_partition.c).
+ */
 
 #define REPORT_BYTES (64u * 1024 * 1024)
 #define CLOCK_ERROR "clock_error_ns"
@@ -270,7 +273,7 @@ partition_recv_done(struct partitions *partitions, uint32_t from, const struct c
 	return 0;
 }
 
-/* After the run, the results of nodes and steps go to the first part, which writes about the whole. */
+/* After the run, the results of nodes and steps go to the first partition, which writes them for the fabric. */
 
 /* How long the others may send nothing, or take nothing, then; after an interrupt. */
 #define FINISH_NS 20000000000ULL
@@ -347,7 +350,7 @@ report_faults(struct partitions *partitions)
 	free(acted);
 }
 
-/* What others have not taken, of those who want to hear it. */
+/* The bytes that other partitions have not taken, of those that still receive. */
 static size_t
 left_bytes(const struct partitions *partitions)
 {
@@ -574,7 +577,7 @@ partition_recv_faults(struct partitions *partitions, uint32_t from, const struct
 	return 0;
 }
 
-/* The other parts as they report themselves. */
+/* The other partitions' own reports. */
 
 static uint32_t
 first_node(const struct partitions *partitions, uint32_t partition)
@@ -637,7 +640,10 @@ recv_promise(struct partitions *partitions, uint32_t from, const struct channel_
 	return 0;
 }
 
-/* The reasons for which all parts end when one does. That of a part which is complete, or has lost another, is none. */
+/*
+ * The reasons for which all partitions end when one does. That of a partition which is complete, or has lost another,
+ * is none.
+ */
 static int
 recv_bye(struct partitions *partitions, uint32_t from, const struct channel_message *message, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A part of the fabric and the other parts as it knows them. */
+/* A partition of the fabric and its view of the other partitions. */
 #pragma once
 
 #include "common/record/check.h"
@@ -50,14 +50,14 @@ struct partitions {
 	struct partition_peer peers[PARTITION_MAX];
 	struct boundary boundary;
 	struct segments segments;   /* contents that arrived over boundary cables */
-	struct record_check *check; /* of what other parts report; part 0 */
+	struct record_check *check; /* of other partitions' reports; partition 0 */
 	bool own_check;
 	/* this partition's promise */
 	uint64_t promised_ps, promised_ns;
 	struct partition_promise promised;
-	uint64_t clock_error_ns;            /* of this clock against the first part's, at most */
-	uint64_t blocked_windows, waits_ns; /* opened late because another part was not so far; time spent so */
-	bool up;                            /* this part's hosts are, in the first phase */
+	uint64_t clock_error_ns;            /* of this clock against the first partition's, at most */
+	uint64_t blocked_windows, waits_ns; /* opened late because another partition was behind; time spent so */
+	bool up;                            /* this partition's hosts are, in the first phase */
 	bool ended;
 	/* why another ended it */
 	bool over;
@@ -66,7 +66,7 @@ struct partitions {
 	char why[PARTITION_TEXT + 200];
 };
 
-/* A peer is gone, or of no use: the run ends. The first that is lost is who is named. */
+/* A peer is gone, or of no use: the run ends. The first lost one is named. */
 void partition_lose(struct partitions *partitions, uint32_t peer, const char *why);
 /* Whether a peer's messages are of a phase that has ended here: they are discarded. */
 bool partition_is_past(struct partition_peer *peer, enum partition_type type);

@@ -202,7 +202,7 @@ struct rendezvous_state {
 	uint32_t count;
 	uint64_t deadline_ns;
 	bool refused;    /* a connection was refused for its token */
-	struct err last; /* why the part that is visited could not be connected to */
+	struct err last; /* the reason why the partition of the last try could not be connected to */
 };
 
 static bool
@@ -286,7 +286,7 @@ hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
 	return flaw == NULL ? 1 : err_set(err, -EINVAL, "%s at %s %s", name, m->rendezvous->addresses[partition], flaw);
 }
 
-/* @return 0 with a channel to a part before this one; negative errno, -ETIMEDOUT without err */
+/* @return 0 with a channel to a partition before this one; negative errno, -ETIMEDOUT without err */
 static int
 visit(struct rendezvous_state *m, uint32_t partition, struct err *err)
 {

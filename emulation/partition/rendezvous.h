@@ -13,27 +13,27 @@
 
 struct rendezvous {
 	uint32_t partition, partitions;
-	const char *const *addresses; /* [parts] */
+	const char *const *addresses; /* [partitions] */
 	const struct partition_hello *hello;
 	uint64_t timeout_ns;
-	/* Who a part is, for people. */
+	/* The name of a partition, for people. */
 	void (*name)(void *ctx, uint32_t partition, char buf[160]);
 	void *ctx;
 };
 
 /*
- * @param channels  [parts] set to those to the others, as far as they connected, also where it fails
+ * @param channels  [partitions] set to those to the others, as far as they connected, also where it fails
  * @return 0, or with err set: -EINVAL (another scenario, version, division, token, or an address that cannot be had),
  *         -ETIMEDOUT with the names of those that did not connect, -EMFILE or -ENFILE where no more can be accepted,
  *         -EINTR
  */
 int rendezvous_run(const struct rendezvous *rendezvous, struct channel *channels, struct err *err);
 
-/* Where a part listens: the path of a unix socket (it has a '/'), or HOST:PORT. */
+/* The address at which a partition listens: the path of a unix socket (it has a '/'), or HOST:PORT. */
 
 /* Whether only this machine's users can connect: unix, or 127.0.0.1, ::1, localhost. */
 bool address_is_local(const char *address);
-/* @return 0; -EINVAL with err set: it is none */
+/* @return 0; -EINVAL with err set: it is no address */
 int address_check(const char *address, struct err *err);
 /*
  * @param backlog   that may connect at once

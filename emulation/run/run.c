@@ -381,7 +381,7 @@ introduce(const struct run_options *options, const struct emulation *emulation, 
 	fflush(stdout);
 }
 
-/* Opens what fills while the run goes on. @param socket  of the analyzer, -1: none. @return NULL with err */
+/* Opens the outputs that are written during the run. @param socket  of the analyzer, -1: none. @return NULL with err */
 static struct exporter *
 open_files(const struct run_options *options, struct emulation *emulation, const struct plugins *plugins, int socket,
 	   struct err *err)
@@ -644,7 +644,7 @@ open_telemetry(struct running *r, struct err *err)
 	return telemetry_open(r->counters, err);
 }
 
-/* Whatever can be refused is, before an analyzer hears of the run. @return exit code */
+/* Checks all that can be refused before an analyzer connects. @return exit code */
 static int
 prepare(struct running *r, const struct prediction *prediction, struct err *err)
 {

@@ -50,14 +50,14 @@ struct session {
 	enum session_state state;
 	struct loop loop;
 	struct loop_watch watch;                /* of the management channel */
-	uint32_t watched_events, manage_events; /* asked for; seen in this turn */
+	uint32_t watched_events, manage_events; /* subscribed; seen in this turn */
 	struct manage_stream stream;
 	struct run_clock clock;
 	struct verbs_host *verbs;
 	struct step_engine *engine;
 	struct probe_agent *probes; /* R-Pingmesh's; NULL: none */
 	struct tracer *tracer;      /* of connections, for it; NULL: none */
-	uint64_t trace_ns;          /* when that wants to be called */
+	uint64_t trace_ns;          /* when it is to be called */
 	uint64_t flows_ns;          /* FLOWS: the next */
 	uint64_t *slowest_bps;
 	bool *embedded;                  /* [nodes] hosts without a connection manager */
@@ -176,7 +176,7 @@ probing_interface(const void *ctx, uint32_t ip)
 	return node << EXPIRED_NODE_SHIFT | port;
 }
 
-/* Sends what the agent asks. @return 0 or negative errno with err */
+/* Sends the agent's requests. @return 0 or negative errno with err */
 static int
 probing_ask(struct session *session, struct err *err)
 {
@@ -294,7 +294,7 @@ render_flows(struct session *session, uint64_t now_ns)
 		session_send(session, MANAGE_FLOWS, flows, count * sizeof(flows[0]), &err);
 }
 
-/* While it runs. @return when it wants to be called next; UINT64_MAX: never */
+/* While it runs. @return when it is to be called next; UINT64_MAX: never */
 static uint64_t
 tracing_run(struct session *session, uint64_t now_ns)
 {
@@ -351,8 +351,8 @@ progress_of(const struct session *session)
 }
 
 /*
- * What changes the course of the run goes at once, everything else in batches; records always before the progress that
- * they are part of: the fabric may end the run when it hears of that.
+ * Sends messages that change the course of the run at once, everything else in batches; records always before the
+ * progress that they are part of: the fabric may end the run when it receives that.
  */
 static int
 upload_progress(struct session *session, uint64_t now_ns, struct err *err)

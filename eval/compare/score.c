@@ -59,7 +59,7 @@ probes(const json_t *verdict)
 		number(json_object_get(own, "service"), "rpingmesh.probe_total"));
 }
 
-/* What it took of networks: its records on the analyzer's socket, what it sent, what it asked over the management network. */
+/* Its cost to networks: its records on the analyzer's socket, its packets, its requests over the management network. */
 static double
 compare_bytes(const struct compare_system *system, const json_t *verdict)
 {

@@ -86,7 +86,7 @@ extern const struct compare_run compare_runs[];
 extern const uint32_t compare_nruns;
 
 /*
- * Who diagnoses a run.
+ * The diagnosers of a run.
  * @param names     [COMPARE_MAX_SYSTEMS] set to diagnosers of the analyzer, each once
  * @param paths     [COMPARE_MAX_SYSTEMS] set to their paths; NULL: one of ours
  * @return how many

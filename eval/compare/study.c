@@ -19,7 +19,7 @@
 #include "eval/job.h"
 #include "eval/store.h"
 
-/* What the cases in a folder are of: results of another corpus, seed or program are not taken for those that are asked for. */
+/* The origin of the cases in a folder: results of another corpus, seed or program are not used. */
 
 #define COMPARE_CORPUS "corpus.json"
 

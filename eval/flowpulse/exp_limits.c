@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Beyond the paper: false alarms as asked for, how near to what any test could find, and iterations pooled. */
+/*
+ * Beyond the paper: false alarms at a requested rate, the distance from the best possible test, and iterations
+ * pooled.
+ */
 #include "eval/flowpulse/experiments.h"
 
 #include <math.h>

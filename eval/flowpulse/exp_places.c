@@ -170,7 +170,7 @@ struct cause {
 struct traffic {
 	struct fp_point point;
 	uint32_t rings, stride;
-	uint32_t senders, flows; /* that a leaf hears of; that leave a leaf at a time */
+	uint32_t senders, flows; /* that a leaf receives of; that leave a leaf at a time */
 };
 
 static void

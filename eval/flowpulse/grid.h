@@ -21,7 +21,7 @@ struct fp_cell {
 	struct volume_sample bytes;
 	uint64_t packets;  /* seen */
 	uint64_t end_ps;   /* when the leaf judged the iteration */
-	uint64_t is_sound; /* nothing speaks against comparing it */
+	uint64_t is_sound; /* it has no flaw that prevents a comparison */
 };
 
 struct fp_row {

@@ -95,7 +95,7 @@ is_down(const struct fp_spec *spec, uint32_t row, uint32_t path)
 void
 fp_spec_add_faults(struct fp_spec *spec, const double *drops, uint32_t ndrops)
 {
-	/* Of more rates than rows the next run goes on where this one ends: all rates have their turn. */
+	/* With more rates than rows the next run continues where this one ends: all rates have their turn. */
 	uint64_t rows = spec->fabric.leaves / 2, turn = rows < ndrops ? spec->seed * rows : spec->seed / 2;
 	struct prng prng;
 

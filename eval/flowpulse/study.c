@@ -40,7 +40,7 @@ spec_of(const struct fp_study *study, const struct fp_point *point, const char *
 				 .seed = study->seed * FP_MAX_PARTS + part };
 }
 
-/* Asks for one more run. */
+/* Requests one more run. */
 static int
 add_part(struct fp_study *study, const struct fp_spec *spec, struct fp_set *set, struct err *err)
 {
@@ -555,7 +555,7 @@ fp_need(struct fp_study *study, const struct fp_spec *spec, const struct fp_grid
 	return ret;
 }
 
-/* Asks all experiments. @return how many runs are wanting, or negative errno with err set */
+/* Calls all experiments. @return how many runs are missing, or negative errno with err set */
 static int
 ask(struct fp_study *study, struct err *err)
 {

@@ -31,7 +31,7 @@ struct fp_study {
 	double scale;    /* multiplies packets a port */
 	uint32_t jobs;
 	const char *points;      /* of what fp_spec_point() gives, as a shell matches names; NULL: all */
-	char (*others)[FP_NAME]; /* [nothers] points that were asked for and do not match, each once */
+	char (*others)[FP_NAME]; /* [nothers] requested points that do not match, each once */
 	uint32_t nothers;
 	const struct fp_experiment *experiments[FP_MAX_EXPERIMENTS];
 	json_t *rows[FP_MAX_EXPERIMENTS]; /* of each experiment, when all is done */
@@ -43,7 +43,7 @@ struct fp_study {
 struct fp_experiment {
 	const char *name, *doc;
 	/*
-	 * Asks for its runs, and where all are there adds its rows: objects with the same keys in the same order.
+	 * Requests its runs, and where all are there adds its rows: objects with the same keys in the same order.
 	 * @return 0, or negative errno with err set
 	 */
 	int (*evaluate)(struct fp_study *study, json_t *rows, struct err *err);
@@ -98,7 +98,7 @@ struct fp_set {
 int fp_set_clean(struct fp_study *study, const struct fp_point *point, uint32_t iterations, struct fp_set *set,
 		 struct err *err);
 
-/* Links that operators know of before, drawn at random. */
+/* Links that operators know before, chosen at random. */
 struct fp_known {
 	uint32_t links;
 	double drop; /* that they lose so much; 0: they are down */

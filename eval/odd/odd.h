@@ -34,7 +34,7 @@ struct odd_case {
 		size_t used;
 		uint32_t count;
 	} lists[ODD_LISTS];
-	struct scenario *loaded; /* of the head, from odd_plan() on: who sends to whom, by which ports */
+	struct scenario *loaded; /* of the head, from odd_plan() on: senders, receivers and their ports */
 	uint64_t span_ns;        /* how long the first job should take */
 	uint32_t flows;          /* sports given */
 };

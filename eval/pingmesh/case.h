@@ -59,8 +59,8 @@ struct pm_kind {
 	enum pm_class class;
 	enum pm_word word; /* that is right for it */
 	bool is_directed;  /* one direction of its link is bad */
-	uint32_t weight;   /* how often it is drawn, among those of its class */
-	bool has_traffic;  /* shows by it: at the paper's times that is too much to simulate, and another kind is drawn */
+	uint32_t weight;   /* its frequency among those of its class */
+	bool has_traffic;  /* needs traffic: too much to simulate at the paper's times, where another kind is chosen */
 	/* Adds its fault, and sets its place. @return false: chance found no place that is free */
 	bool (*inject)(struct pm_case *c, struct pm_problem *problem);
 };

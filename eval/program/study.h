@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* An evaluation that is none of families: a file with its row, and a line in the table of studies (eval/program/main.c). */
+/* An evaluation without families: a file with its row, and a line in the table of studies (eval/program/main.c). */
 #pragma once
 
 #include <argp.h>
