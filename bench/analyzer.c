@@ -18,9 +18,9 @@
 
 #define MAX_RUNS BENCH_MAX_REPEATS
 #define SHORT_MS 200.0      /* runs that together take less are repeated, up to MAX_RUNS */
-#define PORTION_BYTES 65536 /* what one read() of a socket brings */
+#define PORTION_BYTES 65536 /* bytes of one read() of a socket */
 
-/* What a case's cost is counted in. */
+/* The unit of a case's cost. */
 enum unit { STEP, REPORT };
 
 struct bench_case {
@@ -29,7 +29,10 @@ struct bench_case {
 	struct bench_shape shape;
 };
 
-/* K=4, 8, 16 and 32 fat-trees have 20, 80, 320 and 1280 switches. What a series does not count is little, or grows with it. */
+/*
+ * K=4, 8, 16 and 32 fat-trees have 20, 80, 320 and 1280 switches. The costs that a series does not count are small,
+ * or grow with it.
+ */
 static const struct bench_case cases[] = {
 	{ "a case of the paper", REPORT, { 8, 7, 20, 60, 7 } }, { "ranks x steps", STEP, { 128, 127, 20, 4, 1 } },
 	{ "ranks x steps", STEP, { 256, 255, 20, 4, 1 } },      { "ranks x steps", STEP, { 512, 511, 20, 4, 1 } },

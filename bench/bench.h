@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all benchmarks have in common. */
+/* Common parts of all benchmarks. */
 #pragma once
 
 #include <jansson.h>
@@ -13,7 +13,7 @@
 
 #define BENCH_MAX_REPEATS 20
 
-/* rocelab bench agent: what hosts and network pay for R-Pingmesh's agents (R-Pingmesh 6, Fig. 7). */
+/* rocelab bench agent: the cost of R-Pingmesh's agents to hosts and network (R-Pingmesh 6, Fig. 7). */
 
 /*
  * Measures `repeats` times and prints the best.
@@ -40,7 +40,7 @@ int bench_analyzer(const char *dir, int repeats, bool json, struct err *err);
  */
 int bench_fabric(const char *dir, int repeats, bool json, struct err *err);
 
-/* rocelab bench monitor: what a host pays for its monitor and detection agent (VEDRFOLNIR Fig. 11). */
+/* rocelab bench monitor: the cost of a host's monitor and detection agent (VEDRFOLNIR Fig. 11). */
 
 /*
  * Measures every case `repeats` times and prints the best of each.
@@ -58,7 +58,7 @@ int bench_monitor(const char *dir, int repeats, bool json, struct err *err);
  */
 int bench_trace(const char *dir, int repeats, bool json, struct err *err);
 
-/* rocelab bench telemetry: what it takes to bring what switches see to the analyzer, by budget. */
+/* rocelab bench telemetry: the cost of bringing the switches' telemetry to the analyzer, by budget. */
 
 /*
  * Runs every case `repeats` times and prints counts, bytes and lags, which repeat in virtual time, and the best
@@ -152,7 +152,7 @@ void bench_volumes_print(const struct bench_volumes *bench, int repeats);
 /* @return a list of rows */
 json_t *bench_volumes_json(const struct bench_volumes *bench);
 
-/* What a second lcore is worth: two pairs of ports on one lcore, on two, and two programs with a pair each. */
+/* The gain of a second lcore: two pairs of ports on one lcore, on two, and two programs with a pair each. */
 
 /* Of the best run of each: frames a second of the machine's time, and which share of the CPUs' time the lcores had. */
 struct bench_lcores {
@@ -172,7 +172,10 @@ int bench_lcores_measure(const char *forwarder, const char *dir, int repeats, st
 void bench_lcores_print(const struct bench_lcores *result);
 json_t *bench_lcores_json(const struct bench_lcores *result);
 
-/* What other kinds of ports cost: frames go round over memif, vhost or af_packet and one switch, beside DPDK's testpmd. */
+/*
+ * The cost of other kinds of ports: frames go round over memif, vhost or af_packet and one switch, beside DPDK's
+ * testpmd.
+ */
 
 #define BENCH_ROUND_KINDS (PORT_ROUND_KINDS - 1)
 

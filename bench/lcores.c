@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a second lcore is worth: two pairs of ports on one lcore, on two, and two programs with a pair each. */
+/* The gain of a second lcore: two pairs of ports on one lcore, on two, and two programs with a pair each. */
 #include "bench/bench.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ struct bench {
 	struct err *err;
 };
 
-/* What runs went through, added. */
+/* Sums over runs. */
 struct sum {
 	double pps, share;
 };

@@ -43,7 +43,7 @@ struct bench_result {
 	double record_bytes;                              /* of a step, in frames */
 };
 
-/* Of one rank: what a run of it needs. */
+/* The state of a run of one rank. */
 struct host {
 	struct device device; /* first: the ops get this pointer */
 	struct recbuf records;
@@ -240,7 +240,7 @@ time_looks(struct host *host)
 	return ns_each(from_ns, SAMPLES);
 }
 
-/* One in ten of what a host may spend in a run, several times over. */
+/* A tenth of the detections that a host may make in a run, several times over. */
 static double
 time_detections(struct host *host)
 {

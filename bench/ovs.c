@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* OVS-DPDK as a measure: what a packet costs in another software switch, by one flow from port to port. */
+/* OVS-DPDK as a measure: the cost of a packet in another software switch, by one flow from port to port. */
 #include "bench/testpmd.h"
 
 #include <errno.h>

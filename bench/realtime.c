@@ -290,7 +290,7 @@ print_table(const struct realtime *bench)
 	scols_unref_table(table);
 }
 
-/* What the run adds to what the cables take. */
+/* The delay that the run adds to that of the cables. */
 static double
 added_us(const struct realtime *bench, size_t n, double us)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What other kinds of ports cost: frames go round over memif, vhost or af_packet and one switch, beside DPDK's testpmd. */
+/*
+ * The cost of other kinds of ports: frames go round over memif, vhost or af_packet and one switch, beside DPDK's
+ * testpmd.
+ */
 #include "bench/bench.h"
 
 #include <errno.h>

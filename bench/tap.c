@@ -33,7 +33,7 @@ struct lags {
 	size_t count, cap;
 };
 
-/* What counting goes along with. */
+/* The state of the count. */
 struct walk {
 	struct tap_counts *counts;
 	const struct tap_portion *portion; /* the portion with the current record */

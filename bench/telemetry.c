@@ -24,7 +24,7 @@ struct bench_case {
 	bool real;
 };
 
-/* The first reports nothing: what its fabric takes is not telemetry's. The last is in real time. */
+/* The first reports nothing: the time of its fabric is not telemetry's. The last is in real time. */
 static const struct bench_case cases[] = {
 	{ "off", "0", false },
 	{ "full-polling", "0", false },
@@ -147,7 +147,7 @@ run_once(const struct bench *bench, struct bench_result *result)
 	return ret;
 }
 
-/* What a policy makes in virtual time is the same under every budget: a budget changes nothing in the fabric. */
+/* A policy's reports in virtual time are the same under every budget: a budget changes nothing in the fabric. */
 static int
 check(const struct bench *bench)
 {

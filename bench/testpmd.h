@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* DPDK's own forwarder as a measure: what a packet costs that is only moved. */
+/* DPDK's own forwarder as a measure: the cost of a packet that is only moved. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,15 +20,15 @@ struct testpmd_ports {
 };
 
 /*
- * Forwards. What starting costs is not counted.
+ * Forwards. The start is not counted.
  * @param mode  "io", "macswap"
- * @param dir   for what it leaves
+ * @param dir   for its files
  * @return nanoseconds of processor time a packet, of four ports a packet's whole round; 0 where dpdk-testpmd is not
  *         installed; negative with err set
  */
 double testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports *ports, struct err *err);
 
-/* OVS-DPDK as a measure: what a packet costs in another software switch, by one flow from port to port. */
+/* OVS-DPDK as a measure: the cost of a packet in another software switch, by one flow from port to port. */
 
 #define OVS_MOST_BYTES 1518 /* with FCS */
 

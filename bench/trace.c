@@ -89,7 +89,7 @@ flow_get(void *ctx, uint32_t i, struct swm_flow *flow)
 	return true;
 }
 
-/* What the round trips alone take. */
+/* The time of the round trips alone. */
 static double
 least_s(const struct method *method, uint32_t flows, uint64_t rtt_us)
 {

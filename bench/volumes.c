@@ -23,7 +23,7 @@
 #define SPINES 8
 #define HOPS_A_COUNTED 8 /* host, leaf, spine, leaf, host, and back for the ACK: the third of them is counted */
 
-/* The first has none: what its fabric takes is not the monitors'. */
+/* The first has none: the time of its fabric is not the monitors'. */
 static const struct {
 	const char *name, *more;
 } cases[BENCH_VOLUMES_CASES] = {
@@ -113,7 +113,7 @@ bench_volumes_measure(struct bench_volumes *bench, const char *dir, const char *
 	return ret;
 }
 
-/* What monitors take of each packet that they count: one of HOPS_A_COUNTED hops is one of its. */
+/* The monitors' time for each packet that they count: one of HOPS_A_COUNTED hops is one of its. */
 static double
 counted_ns(const struct bench_volumes *bench, size_t i)
 {

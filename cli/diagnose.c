@@ -126,7 +126,7 @@ analyze(struct diagnose_options *diagnose, bool print, struct err *err)
 	return ret <= EXIT_USAGE ? ret : EXIT_FAILED;
 }
 
-/* Shows what systems were compared by, from the recordings of their runs. @return exit code */
+/* Shows the comparison of systems, from the recordings of their runs. @return exit code */
 static int
 compare(struct diagnose_options *diagnose, struct systems_plan *plan, struct err *err)
 {

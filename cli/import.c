@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab import: what others wrote, as a scenario. */
+/* rocelab import: files of other programs, as a scenario. */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -290,7 +290,7 @@ import_network(const struct import_command *given, FILE *to, struct err *err)
 	return hpcc_import(&files, to, err);
 }
 
-/* What this command has not written, an input of it among them, is not written over. */
+/* Files that this command has not written, an input of it among them, are not overwritten. */
 static int
 check_out(const char *path, struct err *err)
 {

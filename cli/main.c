@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab: the command a person uses. It starts the other programs and shows what they found. */
+/* rocelab: the command a person uses. It starts the other programs and shows their results. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ find_program(const struct command *command, char path[PATH_MAX], struct err *err
 	return child_find(command->program, command->name, path, PATH_MAX, err);
 }
 
-/* What there is of a command that another program has, as that prints it. */
+/* The help of a command that another program has, as that prints it. */
 static void
 list_kinds(const struct command *command, FILE *to)
 {

@@ -210,7 +210,7 @@ show(const struct run_options *run, const char *dir, const struct launch_status 
 	return ret == EXIT_DONE || ret == EXIT_UNFINISHED ? judge(run, dir, ret) : ret;
 }
 
-/* Side by side, what a scenario's list of systems makes of it. @return exit code */
+/* Runs the systems of a scenario's list, side by side. @return exit code */
 static int
 run_systems(const struct run_options *run, struct systems_plan *plan)
 {

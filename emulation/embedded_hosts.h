@@ -12,5 +12,5 @@
  */
 bool embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *message);
 
-/* What the transports of all embedded hosts went through. */
+/* The counters of the transports of all embedded hosts. */
 void embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *sum);

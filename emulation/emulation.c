@@ -388,7 +388,7 @@ make_fabric(struct emulation *emulation, uint32_t lcores, struct err *err)
 	return 0;
 }
 
-/* Of all switches, and what NICs keep like them. @return 0, or -EINVAL with err set */
+/* Of all switches, and the same state of NICs. @return 0, or -EINVAL with err set */
 static int
 configure_switches(struct emulation *emulation, struct err *err)
 {

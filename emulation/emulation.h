@@ -16,7 +16,7 @@
 
 struct prediction;
 
-/* What a fabric is for, see hosts.h. */
+/* The purpose of a fabric, see hosts.h. */
 enum emulation_phase {
 	EMULATION_PREPARE, /* hosts connect: no telemetry, no faults, no time limits but one */
 	EMULATION_RUN,
@@ -51,7 +51,7 @@ struct emulation {
 	enum emulation_phase phase;
 	uint32_t lcores;
 	struct pacer pacer;    /* real time */
-	uint64_t collected_ps; /* records of what happened before have been passed on */
+	uint64_t collected_ps; /* records of earlier events have been passed on */
 	struct sertables sertables;
 	struct switch_config switch_config;
 	struct fabric *fabric;
@@ -95,7 +95,7 @@ void emulation_end(struct emulation *emulation);
 void emulation_attach(struct emulation *emulation, const struct run_service *service, void *state);
 /* The state of a service; NULL: this run has none. */
 void *emulation_service(const struct emulation *emulation, const struct run_service *service);
-/* What all services send before the run. */
+/* The records that all services send before the run. */
 void emulation_stream_head(const struct emulation *emulation, struct exporter *exporter);
 /* The members of all services in run.json. */
 void emulation_report(const struct emulation *emulation, json_t *root);
@@ -105,9 +105,9 @@ void emulation_report(const struct emulation *emulation, json_t *root);
 void emulation_watch_hosts(struct emulation *emulation);
 /* First phase: whether all hosts that are here are connected, and nothing has moved for a while. */
 bool emulation_ready(const struct emulation *emulation);
-/* Before every window: what no node may do within one. */
+/* Before every window: actions that no node may take within one. */
 void emulation_settle(const struct emulation *emulation);
-/* What programs reported over channels of their own goes into their nodes' records. */
+/* Puts the reports that programs sent over channels of their own into their nodes' records. */
 void emulation_take_reports(struct emulation *emulation);
 /* Neither operators that ask devices nor DPDK's telemetry concern the fabric. @param now_ps  end of the last window */
 void emulation_answer(const struct emulation *emulation, uint64_t now_ps);
@@ -120,7 +120,7 @@ uint64_t emulation_clock_error_ns(const struct emulation *emulation);
 /* Packets that a port of a node dropped for a reason. */
 uint64_t emulation_dropped(const struct emulation *emulation, uint32_t node, uint16_t port, enum rec_drop reason);
 
-/* An invariant of the run and what it found. */
+/* An invariant of the run and its result. */
 struct invariant {
 	const char *name;
 	bool holds;

@@ -23,7 +23,7 @@
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "topo/walk.h"
 
-/* ---- a run's flows by source and destination: what a tracer's processes divide among them ---- */
+/* ---- a run's flows by source and destination, which a tracer's processes divide among them ---- */
 
 /* Flows of one source and destination, in the order of their numbers. */
 struct flow_pair {
@@ -97,7 +97,7 @@ flow_pairs_fini(struct flow_pairs *pairs)
 	free(pairs->pairs);
 }
 
-/* ---- what leaf switches sampled of packets of hosts: which flows there are, and by which port each leaves its host ---- */
+/* ---- samples of leaf switches from hosts' packets: the flows, and the port by which each leaves its host ---- */
 
 /* A port of a host whose flows are needed: its leaf is polled for it. */
 struct samples_feed {
@@ -207,7 +207,7 @@ flow_samples_take(struct flow_samples *samples, const struct samples_feed *feed,
 
 /* ---- the state of a round ---- */
 
-/* What one question and its reply take on the management network (common/wire/switch_manage.h). */
+/* The time of one request and its reply on the management network (common/wire/switch_manage.h). */
 #define ASK_SAMPLES_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_sampled))
 #define HELLO_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_hello))
 #define ASK_EGRESS_BYTES (sizeof(struct swm_hdr) + sizeof(struct swm_list) + sizeof(struct swm_query))
@@ -233,7 +233,7 @@ struct trace_process {
 	uint32_t busy;                  /* threads with flows of it to trace */
 	bool listing;                   /* its first thread polls the host for them */
 	uint64_t told_ps;               /* when the feed reported it */
-	struct embedded_flow *reported; /* [count] what */
+	struct embedded_flow *reported; /* [count] the flows */
 	struct trace_thread *threads;
 };
 
@@ -269,7 +269,7 @@ by_samples(const struct flow_tracing *t)
 	return t->params->first_hop == REC_TRACE_SFLOW;
 }
 
-/* ---- questions, and what they cost ---- */
+/* ---- requests, and their cost ---- */
 
 /*
  * A thread sends a request, charged to a host's account: a round trip, ad hoc, or for the first time, one more for a
@@ -407,7 +407,7 @@ begin_pairs(struct flow_tracing *t, uint64_t now_ps)
 	}
 }
 
-/* ---- what becomes of a flow ---- */
+/* ---- the end of a flow ---- */
 
 static void
 add_port(uint64_t *low, uint64_t *high, uint32_t port)

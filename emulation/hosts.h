@@ -26,14 +26,14 @@ struct step_engine;
 struct host_driver_ops {
 	/*
 	 * Before and after a fabric with its nodes.
-	 * @param bodies  set to what keeps the bytes of packets, where there are any
+	 * @param bodies  set to the store for the bytes of packets, where there are any
 	 * @return 0 or negative errno with err set
 	 */
 	int (*fabric_begin)(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err);
 	void (*fabric_end)(void *ctx);
 	/* The node of a host; node_destroy() unmakes it. @return NULL with err set and errno */
 	struct node *(*node_create)(void *ctx, uint32_t node, struct err *err);
-	/* What the program on it does, or reports to have done; its node is attached. @return NULL with err set and errno */
+	/* The state of the program on it, or its reports; its node is attached. @return NULL with err set and errno */
 	struct step_engine *(*program_create)(void *ctx, uint32_t node, struct err *err);
 	/* Before the first window of a run, and after the last. May be NULL. */
 	void (*start)(void *ctx, uint32_t node);
@@ -46,8 +46,8 @@ struct host_driver_ops {
 	 */
 	bool (*sending)(void *ctx, uint32_t node, uint64_t *next_ps);
 	/*
-	 * What the program reported since its last poll goes into the node's records, as reported at from_ps or
-	 * later. NULL: it writes there itself
+	 * Puts the program's reports since its last poll into the node's records, as reported at from_ps or later.
+	 * NULL: it writes there itself
 	 */
 	void (*records)(void *ctx, uint32_t node, struct recbuf *records, uint64_t from_ps);
 	/* The bytes of a packet on a link, without FCS. @return how many; 0: they are unknown */
@@ -55,7 +55,7 @@ struct host_driver_ops {
 	/* Hosts that live in real time alone; NULL for others. */
 	/* Whether a frame waits at an ingress. Cheap: called between windows. */
 	bool (*pending)(void *ctx);
-	/* Before every window: what its nodes may not do within one. NULL: nothing. */
+	/* Before every window: actions that its nodes may not take within one. NULL: nothing. */
 	void (*settle)(void *ctx);
 	/* Hears and answers the hosts' programs. After the last window too. */
 	void (*service)(void *ctx);

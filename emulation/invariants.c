@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must hold at the end of every run. */
+/* The invariants at the end of every run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How late the machine ran a fabric in real time: what its packet threads and its hosts with their own kernel waited for a
- * processor, and how far its windows were behind the clock. A thread of its own reads /proc, so that no packet thread waits
- * for that; between windows the first lcore takes what it has read, as LATENESS records.
+ * How late the machine ran a fabric in real time: the time that its packet threads and kernel hosts waited for a
+ * processor, and how far its windows were behind the clock. A thread of its own reads /proc, so that no packet thread
+ * waits for that; between windows the first lcore takes its samples, as LATENESS records.
  */
 #include "emulation/emulation.h"
 #include "emulation/service.h"
@@ -25,7 +25,7 @@
 #define LATENESS_QUIET_NS 1000000000ULL
 #define LATENESS_SAMPLES 8192 /* that wait for the first lcore; a power of two */
 
-/* What one source waited in [from_ns, to_ns) of the clock. */
+/* The wait of one source in [from_ns, to_ns) of the clock. */
 struct lateness_sample {
 	uint32_t source;
 	bool measured;
@@ -327,7 +327,7 @@ source_json(const struct lateness *l, const struct lateness_source *s)
 	return json;
 }
 
-/* What this process measured, in realtime.lateness. */
+/* The measurements of this process, in realtime.lateness. */
 static void
 report(const void *state, json_t *root)
 {

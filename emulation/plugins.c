@@ -35,7 +35,7 @@ plugins_of(const struct emulation *emulation)
 	return emulation_service(emulation, &service_plugins);
 }
 
-/* ---- what they ask for ---- */
+/* ---- the programs' requests ---- */
 
 static int
 poll_port(void *ctx, const char *name, struct err *err)

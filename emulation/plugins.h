@@ -23,7 +23,7 @@ extern const struct run_service service_plugins;
 /* Starts programs. @param paths  [count]. @return NULL with err set: one cannot be run, or there are too many */
 struct plugins *plugins_create(const struct emulation *emulation, const char *const *paths, uint32_t count,
 			       struct err *err);
-/* Ends what still runs. Also of NULL. */
+/* Ends the programs that still run. Also of NULL. */
 void plugins_destroy(struct plugins *plugins);
 
 /* @param targets  [PLUGIN_PROGRAMS] filled: outputs of the run's stream. @return how many; of NULL: 0 */

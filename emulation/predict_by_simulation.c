@@ -39,7 +39,7 @@ add_row(struct prediction *prediction, const struct prediction_row *row)
 	return 0;
 }
 
-/* What a switch learned in a run of which it never had enough. */
+/* The volumes that a switch learned in a run, where it never had enough of them. */
 static int
 take(struct prediction *prediction, const struct sw *sw, uint32_t run)
 {

@@ -23,8 +23,8 @@ struct run_service {
 	const char *name;
 	/*
 	 * Before nodes are made; the fabric is there.
-	 * @param state  set to what the other members get, if the scenario enables the service; else left NULL
-	 * @return 0 or negative errno with err set; what *state was set to is destroyed
+	 * @param state  set to the argument of the other members, if the scenario enables the service; else left NULL
+	 * @return 0 or negative errno with err set; the value of *state is destroyed
 	 */
 	int (*create)(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err);
 	/* When change() is due next, at or after now_ps; TIME_NEVER: not as things are. */
@@ -37,7 +37,7 @@ struct run_service {
 	void (*collect)(void *state, uint64_t now_ps);
 	/* Whether the run continues for it, even when all hosts are done. */
 	bool (*busy)(const void *state);
-	/* What an operator knows of it before the run, as records. */
+	/* An operator's knowledge of it before the run, as records. */
 	void (*stream_head)(const void *state, struct exporter *exporter);
 	/* After the last window and the hosts' last reports: its last records. */
 	void (*finish)(void *state, uint64_t end_ps);

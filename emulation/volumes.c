@@ -20,7 +20,10 @@ struct volumes_file {
 	const char *path; /* for errors */
 	const struct topo *topo;
 	const struct tiers *tiers;
-	/* [ndemand] what the scenario's measured collectives send in an iteration: port is the receiving leaf (a node) here. */
+	/*
+	 * [ndemand] the data of the scenario's measured collectives in an iteration: port is the receiving leaf (a
+	 * node) here.
+	 */
 	const struct volumes_predicted *demand;
 	uint32_t ndemand;
 	double tolerance; /* share by which a sender's volume may differ from the demand */
@@ -200,7 +203,10 @@ sum_seen(const struct reading *r, uint32_t leaf, uint32_t sender, uint32_t *line
 	return bytes;
 }
 
-/* Does each leaf receive of each other what the scenario's measured collectives send? @return 0, or -EINVAL with err set */
+/*
+ * Does each leaf receive the demand of the scenario's measured collectives from each other? @return 0, or -EINVAL
+ * with err set
+ */
 static int
 check_demand(const struct reading *r, uint32_t rounds, struct err *err)
 {
@@ -249,7 +255,7 @@ volumes_file_read(const struct volumes_file *file, FILE *from, struct volumes_pr
 	return ret;
 }
 
-/* ---- what an operator gives the monitors ---- */
+/* ---- an operator's input to the monitors ---- */
 
 /* Bytes of a message on the wire, as a sending NIC makes its packets: RETH in the first, an immediate in the last. */
 static uint64_t
@@ -317,7 +323,10 @@ declare(struct volumes_owned *volumes, const struct scenario *sc)
 	return 0;
 }
 
-/* What leaves send each other. Nothing where hosts have bonds: what they send arrives by several leaves. @return 0 or -ENOMEM */
+/*
+ * The data that leaves send each other. None where hosts have bonds: it arrives by several leaves. @return 0 or
+ * -ENOMEM
+ */
 static int
 sum_demand(struct volumes_file *file, struct volumes_predicted *demand, const struct scenario *sc)
 {
@@ -442,7 +451,7 @@ volumes_of(const struct emulation *emulation)
 
 /* ---- the service ---- */
 
-/* @return 0; -ENOMEM, -EINVAL (a file that cannot be read, or has what cannot be) with err set */
+/* @return 0; -ENOMEM, -EINVAL (a file that cannot be read, or has impossible values) with err set */
 static int
 create(struct emulation *emulation, const struct emulation_options *options, void **state, struct err *err)
 {

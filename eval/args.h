@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the commands that run cases share: options, the lists in their help, how they end. */
+/* Shared by the commands that run cases: options, the lists in their help, their exit codes. */
 #pragma once
 
 #include <argp.h>

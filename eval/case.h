@@ -30,7 +30,7 @@ struct family;
 #define CASE_NAME 96
 #define CASE_MAX_SETS 16
 
-/* What generators choose in place of chance. Without it, cases are random throughout. */
+/* The choices of generators that are not random. Without it, cases are random throughout. */
 #define CASE_PICKS_ROUTES 1u /* ranks and seeds of the run with no two of the collective's flows in a queue */
 #define CASE_PICKS_ROOTS 2u  /* incasts whose pauses begin at one port: balanced uplinks, no earlier shared queue */
 #define CASE_PICKS_ALL (CASE_PICKS_ROUTES | CASE_PICKS_ROOTS)
@@ -47,7 +47,7 @@ struct case_flow {
 struct shape {
 	const char *name, *doc;
 	const char *fabric; /* the scenario's groups "topology" and "switch" */
-	const char *host;   /* members of its group "host", beside what every case has */
+	const char *host;   /* members of its group "host", beside those of every case */
 	enum coll_op op;
 	enum coll_algorithm algorithm;
 	uint32_t ranks; /* at most SHAPE_MAX_RANKS */
@@ -55,13 +55,13 @@ struct shape {
 	bool is_papers;
 };
 
-/* What all cases of an evaluation have in common. */
+/* Common to all cases of an evaluation. */
 struct case_source {
 	uint64_t seed;
 	double scale;   /* multiplies bytes, starts and durations */
 	unsigned picks; /* CASE_PICKS_... */
 	const struct shape *shape;
-	const char *sets[CASE_MAX_SETS]; /* "switch.pfc.alpha=0.5": what every run is given besides */
+	const char *sets[CASE_MAX_SETS]; /* "switch.pfc.alpha=0.5": additional settings of every run */
 	size_t nsets;
 	const struct scenario *network; /* case_network(): the topology and its routes */
 };
@@ -76,7 +76,7 @@ struct shape_sends {
 	uint32_t steps; /* of a rank */
 };
 
-/* What an evaluation's cases run on: a fabric and a collective. A new one is one row of the table in case.c. */
+/* A fabric and a collective for an evaluation's cases. A new one is one row of the table in case.c. */
 
 #define SHAPE_MAX_RANKS 16
 
@@ -98,13 +98,13 @@ struct eval_case {
 	uint32_t nfaults;
 	char pins[CASE_MAX_PINS][256]; /* groups of its list "paths" */
 	uint32_t npins;
-	json_t *anomalies; /* array of { kind, ... }: what judge.h looks for */
+	json_t *anomalies; /* array of { kind, ... }: the anomalies that judge.h checks */
 };
 
 /*
  * Begins a case: ranks apart (place.h), no flows, no faults.
  * @param source  must outlive the case
- * @return 0 or -ENOMEM; case_fini() frees what it holds
+ * @return 0 or -ENOMEM; case_fini() frees its contents
  */
 int case_init(struct eval_case *c, const struct family *family, uint32_t index, uint32_t attempt,
 	      const struct case_source *source);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run of a case left behind: the verdict, scored, and what it cost. */
+/* The results of a run of a case: the verdict, scored, and its cost. */
 #pragma once
 
 #include <jansson.h>
@@ -26,13 +26,13 @@ int case_result_check(const char *dir, const char *fabric, int status, struct er
  */
 int case_result(const char *dir, const char *fabric, struct store_run *run, struct err *err);
 
-/* Deletes what an earlier run for the truth left, so that a run that breaks leaves no truth. */
+/* Deletes the files of an earlier run for the truth, so that a run that breaks leaves no truth. */
 void case_result_forget_truth(const char *dir);
 
-/* Deletes what a run can make again. @param keep  all that explains a verdict stays */
+/* Deletes files that a run can make again. @param keep  all that explains a verdict stays */
 void case_result_tidy(const char *dir, const char *folder, bool keep);
 
-/* What a system's records took of the analyzer's socket. */
+/* A system's bytes of records on the analyzer's socket. */
 
 /*
  * @param verdict  verdict.json

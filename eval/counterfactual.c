@@ -219,7 +219,7 @@ add_slow_host(struct disturb_case *c)
 		    log_between(c, 0.002, 0.04) * (double)c->quiet_ns);
 }
 
-/* Every second one is a flow: that is what most often shares a fabric. */
+/* Every second one is a flow: flows share a fabric most often. */
 static void (*const kinds[])(struct disturb_case *) = { add_flow, add_job, add_storm, add_loss, add_delay, add_slow_host };
 
 static void

@@ -49,7 +49,7 @@ void counterfactual_fini(struct counterfactual *study);
 struct counterfactual_score {
 	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */
 	bool first, first_alone; /* the largest claim is the largest cost, by Shapley and alone, or as good as */
-	double tau, tau_alone;   /* Kendall's, of claims and what suspects cost */
+	double tau, tau_alone;   /* Kendall's, of claims and the suspects' cost */
 	double error;            /* mean over suspects of |claimed share - Shapley share| */
 	uint32_t suspects;
 	uint32_t innocents, named_innocents; /* without effect alone; and yet among root causes */

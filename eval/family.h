@@ -6,7 +6,7 @@
 
 struct family {
 	const char *name;
-	const char *draws; /* what the random choices of its cases are keyed by: another word, other cases than published */
+	const char *draws; /* the key of its cases' random choices: another word gives other cases than the published */
 	uint32_t cases;    /* how many by default */
 	const char *doc;
 	bool needs_paper; /* only for shapes that have the paper's graph and ring: it writes out a pod of it */

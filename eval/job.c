@@ -42,7 +42,7 @@ struct pool {
 /* The running jobs, by slot, for stop_jobs(); 0: none. */
 static volatile sig_atomic_t pids[POOL_MAX_JOBS];
 
-/* In a signal's handler, too. What they leave behind is no result. */
+/* In a signal's handler, too. Their files are no result. */
 static void
 stop_jobs(void)
 {
@@ -249,7 +249,7 @@ ask_program(const struct job_config *config, const struct question *question, st
 	return plugin_replay(records, &question->program, 1, plugin, interrupt_asked, err);
 }
 
-/* Adds to what the analyzer wrote. @return 0 or negative errno with err */
+/* Adds to the analyzer's output. @return 0 or negative errno with err */
 static int
 add_cpu(const char *out, double more_s, struct err *err)
 {

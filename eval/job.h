@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One run of a case, in a process of its own: the fabric, then the diagnosis of what it recorded. */
+/* One run of a case, in a process of its own: the fabric, then the diagnosis of its recording. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct job_config {
 	const char *fabric; /* folder of the fabric's run */
 	const char *out;    /* folder of the diagnosis and of log.txt; made. Often the same */
 	const char *policy; /* the fabric runs under it; NULL: it has run */
-	bool diagnose;      /* what the fabric recorded */
+	bool diagnose;      /* the fabric's recording */
 	/*
 	 * Of the analyzer: each alone, its verdict in OUT/NAME, and the CPU time that it took in JOB_ANALYSIS beside it; none: all
 	 * together, in OUT.
@@ -41,7 +41,7 @@ struct job_config {
 };
 
 /*
- * Starts it. What the programs print goes to OUT/log.txt. SIGTERM ends the run early.
+ * Starts it. The programs' output goes to OUT/log.txt. SIGTERM ends the run early.
  * @return pid, or negative errno with err set
  */
 pid_t job_start(const struct job_config *config, struct err *err);

@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "eval/truth.h"
 
-/* What may be wrong in a case, kind by kind. */
+/* The possible anomalies of a case, kind by kind. */
 
 /* @return one of the findings has this type and root */
 static bool
@@ -520,7 +520,10 @@ all_borne_out(const struct truth *truth, const json_t *findings, struct err *why
 	return true;
 }
 
-/* The first that is more than what others' ACKs took of a link, in any family: that may be named, and need not be. */
+/*
+ * The first finding that claims more than others' ACKs ahead of data. Those occur in any family: they may be named,
+ * and need not be.
+ */
 static const json_t *
 first_claim(const struct truth *truth, const json_t *findings)
 {

@@ -25,7 +25,7 @@ struct anomaly_kind {
  */
 bool judge_is_right(const struct truth *truth, struct err *why);
 
-/* What a verdict is worth, as the paper counts it (IV-A). */
+/* The grade of a verdict, by the paper's count (IV-A). */
 
 enum outcome {
 	OUTCOME_TP, /* all that the case holds is found, and nothing else; of a clean case: nothing is found */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counterfactuals: a scenario is run again without some of its suspects, and what that regains of a job's time is what they
+ * Counterfactuals: a scenario is run again without some of its suspects, and the time that a job regains is their
  * cost. Nothing of it reaches a diagnoser.
  *
  * Fill in cases, run what the store does not have yet, then ask for the truth of each.
@@ -64,12 +64,12 @@ uint64_t rerun_set(const struct rerun_case *c, uint64_t index);
  */
 int reruns_run(const struct reruns *reruns, struct err *err);
 
-/* What one suspect cost. */
+/* The cost of one suspect. */
 struct rerun_cost {
 	double without_ns;  /* the job's time without it alone */
 	bool complete;      /* it was done then; else without_ns is when the run ended */
 	double regained_ns; /* by leaving it out alone */
-	double shapley_ns;  /* its share of what all together cost, where that is known */
+	double shapley_ns;  /* its share of the cost of all together, where that is known */
 	bool has_effect;
 };
 
@@ -87,8 +87,8 @@ bool rerun_is_effect(const struct rerun_case *c, double base_ns, double time_ns)
 int rerun_truth(struct store *store, const struct rerun_case *c, struct rerun_truth *truth, struct err *err);
 
 /*
- * Who regains what of the time that several causes cost together (Shapley, A Value for n-Person Games, 1953). Sets of causes
- * are masks, bit i for cause i; what a set is worth is the time regained without it.
+ * The shares of the time that several causes cost together (Shapley, A Value for n-Person Games, 1953). Sets of
+ * causes are masks, bit i for cause i; the worth of a set is the time regained without it.
  */
 
 #define SHAPLEY_MAX 6 /* causes: all 64 sets are run */

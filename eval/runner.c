@@ -282,7 +282,10 @@ eval_case_dir(const struct eval *eval, const struct family *family, uint32_t ind
 	return buf;
 }
 
-/* What a job runs: the fabric for the truth; else for a policy, unless that is what the truth is from, and the diagnosis. */
+/*
+ * The run of a job: the fabric for the truth; else for a policy, unless the truth's run is of that policy, and the
+ * diagnosis.
+ */
 static void
 choose(const struct item *item, const struct eval *eval, const char *policy, struct job_config *config)
 {

@@ -172,7 +172,7 @@ add_place(const struct scenario *scenario, const char *target, struct suspect *s
 	json_array_append_new(suspect->nodes, json_string(target));
 }
 
-/* Does a flow, or what answers it, pass a place? */
+/* Does a flow, or its replies, pass a place? */
 static bool
 passes(const struct scenario *scenario, uint32_t flow, const struct suspect *suspect)
 {

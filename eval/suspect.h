@@ -40,8 +40,8 @@ struct suspect_kind {
 extern const struct suspect_kind suspect_kinds[]; /* a NULL name ends it */
 
 /*
- * All that a scenario has and that is enabled.
- * @param suspects  zeroed; suspects_fini() frees what it holds
+ * All suspects that a scenario has and that are enabled.
+ * @param suspects  zeroed; suspects_fini() frees its contents
  * @return 0, or -ENOMEM with err
  */
 int suspects_list(const struct scenario *scenario, uint32_t job, struct suspects *suspects, struct err *err);

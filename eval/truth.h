@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What really happened in a case: what its generator meant (case.json) and what the fabric saw (truth.json of a run). The
+ * The truth of a case: its generator's anomalies (case.json) and the fabric's record (truth.json of a run). The
  * analyzer sees neither.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a case is run under: a detection policy, by itself or with keys of the scenario beside it, as in
+ * The policy of a case's run: a detection policy, by itself or with keys of the scenario beside it, as in
  * "vedrfolnir+detections=1+exporter.budget=1KB". A key without a dot is one of the group "detection".
  */
 #pragma once

@@ -29,5 +29,5 @@ void plugin_account_init(struct plugin_account *account, const char *path, const
 			 uint32_t index);
 void plugin_account_fini(struct plugin_account *account);
 
-/* Takes over what a finding has, unless there are PLUGIN_FINDINGS. @return 0; -ENOSPC; -ENOMEM */
+/* Takes over the contents of a finding, unless there are PLUGIN_FINDINGS. @return 0; -ENOSPC; -ENOMEM */
 int plugin_account_add(struct plugin_account *account, struct plugin_finding *finding);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What a value is, for people. */
+/* The kind of a value, for people. */
 static const char *
 kind(const json_t *value)
 {

@@ -10,11 +10,11 @@
 
 #include "common/err.h"
 
-/* What an object may have, NULL-terminated. @return 0, or -EINVAL with err: it has another */
+/* The members that an object may have, NULL-terminated. @return 0, or -EINVAL with err: it has another */
 int fields_known(const json_t *object, const char *of, const char *const *names, struct err *err);
 
 /*
- * @param of    what the object is, for err: "finding"
+ * @param of    the object's kind, for err: "finding"
  * @param must  it has to be there; else a missing one leaves *to as it is
  * @return 0 or -EINVAL with err
  */

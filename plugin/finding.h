@@ -40,7 +40,7 @@ struct plugin_finding {
 /*
  * @param from  an object
  * @param to    zeroed; plugin_finding_fini() in any case
- * @return 0; -EINVAL with err naming the field, what it is, and what would be right; -ENOMEM
+ * @return 0; -EINVAL with err naming the field, its value, and the remedy; -ENOMEM
  */
 int plugin_finding_read(const json_t *from, struct plugin_finding *to, struct err *err);
 /* @return the same object, reported_ns besides; NULL: out of memory */

@@ -32,7 +32,7 @@
 #define END_NS 1000000000ULL
 #define END_NAP_NS 2000000ULL
 
-/* What can be checked before there is a process. */
+/* Checks that need no process. */
 static int
 check(const char *path, struct err *err)
 {
@@ -158,12 +158,12 @@ plugin_program_ended(struct plugin_program *program, int *status)
 {
 	if (program->pid == 0 || !child_poll(program->pid, status))
 		return 0;
-	kill(-program->pid, SIGKILL); /* what it has left behind in its group */
+	kill(-program->pid, SIGKILL); /* other processes of its group */
 	program->pid = 0;
 	return 1;
 }
 
-/* Ends its process group at once, and what its sockets carry. Does not wait. */
+/* Ends its process group at once, and drops its sockets' contents. Does not wait. */
 static void
 plugin_program_kill(const struct plugin_program *program)
 {
@@ -211,7 +211,7 @@ plugin_program_close(struct plugin_program *program)
 /* A process whose socket has closed has ended so soon, or has closed it alone. */
 #define ENDED_NS 200000000ULL
 #define NAP_NS 2000000ULL
-/* Of what it has not read yet, for all but turns. */
+/* Of the bytes that it has not read yet, for all but turns. */
 #define OUT_REFUSALS (PLUGIN_LINE_BYTES / 2)
 
 int
@@ -332,7 +332,7 @@ refuse(struct plugin_session *session, const char *what, const char *why)
 
 /* ---- from the program ---- */
 
-/* @return 0, or what the driver returns with err */
+/* @return 0, or the driver's result with err */
 static int
 ask(struct plugin_session *session, const struct plugin_driver *driver, const struct plugin_answer *answer, struct err *err)
 {

@@ -13,7 +13,10 @@
 #include "common/err.h"
 #include "plugin/account.h"
 
-/* What a program may ask for. Each @return 0; -EINVAL with err: there is no such thing; another negative value with err: not now */
+/*
+ * The requests of a program. Each @return 0; -EINVAL with err: there is no such thing; another negative value with
+ * err: not now
+ */
 struct plugin_driver {
 	void *ctx;
 	int (*poll_port)(void *ctx, const char *port, struct err *err);
@@ -67,7 +70,7 @@ void plugin_session_begin(struct plugin_session *session, const struct plugin_in
  */
 void plugin_session_turn(struct plugin_session *session, uint64_t now_ps, uint64_t bytes, bool last);
 
-/* Reads what it has written, one line's bytes at most, and returns at once. */
+/* Reads its output, one line's bytes at most, and returns at once. */
 void plugin_session_hear(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
 
 /* Hears it until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */
@@ -86,5 +89,5 @@ plugin_session_works(const struct plugin_session *session)
 /* Ends its process. The account stays. Twice is allowed. */
 void plugin_session_close(struct plugin_session *session);
 
-/* Reports on stderr what it was refused and what it lacks; of a live run also that it was left out. */
+/* Reports its refused requests and its losses on stderr; of a live run also that it was left out. */
 void plugin_session_log(const struct plugin_session *session, bool live);

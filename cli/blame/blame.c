@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab blame: a scenario, or what a run left of it, is run again without each suspect. */
+/* rocelab blame: runs a scenario, or that of a run, again without each suspect. */
 #include <argp.h>
 #include <errno.h>
 #include <jansson.h>
@@ -83,7 +83,7 @@ blame_job_is_all(const char *of, const struct scenario *scenario)
 	return all;
 }
 
-/* What `rocelab blame` found, as a table and as JSON. */
+/* The results of `rocelab blame`, as a table and as JSON. */
 
 struct blame_report {
 	const struct rerun_case *c;
@@ -99,7 +99,7 @@ static const char *const columns[] = { "SUSPECT", "KIND",       "ALONE ms", "%",
 #define NCOLUMNS ARRAY_LEN(columns)
 #define TEXT_COLUMNS 2
 
-/* Of what all together cost. */
+/* The cost of all together. */
 static double
 shapley_share(const struct rerun_truth *truth, size_t suspect)
 {
@@ -357,7 +357,7 @@ open_store(const char *dir, const struct rerun_case *c, uint64_t seed, struct er
 	return store_open(path, seed, 1, identity, err);
 }
 
-/* Is the run of the folder what this program makes of its scenario? @return 0 or -EINVAL with err */
+/* Does this program reproduce the folder's run from its scenario? @return 0 or -EINVAL with err */
 static int
 check_same(const char *was, const char *is, struct err *err)
 {

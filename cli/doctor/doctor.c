@@ -25,9 +25,12 @@
 #include "common/private_dir.h"
 #include "common/program.h"
 
-/* What ports of a kind take on this machine, where opening one has failed: the likely reason first, with its remedy. */
+/*
+ * The requirements of a kind of ports on this machine, where opening one has failed: the likely reason first, with
+ * its remedy.
+ */
 
-/* What rocelab doctor looks at, a row each. */
+/* The checks of rocelab doctor, a row each. */
 struct checkup {
 	const char *name;  /* as a scenario spells it */
 	const char *guest; /* a kind of host: as the launcher has it; NULL: part of dpswitch, always there */
@@ -45,7 +48,7 @@ struct checkup {
 #define OPEN_POLL_NS 2000000ULL
 #define HUGEPAGES "/sys/kernel/mm/hugepages"
 
-/* What a kind needs besides dpswitch. */
+/* The requirements of a kind besides dpswitch. */
 static const struct need {
 	const char *name;   /* of the kind */
 	const char *driver; /* of DPDK; NULL: linked */
@@ -189,7 +192,7 @@ wait_for(struct checkup *checkup, pid_t pid)
 	return status;
 }
 
-/* What dpswitch wrote; how it ended, where it wrote nothing. */
+/* The output of dpswitch; its exit status, where there is no output. */
 static void
 read_message(const char *path, int status, char message[MAX_MESSAGE])
 {

@@ -13,7 +13,7 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 
-/* Where the run's own data begins: web/page.html. What stands before is the template's alone. */
+/* Where the run's own data begins: web/page.html. The text before belongs to the template. */
 #define MARK "<script type=\"application/json\" id=\"data\">"
 #define CLOSE "</script>\n"
 

@@ -38,7 +38,7 @@ too_long(uint64_t idle_ns)
 	return interrupt_count() > 1 || idle_ns >= (interrupt_asked() ? ANALYZER_IDLE_NS / 5 : ANALYZER_IDLE_NS);
 }
 
-/* @param args  what it is to read, and from where. @return 0 or negative errno with err set */
+/* @param args  of the analyzer: its input, and its source. @return 0 or negative errno with err set */
 static int
 start_analyzer(struct analyzer *analyzer, struct child_args *args, struct err *err)
 {
@@ -451,7 +451,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 		return LAUNCH_NO_STREAM;
 	}
 	if (exit_code_is_of_run(fabric_status) && analyzer->pid != 0 && run_analyzer_lacks(launch->dir)) {
-		kill(analyzer->pid, SIGKILL); /* it would write a verdict on what it has */
+		kill(analyzer->pid, SIGKILL); /* it would write a verdict on the records so far */
 		analyzer_dismiss(analyzer);
 	}
 	if (analyzer->pid != 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run in a folder that is locked: its sockets and hosts, the fabric and the analyzer, and what they leave. */
+/* A run in a folder that is locked: its sockets and hosts, the fabric and the analyzer, and their files. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,7 +38,7 @@ int verdict_print(const char *dir, struct err *err);
 struct verdict_counts {
 	size_t findings;
 	size_t unfinished; /* collectives, each iteration of its own, as far as the evidence goes */
-	size_t left_out;   /* plugin diagnosers that broke, or sent what cannot be */
+	size_t left_out;   /* plugin diagnosers that broke, or sent invalid messages */
 	struct err why;    /* "diagnoser ./NAME was left out: WHY" of the first of them */
 };
 

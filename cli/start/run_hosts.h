@@ -23,7 +23,7 @@ struct run_hosts;
  */
 int run_hosts_create(const struct scenario_options *options, struct scenario *scenario, const struct run_dir *dir,
 		     const char *sockets, struct run_hosts **hosts, struct err *err);
-/* Stops what still runs. NULL is allowed. */
+/* Stops all that still run. NULL is allowed. */
 void run_hosts_destroy(struct run_hosts *hosts);
 
 /*
@@ -36,7 +36,7 @@ int run_hosts_tend(struct run_hosts *hosts, struct err *err);
 /* The fabric has ended: stops all guests, side by side. */
 void run_hosts_stop(struct run_hosts *hosts);
 
-/* What booting guests needs on this machine: where it is. */
+/* The files that booting guests needs on this machine: their paths. */
 
 struct guests_paths {
 	char init[PATH_MAX];

@@ -87,7 +87,7 @@ add_run(struct systems_plan *plan, const char *name, uint32_t at_work, struct er
 	if (scenario == NULL)
 		return -errno;
 	scenario_destroy(scenario);
-	return name == NULL ? 0 : system_set(&run->sets, err, "diagnosers=[]"); /* what runs there is one run */
+	return name == NULL ? 0 : system_set(&run->sets, err, "diagnosers=[]"); /* they follow the base run only */
 }
 
 static int
@@ -210,7 +210,7 @@ systems_plan_take(struct systems_plan *plan)
 	return scenario;
 }
 
-/* What dpswitch gets, and what it means for the hosts. @return 0 or negative errno with err */
+/* The options of dpswitch, and their meaning for the hosts. @return 0 or negative errno with err */
 static int
 prepare(const struct systems_plan *plan, const struct systems_run *run, const struct child_args *more,
 	struct scenario_options *options, struct child_args *args, struct err *err)

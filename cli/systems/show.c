@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What systems made of their runs, side by side: in DIR/comparison.json, for people, and in the page of the base run. */
+/* The systems' results, side by side: in DIR/comparison.json, for people, and in the page of the base run. */
 #include "cli/systems/plan.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ open_steps(const char *dir, struct err *err)
 	return file;
 }
 
-/* @param names  set to the bytes that name the step. @return what it took; NAN: it did not end, or is no step */
+/* @param names  set to the bytes that name the step. @return its duration; NAN: it did not end, or is no step */
 static double
 duration_ns(const char *line, size_t *names)
 {
@@ -368,11 +368,11 @@ systems_truth_json(const struct systems_plan *plan)
 	return to;
 }
 
-/* comparison.json: what systems made of their runs, side by side (docs/compare.md). */
+/* comparison.json: the systems' results, side by side (docs/compare.md). */
 
 #define SYSTEMS_SCHEMA_VERSION 1
 
-/* Of a finding in verdict.json, what stands in the table. */
+/* The columns of the table, from a finding in verdict.json. */
 static json_t *
 finding(json_t *of)
 {
@@ -419,7 +419,7 @@ overhead(const json_t *verdict, const char *key)
 	return json_integer_value(json_object_get(json_object_get(verdict, "overhead"), key));
 }
 
-/* What it had the network carry: polling packets and notifications, or probes. */
+/* Its load on the network: polling packets and notifications, or probes. */
 static json_t *
 own_packets(const struct system_row *row, const json_t *verdict)
 {
@@ -582,7 +582,7 @@ count(const json_t *of, const char *key, char *buf)
 	return buf;
 }
 
-/* What it had the network carry. */
+/* Its load on the network. */
 static const char *
 own_packets_text(const json_t *system, char *buf)
 {

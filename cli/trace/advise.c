@@ -162,7 +162,7 @@ find_run(struct options *opts, struct err *err)
 	return 0;
 }
 
-/* The seed that hashes depend on; and what has kernels of its own is not run for it. */
+/* The seed that hashes depend on; and kernel hosts are not run for it. */
 static int
 find_seed(struct options *opts, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a trace found, as text and as JSON. */
+/* The results of a trace, as text and as JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab trace: what its files share. */
+/* rocelab trace: declarations that its files share. */
 #pragma once
 
 #include <argp.h>

@@ -25,7 +25,7 @@
 #include "dpswitch/lcore/telemetry.h"
 #include "dpswitch/pipeline/switch.h"
 
-/* What had happened when. */
+/* Counters at a point in time. */
 struct mark {
 	uint64_t cpu_ns, wall_ns, packets, windows;
 };
@@ -41,7 +41,7 @@ struct forward {
 	struct node **hosts;  /* [nnodes] the two of them */
 	struct port **ports;  /* [2 * npairs] in and out of each flow */
 	uint32_t npairs;
-	struct port_round round;   /* where frames go round: what the source is to receive, what the sink has sent */
+	struct port_round round;   /* frames that the source is to receive, that the sink has sent */
 	struct fault_env faults;   /* those of the scenario act */
 	struct counters *counters; /* for DPDK's telemetry */
 	struct pacer pacer;
@@ -393,7 +393,7 @@ elapsed_ns(const struct forward *f)
 	return f->options->paced ? clock_now_ns() - f->begin.wall_ns : clock_cpu_ns() - f->begin.cpu_ns;
 }
 
-/* The end, by the clock. What the first moments cost is not counted. */
+/* The end, by the clock. The first moments are not counted. */
 static bool
 hook_interrupted(void *ctx)
 {
@@ -491,7 +491,7 @@ quantile_us(const struct probe *probe, double share)
 static const char *const drop_names[] = { REC_DROPS(ENUM_NAME) };
 static const char *const ending_names[] = { REC_ENDINGS(ENUM_NAME) };
 
-/* What must hold whatever happens, and what happened. */
+/* The invariants, and the counters. */
 static void
 write_account(const struct forward *f, FILE *file)
 {

@@ -38,7 +38,7 @@ struct attach {
 	struct host_driver driver;
 	const char *dir;
 	struct manage *manage;      /* from attach_prepare() on */
-	struct record_check *check; /* of what the hosts report */
+	struct record_check *check; /* of the hosts' reports */
 	struct attached *hosts;     /* [nhosts] */
 	uint32_t nhosts;
 	struct landing *landings; /* [flows of the plan] */
@@ -129,8 +129,8 @@ describe(void *ctx, const struct pkt *p, struct pkt_message *message)
 }
 
 /*
- * What hosts may have in flight enters over partition boundaries: frames of other partitions, or of this one that
- * left and returned.
+ * Frames that hosts may have in flight enter over partition boundaries: frames of other partitions, or of this one
+ * that left and returned.
  */
 static uint32_t
 frames_of_all(const struct scenario *sc)
@@ -520,7 +520,7 @@ attach_host(const struct attach *attach, uint32_t index)
 
 /* Before a run with such hosts, its start, and its end. */
 
-/* What hosts may take to report after the run. */
+/* Time limit for hosts to report after the run. */
 #define STOP_NS 5000000000ULL
 #define STOP_POLL_NS 500000ULL
 
@@ -666,7 +666,7 @@ attach_stop(struct attach *attach, uint64_t end_ps)
 	}
 }
 
-/* What the hosts went through, for run.json. */
+/* The hosts' state and counters, for run.json. */
 
 static json_t *
 port_json(const struct port_counters *port)

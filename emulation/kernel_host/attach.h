@@ -25,15 +25,15 @@ void attach_destroy(struct attach *attach);
 /* For emulation_create(). */
 const struct host_driver *attach_driver(const struct attach *attach);
 
-/* What the hosts' records are checked against: to be shown the run's header records before attach_start(). */
+/* The checker of the hosts' records: it needs the run's header records before attach_start(). */
 struct record_check *attach_check(const struct attach *attach);
 
 /*
  * The first phase: opens the management channels, and forwards until all hosts are connected and nothing moves any
  * more.
- * @param lcores    that the run is to have
+ * @param lcores     that the run is to have
  * @param partition  of the fabric; NULL: it is not partitioned
- * @param progress  show the missing hosts on stderr
+ * @param progress   show the missing hosts on stderr
  * @return 0, or with err set: -EINVAL (several lcores for hosts of both kinds), -ETIMEDOUT (limits.connect),
  *         -ECONNRESET (a host disconnected), -EINTR, and others
  */
@@ -54,7 +54,7 @@ void attach_start(struct attach *attach, uint64_t zero_ns);
  */
 void attach_stop(struct attach *attach, uint64_t end_ps);
 
-/* What a host's port and program went through. */
+/* The state and counters of a host's port and program. */
 struct attach_host {
 	uint32_t node;
 	const char *kind;

@@ -25,7 +25,7 @@ output_partition(const struct emulation *emulation)
 	return json_pack("{s:o, s:o}", "run", output_run_own(emulation), "truth", output_truth_own(emulation));
 }
 
-/* @return the place of what an entry is about among ports or hosts; TOPO_NONE: it is about neither */
+/* @return the port or host of an entry; TOPO_NONE: it is about neither */
 static uint32_t
 place_of(const struct topo *topo, const struct section *of, const json_t *entry, uint32_t *node)
 {

@@ -96,7 +96,7 @@ export_json(const struct emulation *emulation)
 	return json;
 }
 
-/* What the embedded hosts' transports sent and got again. */
+/* The embedded hosts' transports: retransmissions, duplicates and their causes. */
 static json_t *
 transport_json(const struct emulation *emulation)
 {
@@ -110,7 +110,7 @@ transport_json(const struct emulation *emulation)
 			 (json_int_t)sum.acks_withheld);
 }
 
-/* What the policy cost, as the paper counts it (VEDRFOLNIR IV-B): verdict.json has the same. */
+/* The cost of the policy, by the paper's count (VEDRFOLNIR IV-B): verdict.json has the same. */
 static json_t *
 overhead_json(const struct emulation *emulation)
 {
@@ -162,7 +162,7 @@ add_times(const struct emulation *emulation, uint32_t job, json_t *to)
 	json_object_set_new(to, "end_ns", complete ? json_integer((json_int_t)(end_ps / PS_PER_NS)) : json_null());
 }
 
-/* The names of what steps.csv and verdict.json number, and when jobs began and ended. */
+/* The names of the numbers in steps.csv and verdict.json, and when jobs began and ended. */
 static json_t *
 jobs_json(const struct emulation *emulation)
 {
@@ -230,7 +230,7 @@ output_run_own(const struct emulation *emulation)
 	return own;
 }
 
-/* What the command line set, in its order. */
+/* The overrides of the command line, in its order. */
 static json_t *
 overrides_json(const struct scenario *scenario)
 {

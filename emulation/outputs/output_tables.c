@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The files of rows that a run leaves, and what people see of them on the terminal. */
+/* The files of rows that a run leaves, and the tables on the terminal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -234,7 +234,7 @@ output_flows(const struct emulation *emulation, const char *dir, struct err *err
 
 /* prediction.csv. */
 
-/* What the monitors go by: sorted by port and sender. */
+/* The monitors' prediction: sorted by port and sender. */
 static uint64_t
 predicted(const struct volumes_setup *setup, const struct volumes_predicted *of)
 {
@@ -275,7 +275,7 @@ output_prediction(const struct emulation *emulation, const char *dir, struct err
 	return outfile_close(&out, 0, err);
 }
 
-/* What the hosts saw of their collectives. */
+/* The hosts' times of their collectives. */
 
 static struct coll_result
 result_of(const struct emulation *emulation, uint32_t collective, uint32_t iteration, struct rec_collective *names,

@@ -9,7 +9,7 @@
 #include "emulation/emulation.h"
 
 /*
- * DIR/run.json: what the run cost, how it ended, the invariants, what hosts with their own kernel went through.
+ * DIR/run.json: the run's cost, its end, the invariants, the state and counters of kernel hosts.
  * @return 0 or negative errno with err set
  */
 int output_run(const struct emulation *emulation, const char *dir, struct err *err);
@@ -33,7 +33,7 @@ void output_partition_add(const struct emulation *emulation, const char *section
 /* The key of the scenario that ended a run; NULL: no limit did. */
 const char *output_limit(enum rec_end_reason reason);
 
-/* What output_run() and output_truth() know of this program's nodes alone. */
+/* The facts of output_run() and output_truth() about this program's nodes alone. */
 json_t *output_run_own(const struct emulation *emulation);
 json_t *output_truth_own(const struct emulation *emulation);
 
@@ -47,8 +47,8 @@ int output_steps(const struct emulation *emulation, const char *dir, struct err 
 int output_flows(const struct emulation *emulation, const char *dir, struct err *err);
 
 /*
- * DIR/prediction.csv: what runs made before saw, a row a port, sender and run; the monitors go by the mean of the runs. As
- * flowpulse.file it gives the same prediction. None where none were made.
+ * DIR/prediction.csv: the volumes of earlier runs, a row a port, sender and run; the monitors use the mean of the
+ * runs. As flowpulse.file it gives the same prediction. There is no file without earlier runs.
  */
 int output_prediction(const struct emulation *emulation, const char *dir, struct err *err);
 
@@ -87,7 +87,7 @@ json_t *flow_summary_json(const struct flow_summary *summary);
 /* From its arrival; to the end of the run, where it is open. */
 uint64_t flow_row_fct_ps(const struct emulation *emulation, const struct flow_row *row);
 
-/* What the hosts saw of their collectives, in the columns of nccl-tests. */
+/* The hosts' times of their collectives, in the columns of nccl-tests. */
 
 void results_print(const struct emulation *emulation, FILE *to);
 

@@ -113,7 +113,7 @@ segments_put(struct segments *segments, struct pkt *p, const struct pkt_message 
 	p->flags |= PKT_BYTES;
 }
 
-/* What leaves, and what enters. */
+/* Frames that leave, and frames that enter. */
 
 int
 boundary_init(struct boundary *boundary, const struct topo *topo, const uint32_t *partition_of, uint32_t partition)
@@ -152,7 +152,7 @@ boundary_fini(struct boundary *boundary)
 	*boundary = (struct boundary){ 0 };
 }
 
-/* What keeps the bytes of packets. */
+/* The store for the bytes of packets. */
 static struct bodies *
 bodies_of(const struct partitions *partitions)
 {
@@ -332,7 +332,7 @@ boundary_entering(struct partitions *partitions, const struct window *window, ui
 	return 0;
 }
 
-/* @return bytes of what a message's segment brings along, in more; 0: it has no contents */
+/* @return the additional bytes of a message's segment; 0: it has no contents */
 static size_t
 contents_of(const struct partitions *partitions, const struct pkt *p, uint8_t *more)
 {
@@ -354,8 +354,8 @@ contents_of(const struct partitions *partitions, const struct pkt *p, uint8_t *m
 }
 
 /*
- * What goes along with a descriptor, and what of it changes for that.
- * @return bytes in more; -ENOBUFS: the packet ends here, which is counted
+ * The data that travels with a descriptor, and the fields that change for that.
+ * @return additional bytes; -ENOBUFS: the packet ends here, which is counted
  */
 static int
 put_contents(struct partitions *partitions, const struct pkt *p, struct partition_frame *frame, uint8_t *more, size_t cap)
@@ -465,7 +465,7 @@ crossing_of(struct partitions *partitions, uint32_t from, bool pause, uint32_t p
 	return NULL;
 }
 
-/* What the rest of the program takes for granted of a descriptor. @return NULL, or the field that is wrong */
+/* The checks of a descriptor that the rest of the program relies on. @return NULL, or the field that is wrong */
 static const char *
 invalid_field(const struct partitions *partitions, const struct partition_frame *f)
 {

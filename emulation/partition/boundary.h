@@ -48,7 +48,7 @@ struct boundary {
 /* @param partition_of  [nnodes]. @return 0 or -ENOMEM */
 int boundary_init(struct boundary *boundary, const struct topo *topo, const uint32_t *partition_of, uint32_t partition);
 void boundary_fini(struct boundary *boundary);
-/* The fabric has stopped: what had not arrived is given back. Before it is destroyed. */
+/* The fabric has stopped: returns the packets that had not arrived. Before it is destroyed. */
 void boundary_stop(struct partitions *partitions);
 /* Another phase begins, as if nothing had crossed. */
 void boundary_renew(struct boundary *boundary);
@@ -61,7 +61,7 @@ void boundary_leaving(struct partitions *partitions, const struct window *window
  * @return 0; -EPROTO with err set: a partition sends more than its cable carries, with its name
  */
 int boundary_entering(struct partitions *partitions, const struct window *window, uint32_t *from, struct err *err);
-/* @return when the next of what has been received arrives; TIME_NEVER: nothing has */
+/* @return when the next received frame arrives; TIME_NEVER: there is none */
 uint64_t boundary_next_ps(const struct boundary *boundary);
 
 /* A FRAME or PAUSE arrived. @return 0; -EPROTO with err set: it is impossible */

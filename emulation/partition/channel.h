@@ -12,7 +12,7 @@
 #include "common/err.h"
 #include "common/wire/partition.h"
 
-/* What a peer may leave unread before it is given up. */
+/* The bytes that a peer may leave unread before it is given up. */
 #define CHANNEL_OUT_BYTES (64u * 1024 * 1024)
 
 struct channel {
@@ -21,7 +21,7 @@ struct channel {
 	size_t in_head, in_used, in_cap; /* [in_head, in_used) waits to be taken */
 	uint8_t *out;
 	size_t out_head, out_used, out_cap;
-	bool ended; /* the other end has closed; what it had sent can still be taken */
+	bool ended; /* the other end has closed; messages that it had sent can still be taken */
 	bool shut;  /* this end sends no more */
 	int error;  /* errno of a read or write; ENOBUFS: it left too much unread */
 };
@@ -39,7 +39,7 @@ void channel_fini(struct channel *channel);
 /* Appends a message of up to two buffers. Nothing is written until channel_flush(). */
 void channel_put(struct channel *channel, enum partition_type type, const void *body, size_t size, const void *more,
 		 size_t more_size);
-/* Writes what the socket takes. */
+/* Writes the bytes that the socket takes. */
 void channel_flush(struct channel *channel);
 /*
  * Ends sending, once all has been written. A program that closes a TCP connection with unread bytes resets it (RFC
@@ -52,7 +52,7 @@ bool channel_read(struct channel *channel);
 /* @return 1 with the next whole message; 0: none yet; -EPROTO with err set: it is no message */
 int channel_take(struct channel *channel, struct channel_message *message, struct err *err);
 
-/* @return what channel->error means, for people */
+/* @return the meaning of channel->error, for people */
 const char *channel_flaw(const struct channel *channel);
 
 /*

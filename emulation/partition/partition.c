@@ -88,7 +88,7 @@ static const struct host_driver_ops partition_hosts = {
 #define CLOCK_ROUNDS 8
 /* From the START message to the run's time 0: the message's delay on a busy machine. */
 #define LEAD_NS 50000000ULL
-/* What a wrong clock would have it. */
+/* A start time beyond this is from a wrong clock. */
 #define ZERO_AWAY_NS 10000000000LL
 
 static uint64_t
@@ -119,7 +119,7 @@ digest_scenario(const struct scenario *sc, uint64_t *digest)
 	return ret;
 }
 
-/* What goes by value has to be laid out alike. */
+/* Values that are copied between programs need the same layout. */
 static uint64_t
 digest_layout(void)
 {

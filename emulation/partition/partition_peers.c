@@ -684,7 +684,7 @@ static int (*const handlers[PARTITION_TYPES])(struct partitions *partitions, uin
 	[PARTITION_DONE] = partition_recv_done,
 };
 
-/* What concerns a fabric that has stopped, here or there. */
+/* Messages about a fabric that has stopped, here or there. */
 static bool
 is_stale(const struct partitions *partitions, const struct partition_peer *peer, enum partition_type type)
 {

@@ -26,7 +26,7 @@ struct partition_peer {
 	uint64_t leaves_ps; /* nothing leaves it before */
 	uint64_t delay_ps;  /* of the shortest cable from it; TIME_NEVER: there is none */
 	uint64_t progress, next_ps;
-	uint64_t before_ps; /* its records of what happened before are here */
+	uint64_t before_ps; /* its records of earlier events are here */
 	bool working, sending;
 	bool up;   /* its hosts are, in the first phase */
 	bool past; /* its messages are of a phase that has ended here, up to its BYE */
@@ -72,7 +72,7 @@ void partition_lose(struct partitions *partitions, uint32_t peer, const char *wh
 bool partition_is_past(struct partition_peer *peer, enum partition_type type);
 /* Takes in all that has arrived. */
 void partition_take_in(struct partitions *partitions);
-/* Writes what waits. */
+/* Writes the waiting messages. */
 void partition_flush(struct partitions *partitions);
 /* Sleeps until a message arrives, a peer can take what waits, or a time of clock_now_ns(). */
 void partition_sleep(struct partitions *partitions, uint64_t until_ns);

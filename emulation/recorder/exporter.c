@@ -258,8 +258,8 @@ recqueue_next(const struct recqueue *queue, struct recqueue_walk *walk)
 }
 
 /*
- * What to give up: the oldest record of the least relevant class. Rows are cumulative and later ones replace earlier
- * ones, so the oldest is worth least.
+ * The record to drop: the oldest record of the least relevant class. Rows are cumulative and later ones replace
+ * earlier ones, so the oldest is worth least.
  * @return NULL when the queue is empty
  */
 static const struct rec_hdr *
@@ -339,7 +339,7 @@ framing_fini(struct framing *framing)
 	framing->data = NULL;
 }
 
-/* Forgets what there is, and begins anew. @param sent_ps  when the frames are sent */
+/* Clears it, and begins anew. @param sent_ps  when the frames are sent */
 static void
 framing_begin(struct framing *framing, uint64_t sent_ps)
 {
@@ -397,8 +397,8 @@ struct exporter {
 	uint64_t queue_bytes;
 	struct gaps gaps;
 	struct exporter_count counts[RECORD_KINDS]; /* by enum rec_type */
-	struct framing framing;                     /* of a group, or of what waits */
-	uint64_t ready_ps;      /* when the first frame of what waits may leave, if it is known: else 0 */
+	struct framing framing;                     /* of a group, or of the waiting records */
+	uint64_t ready_ps;      /* when the first frame of the waiting records may leave, if it is known: else 0 */
 	uint32_t ready_records; /* in it */
 	uint64_t offered_bytes, reports, report_bytes, frames, frame_bytes, header_bytes;
 	uint64_t peak_interval, interval_bytes, peak_bytes;
@@ -469,7 +469,7 @@ exporter_header(struct exporter *e, void *rec, uint16_t type, size_t size_bytes)
 	put_own(e, rec, type, size_bytes, 0);
 	e->header_bytes += size_bytes;
 	for (uint32_t i = 0; i < e->nchecks; i++)
-		record_check(e->checks[i], rec, NULL); /* what does not pass is refused by every reader, with the reason */
+		record_check(e->checks[i], rec, NULL); /* every reader refuses a record that does not pass */
 }
 
 void
@@ -630,14 +630,14 @@ shrink(struct exporter *e, uint64_t limit_bytes)
 	}
 }
 
-/* Sends what waits, each frame of it at the time at which the budget allows it. */
+/* Sends the waiting records, each frame of them at the time at which the budget allows it. */
 static void
 drain(struct exporter *e, uint64_t until_ps)
 {
 	if (!e->limited)
 		return;
 	while (e->queue.records != 0) {
-		if (e->ready_ps == 0) { /* what time it is adds little to a frame: as if it were the latest there is */
+		if (e->ready_ps == 0) { /* the time adds few bytes to a frame: take the latest possible time */
 			e->ready_records = frame_waiting(e, UINT32_MAX, RECORD_MAX_PS);
 			e->ready_ps = bucket_ready_ps(&e->bucket, e->framing.bytes + RESERVE_BYTES +
 									  gaps_toll(&e->gaps, e->frame_bytes));
@@ -658,7 +658,7 @@ drain(struct exporter *e, uint64_t until_ps)
 	bucket_fill(&e->bucket, until_ps);
 }
 
-/* Frames what waits, in order of relevance, as far as one frame goes. @return how many records are in it */
+/* Frames the waiting records, in order of relevance, up to one frame. @return how many records are in it */
 static uint32_t
 frame_waiting(struct exporter *e, uint32_t most, uint64_t sent_ps)
 {

@@ -9,10 +9,10 @@
  *
  * Budget. A token bucket in the run's own time, of bytes as they are sent: frames with their headers, and REC_GAP.
  * The time in a frame's header is when the bucket let it go: by these times no span of the run has more bytes than
- * the burst and what the budget gives in it; how often exporter_advance() is called changes nothing. Records that
- * cannot leave wait in a bounded queue; when that is full the oldest of the least relevant goes. Losses are counted
- * by kind and reported in the stream (REC_GAP) before the next frame, as long as such records take no more than an
- * eighth of the bytes, else later. All of them are reported before REC_END; the bucket keeps a reserve for that. The
+ * the burst and the budget of that span; how often exporter_advance() is called changes nothing. Records that cannot
+ * leave wait in a bounded queue; when that is full the oldest of the least relevant goes. Losses are counted by kind
+ * and reported in the stream (REC_GAP) before the next frame, as long as such records take no more than an eighth of
+ * the bytes, else later. All of them are reported before REC_END; the bucket keeps a reserve for that. The
  * configuration (REC_RUN .. REC_ECMP), sent before the run, and REC_END, after it, do not count.
  *
  * After each call: offered = sent + dropped + waiting, in records.
@@ -43,7 +43,7 @@
 struct exporter_config {
 	struct cfg_where where;
 	uint64_t budget;      /* bytes a second; 0: unlimited */
-	uint64_t burst_bytes; /* 0: what the budget gives in EXPORTER_PEAK_PS, at least EXPORTER_BURST_MIN */
+	uint64_t burst_bytes; /* 0: the budget of EXPORTER_PEAK_PS, at least EXPORTER_BURST_MIN */
 	uint64_t queue_bytes; /* most that may wait, not packed */
 };
 
@@ -68,7 +68,7 @@ struct exporter_stats {
 
 struct exporter;
 
-/* What exporter_create() refuses, before there is a recording. @return 0, or -EINVAL with err set */
+/* The checks of exporter_create(), before there is a recording. @return 0, or -EINVAL with err set */
 int exporter_check(const struct exporter_config *config, struct err *err);
 /* @return burst_bytes, or the default for it */
 uint64_t exporter_burst_bytes(const struct exporter_config *config);
@@ -77,7 +77,7 @@ uint64_t exporter_burst_bytes(const struct exporter_config *config);
  * Opens the outputs and starts the stream.
  * @param config   copied
  * @param targets  [count] where it goes
- * @return NULL with err set (file:line, value, what would be right) and errno
+ * @return NULL with err set (file:line, value, remedy) and errno
  */
 struct exporter *exporter_create(const struct exporter_config *config, const struct output_target *targets, uint32_t count,
 				 struct err *err);
@@ -98,18 +98,21 @@ void exporter_set_clock(struct exporter *exporter, bool real_time, bool (*hurrie
 void exporter_header(struct exporter *exporter, void *rec, uint16_t type, size_t size_bytes);
 /* Sources of records other than the fabric: kernel hosts, other partitions. */
 #define EXPORTER_SHOWN 2
-/* From now on header records are shown to check too, which so knows what records of others may name. Borrowed; of NULL: nothing. */
+/*
+ * Passes header records to check too from now on, which so knows the names that records of others may use. Borrowed;
+ * of NULL: nothing.
+ */
 void exporter_show(struct exporter *exporter, struct record_check *check);
 
 /*
- * Takes over and empties what nodes have reported. Between windows only. It is offered to the budget by
- * exporter_advance(), once its time has passed.
+ * Takes over and empties the nodes' reports. Between windows only. It is offered to the budget by exporter_advance(),
+ * once its time has passed.
  * @param bufs  reports (record_is_report()); no header records
  */
 void exporter_collect(struct exporter *exporter, struct recbuf *const bufs[], size_t count);
 
 /*
- * Sends what the budget allows up to a point in time of the run.
+ * Sends the records that the budget allows up to a point in time of the run.
  * @param now_ps  no record older than this will be collected any more; those stamped now_ps wait for the next call
  */
 void exporter_advance(struct exporter *exporter, uint64_t now_ps);

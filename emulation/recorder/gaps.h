@@ -26,7 +26,7 @@ void gaps_note(struct gaps *gaps, const struct rec_hdr *hdr);
 void gaps_note_gap(struct gaps *gaps, const struct rec_gap *lost);
 
 /*
- * What the next record carries before it: all that is due, or nothing while gaps have had their share.
+ * The gap records before the next record: all that is due, or nothing while gaps have had their share.
  * @param sent_bytes  records sent so far, gaps not included; an eighth of it, and 1024 B, are for gaps
  * @return bytes, at most REC_REPORT_KINDS gaps
  */

@@ -30,14 +30,14 @@ struct output_stats;
 
 struct output_target {
 	const struct output_ops *ops;
-	const char *path; /* of what it opens, or */
+	const char *path; /* of the file that it opens, or */
 	int fd;           /* already open, the caller's to close */
 };
 
 struct output_ops {
 	const char *name;            /* in run.json */
 	const char *what;            /* for people: "the recording" */
-	size_t cap_bytes;            /* what it may lag by */
+	size_t cap_bytes;            /* its largest lag */
 	uint64_t give_up_ns;         /* one that takes not a byte for so long is given up */
 	enum output_full on_full[2]; /* in virtual time, in real time */
 	bool socket;
@@ -45,7 +45,7 @@ struct output_ops {
 	bool kept;
 	/* @return the file descriptor to write to, or negative errno with err set */
 	int (*open)(const struct output_target *target, struct err *err);
-	/* Of what open() gave. @return 0 or errno. NULL: it is the caller's */
+	/* Of the result of open(). @return 0 or errno. NULL: it is the caller's */
 	int (*close)(int fd);
 	/* Prints its losses, for people. NULL: another module does. @param dir  of the run's files */
 	void (*report)(const struct output_stats *stats, const char *dir);
@@ -75,7 +75,7 @@ struct output_stats {
 	uint64_t put_bytes;       /* of the stream as its reader finds it */
 };
 
-/* @param head  what a stream begins with. @return 0, or negative errno with err set */
+/* @param head  the stream head. @return 0, or negative errno with err set */
 int output_open(struct output *output, const struct output_target *target, const struct rec_stream *head, struct err *err);
 
 /*
@@ -106,7 +106,7 @@ struct sink {
 
 /*
  * @param targets  [count]
- * @param head     what a stream begins with
+ * @param head     the stream head
  * @return 0, or a negative errno with err naming the output
  */
 int sink_init(struct sink *sink, const struct output_target *targets, uint32_t count, const struct rec_stream *head,

@@ -36,7 +36,7 @@
 
 /* DPDK's environment as a run needs it. */
 
-/* Of the pools' memory: what their ends leave unused, and each its own. */
+/* Of the pools' memory: the unused ends, and the memory of each pool itself. */
 #define UNUSED_SHARE 8
 #define POOL_MB 2
 #define BYTES_PER_MB (1024 * 1024)
@@ -59,7 +59,7 @@ choose_idle(const struct run_options *options, struct scenario *scenario)
 	scenario->timing.idle = lcore_process_cpus() >= need ? IDLE_BUSY : IDLE_SLEEP;
 }
 
-/* The sum, and of what. */
+/* The sum, and its terms. */
 static void
 print_memory(const struct frame_pools *pools, uint32_t memory_mb, uint32_t frames_mb)
 {
@@ -106,7 +106,7 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 	return 0;
 }
 
-/* Warnings about a run, on stderr: what it lacks, and settings that may be a mistake. */
+/* Warnings about a run, on stderr: its gaps, and settings that may be a mistake. */
 
 #define SHARERS_SHOWN 4
 #define SHARERS_TEXT 512
@@ -131,7 +131,7 @@ warn_of_capture(const struct run_options *options, const struct capturing *captu
 			    units_format_time(totals.limit_ps, when, sizeof(when)), totals.missing, totals.frames);
 }
 
-/* What the outputs lack. @return whether those that are kept are whole */
+/* The outputs' losses. @return whether those that are kept are whole */
 static bool
 warn_of_stream(const struct run_options *options, const struct exporter *exporter)
 {
@@ -158,7 +158,7 @@ warn_of_idle_faults(const struct emulation *emulation)
 	json_decref(list);
 }
 
-/* Hosts that reported what cannot be: the verdict lacks it. @param attach  NULL: there are none with their own kernel */
+/* Hosts that sent invalid reports: the verdict lacks them. @param attach  NULL: there are no kernel hosts */
 static void
 warn_of_refusals(const struct attach *attach)
 {
@@ -283,7 +283,7 @@ warn_late(const struct emulation *emulation)
 			    units_format_time(pacer->worst_late_ps, worst, sizeof(worst)), scale);
 }
 
-/* The end of a run: what it leaves, and its exit code. */
+/* The end of a run: its files, and its exit code. */
 
 /* Each that can be written is: run.json records how the run ended, wherever the others did not fit. */
 static int
@@ -434,7 +434,7 @@ check_inputs(const struct run_options *options, const struct scenario *scenario,
 	return ret;
 }
 
-/* The last of what can be refused. */
+/* The last checks. */
 static int
 check_run(const struct run_options *options, const struct scenario *scenario, struct err *err)
 {
@@ -445,7 +445,7 @@ check_run(const struct run_options *options, const struct scenario *scenario, st
 	return ret == 0 ? check_inputs(options, scenario, err) : ret;
 }
 
-/* What a run is made of. */
+/* The objects of a run. */
 struct running {
 	const struct run_options *options;
 	struct scenario *scenario;
@@ -578,7 +578,7 @@ run(const struct running *r, struct err *err)
 	live_begin(r->live, emulation);
 	plugins_begin(r->plugins, emulation);
 	stream_head_send(emulation, r->exporter);
-	exporter_flush(r->exporter); /* without them nothing can be made of what follows */
+	exporter_flush(r->exporter); /* without them the rest is useless */
 	if (start(r, &zero_ns, err) < 0)
 		return EXIT_NOT_BEGUN;
 	emulation_begin(emulation, r->exporter, zero_ns);

@@ -266,7 +266,7 @@ job_of(const struct session *session, const struct traced_tuple *tuple)
 	return SWM_ANY;
 }
 
-/* What operators' tools ask this host for; where the channel is full, the next time. */
+/* Answers the requests of operators' tools to this host; where the channel is full, the next time. */
 static void
 render_flows(struct session *session, uint64_t now_ns)
 {
@@ -305,7 +305,7 @@ tracing_run(struct session *session, uint64_t now_ns)
 	return tracer_next_ns(session->tracer);
 }
 
-/* What a host reports to the fabric while it runs, and at the end. */
+/* The reports of a host to the fabric while it runs, and at the end. */
 
 static struct recbuf *
 records_of(struct session *session)

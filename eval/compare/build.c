@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fabrics, workloads, and what faults make their cases of. */
+/* Fabrics, workloads, and the helpers of faults that make cases. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

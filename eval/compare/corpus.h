@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The corpus of rocelab eval compare: every fault on every fabric with every workload, at places and with strengths that a seed
- * draws. A fault is a row of the table in faults.c: how to put it in, and what findings are right for it. Cases are
- * numbered so that any first N of them have all faults about as often: number k has fault k % compare_nfaults().
+ * The corpus of rocelab eval compare: every fault on every fabric with every workload, at places and with strengths
+ * that a seed draws. A fault is a row of the table in faults.c: how to inject it, and the findings that are right for
+ * it. Cases are numbered so that any first N of them have all faults about as often: number k has fault k %
+ * compare_nfaults().
  */
 #pragma once
 
@@ -48,7 +49,7 @@ struct compare_workload {
  * A type without a rule has nothing to do with the fault. A system can see a fault if one of its types has a rule.
  */
 
-/* What a finding is worth. Value, name, for people. */
+/* The grade of a finding. Value, name, for people. */
 #define COMPARE_GRADES(ROW)                                                                                                \
 	ROW(COMPARE_NONE, 0, "none", "says nothing")                                                                       \
 	ROW(COMPARE_FALSE, 1, "false", "of a kind that was not there")                                                     \
@@ -65,7 +66,7 @@ struct compare_rule {
 };
 
 struct compare_fault {
-	struct odd_group group; /* first: what makes it finds its row by it */
+	struct odd_group group; /* first: its make function finds its row by it */
 	bool ecmp_only;         /* not with sprayed packets: no path is chosen once for a flow */
 	bool full_tree_only;    /* it takes three tiers that hash, and a rank at every host */
 	bool is_clean;          /* nothing is put in */
@@ -81,7 +82,7 @@ uint32_t compare_nfaults(void);
 /* @return the whole corpus */
 uint32_t compare_most_cases(void);
 
-/* What a case is, by its number alone. */
+/* The contents of a case, by its number alone. */
 struct compare_cell {
 	const struct compare_fault *fault;
 	uint32_t round;
@@ -144,7 +145,7 @@ int compare_place_init(struct compare_place *place, const struct scenario *scena
 		       size_t count, struct err *err);
 void compare_place_fini(struct compare_place *place);
 
-/* What a finding is worth by a fault's rules: RIGHT, PARTLY, ELSEWHERE, or FALSE where none is of its type. */
+/* The grade of a finding by a fault's rules: RIGHT, PARTLY, ELSEWHERE, or FALSE where none is of its type. */
 enum compare_grade compare_grade(const struct compare_fault *fault, const struct compare_place *place,
 				 const json_t *finding);
 /* Does it name a flow of these? */

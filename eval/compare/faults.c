@@ -480,10 +480,11 @@ compare_loop(struct odd_case *c, struct err *err)
 }
 
 /*
- * PFC deadlocks by cyclic buffer dependency (Hawkeye): by bad routes flows of others go along a circle of four switches, up, down,
- * up and down again. Begun from within, two bundles go three hops of it each, and two of its ports get twice what they can send;
- * what they hold back holds back all others. Begun from without, four streams go two hops each and leave room, until a host that
- * one of them goes to pauses its switch for good: what that stream fills holds back the next, and so on round the circle.
+ * PFC deadlocks by cyclic buffer dependency (Hawkeye): by bad routes flows of others go along a circle of four
+ * switches, up, down, up and down again. Begun from within, two bundles go three hops of it each, and two of its
+ * ports get twice the data that they can send; the packets that they hold block all others. Begun from without, four
+ * streams go two hops each and leave room, until a host that one of them goes to pauses its switch for good: the
+ * buffers that this stream fills block the next, and so on round the circle.
  */
 
 #define CIRCLE 4
@@ -738,7 +739,7 @@ compare_deadlock_elsewhere(struct odd_case *c, struct err *err)
 	{                                                                                                                  \
 		type, COMPARE_RIGHT, COMPARE_RIGHT, COMPARE_PARTLY                                                         \
 	}
-/* What the fault brings about, or is easily taken for: partly right at its place and near. */
+/* A consequence of the fault, or a finding that is easily confused with it: partly right at its place and near. */
 #define SHOWS(type)                                                                                                        \
 	{                                                                                                                  \
 		type, COMPARE_PARTLY, COMPARE_PARTLY, COMPARE_PARTLY                                                       \
@@ -751,7 +752,7 @@ compare_deadlock_elsewhere(struct odd_case *c, struct err *err)
 #define TRAFFIC                                                                                                            \
 	NAMES("flow-contention"), NAMES("incast"), NAMES("pfc-backpressure"), NAMES("load-imbalance"), SHOWS("high-rtt"),  \
 		NAMES("path-imbalance"), SHOWS("deep-queue")
-/* A link or switch loses some of what it gets. */
+/* A link or switch loses some of its packets. */
 #define LOSSES NAMES("packet-loss"), NAMES("silent-fault"), NAMES("switch-problem"), SHOWS("blackhole")
 /* A switch loses all of some hosts. */
 #define HOLES                                                                                                              \
@@ -829,7 +830,7 @@ const struct compare_fault compare_faults[] = {
 	{ GROUP("pcie-downgrade", "16 to 63 of a rank's 100 Gbps are left", compare_pcie),
 	  .rules = { NAMES("pfc-storm"), SHOWS("pfc-backpressure"), SHOWS("path-delay"), SHOWS("slow-host"),
 		     NAMES("high-rtt"), SHOWS("deep-queue") } },
-	/* What waits to be in memory fills the RNIC, which then pauses its switch. */
+	/* Packets that wait for memory fill the RNIC, which then pauses its switch. */
 	{ GROUP("dma-detour", "DMA of a rank's RNIC takes 10 to 100 us longer", compare_detour),
 	  .rules = { NAMES("path-delay"), NAMES("pfc-storm"), SHOWS("pfc-backpressure"), SHOWS("slow-host"),
 		     NAMES("high-rtt"), SHOWS("deep-queue") } },

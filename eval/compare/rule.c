@@ -189,7 +189,7 @@ any_listed(const json_t *array, const json_t *names_of)
 	return false;
 }
 
-/* What a rule makes of where the finding is. */
+/* The grade by a rule of a finding's place. */
 static enum compare_grade
 placed(const struct compare_rule *rule, const struct compare_place *place, const json_t *finding)
 {

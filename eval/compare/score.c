@@ -19,7 +19,7 @@
 #include "plugin/account.h"
 #include "scenario/systems.h"
 
-/* What a system took of networks, by what its verdict accounts for. */
+/* A system's cost to networks, by its verdict's account. */
 
 #define PROBE_BYTES 142 /* of link time: a probe, and each of its two ACKs (docs/pingmesh-agents.md) */
 
@@ -219,7 +219,7 @@ compare_has_run(const struct compare_cell *cell, const struct compare_run *run)
 	return (!run->without_fault || !cell->fault->is_clean) && (!run->without_background || cell->has_background);
 }
 
-/* What flows of the job can do to each other. */
+/* Possible effects of the job's flows on each other. */
 static const char *const own_types[] = { "flow-contention", "strict-priority", "incast",   "pfc-backpressure",
 					 "load-imbalance",  "path-imbalance",  "high-rtt", "deep-queue" };
 

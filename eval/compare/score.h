@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What verdicts on a case are worth, and what the truth of it is. */
+/* The grades of verdicts on a case, and its truth. */
 #pragma once
 
 #include "eval/compare/corpus.h"
@@ -68,7 +68,7 @@ const struct system_row *compare_row_of(const struct compare_system *system);
 
 /* Is a type of finding one of its? */
 bool compare_is_its(const struct compare_system *system, const char *type);
-/* Can it see the fault of a case, by what it looks at? Not by what it found. */
+/* Can the system see the fault of a case, by its inputs? Not by its findings. */
 bool compare_sees(const struct compare_system *system, const struct compare_cell *cell);
 
 /* A run of a case. */

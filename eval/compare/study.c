@@ -23,7 +23,7 @@
 
 #define COMPARE_CORPUS "corpus.json"
 
-/* By name the digest of its file: what another version of it found is not what this one finds. @return NULL: out of memory */
+/* By name the digest of its file: another version's findings are not this one's. @return NULL: out of memory */
 static json_t *
 programs_json(void)
 {
@@ -61,7 +61,7 @@ changed_program(const json_t *was, const json_t *is)
 	return NULL;
 }
 
-/* @param text  [size] what cases are of, in words */
+/* @param text  [size] the origin of cases, in words */
 static void
 describe_corpus(const json_t *corpus, char *text, size_t size)
 {

@@ -139,7 +139,7 @@ normal(struct prng *prng)
 	return sqrt(-2 * log(1 - prng_unit(prng))) * cos(2 * M_PI * prng_unit(prng));
 }
 
-/* Mean and variance of what ports count, where port 0 is the faulty one, or any other. */
+/* Mean and variance of the ports' counts, where port 0 is the faulty one, or any other. */
 static void
 moments(const struct limit_fabric *fabric, double drop, bool is_faulty, double *mean, double *variance)
 {
@@ -215,7 +215,7 @@ limit_power_any(const struct limit_fabric *fabric, double rate, double drop, uin
 	for (uint32_t i = 0; i < samples; i++)
 		ratios[i] = draw(fabric, drop, &prng);
 	qsort(ratios, samples, sizeof(*ratios), descending);
-	/* P(ratio > t without a fault) is the mean of 1 / ratio over what exceeds t with one. */
+	/* P(ratio > t without a fault) is the mean of 1 / ratio over the samples that exceed t with one. */
 	while (taken < samples && spent + exp(-ratios[taken]) / samples <= rate * fabric->paths)
 		spent += exp(-ratios[taken++]) / samples;
 	free(ratios);
@@ -265,7 +265,7 @@ fp_exp_alarms(struct fp_study *study, json_t *rows, struct err *err)
 	int ret = 0;
 
 	for (size_t p = 0; ret == 0 && p < ARRAY_LEN(points); p++) {
-		/* As spraying lets them know it, and as monitors do, who learn the noise of any. */
+		/* With the noise that spraying gives, and with the noise that monitors learn of any spraying. */
 		const struct fp_method_ops *const tests[] = { &fp_learned, &fp_pooled_learned, &fp_random,
 							      &fp_pooled_random };
 		size_t ntests = fp_own_test(&points[p]) == &fp_learned ? 2 : ARRAY_LEN(tests);
@@ -283,8 +283,8 @@ fp_exp_alarms(struct fp_study *study, json_t *rows, struct err *err)
 }
 
 /*
- * What a leaf of these runs could know. What adaptive spraying leaves of one iteration it makes up for in the next: the sum of several
- * is no more uneven than one, and its variance is measured. @param iterations  pooled
+ * The knowledge of a leaf in these runs. Adaptive spraying compensates the unevenness of one iteration in the next:
+ * the sum of several is no more uneven than one, and its variance is measured. @param iterations  pooled
  */
 static struct limit_fabric
 limit_of(const struct fp_set *clean, uint32_t iterations)

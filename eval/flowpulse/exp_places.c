@@ -144,7 +144,7 @@ fp_replay(const struct fp_grid *grid, enum rec_detector detector, struct fp_outc
 #define FLOWS_LEAVES 16
 #define FLOWS_PACKETS 2000
 #define PARTS 4          /* draws of links */
-#define LEAVES_A_FAULT 8 /* far enough apart for each to be an experiment: what a sender's leaf loses two leaves see */
+#define LEAVES_A_FAULT 8 /* far enough apart for each to be an experiment: two leaves see the loss of a sender's leaf */
 
 #define DETECTORS ENUM_COUNT(REC_DETECTORS)
 static const char *const detectors[] = { REC_DETECTORS(ENUM_NAME) };
@@ -159,7 +159,7 @@ struct places {
 	uint64_t rates, held;         /* alarms of the right place; those whose interval holds the drop rate */
 };
 
-/* What drops is a link; or a spine does not know one leaf's host, for what one other sends it. */
+/* The fault is a link that drops; or a spine without the route to one leaf's host, for the packets of one other. */
 struct cause {
 	double drop;
 	bool is_fib;
@@ -189,8 +189,8 @@ add_faults(struct fp_spec *spec, const struct cause *cause)
 }
 
 /*
- * @return whether an alarm at the link's receiver names it; with one sender, its pair. What a spine swallows of one sender is its link
- * to that spine, to its receiver.
+ * @return whether an alarm at the link's receiver names it; with one sender, its pair. To its receiver, a spine that
+ *         drops one sender's packets is the sender's link to that spine.
  */
 static bool
 names(const struct fp_alarm *alarm, const struct fp_spec *spec, const struct fp_link *link, uint32_t senders)

@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "eval/flowpulse/study.h"
 
-/* What leaves the switches: alarms alone, or all counts, with a fault and without. */
+/* The records that leave the switches: alarms alone, or all counts, with a fault and without. */
 
 #define BYTES_PACKETS 1000
 #define BYTES_ITERATIONS 10
@@ -88,7 +88,7 @@ fp_exp_prediction(struct fp_study *study, json_t *rows, struct err *err)
 	return 0;
 }
 
-/* A fault on row 0 heals: what the leaf predicts of that port, and of one beside it, in each iteration. */
+/* A fault on row 0 heals: the leaf's prediction of that port, and of one beside it, in each iteration. */
 static int
 fp_exp_relearning(struct fp_study *study, json_t *rows, struct err *err)
 {
@@ -240,7 +240,7 @@ add_row(const struct fp_set *clean, const struct fp_set *faulty, const struct fp
 	return 0;
 }
 
-/* The paper's threshold, and the leaf's own test: of random spraying by its noise, else by what it learned. */
+/* The paper's threshold, and the leaf's own test: for random spraying by its noise, else by the learned noise. */
 static int
 add_two_rows(const struct fp_set *clean, const struct fp_set *faulty, double drop, json_t *rows, struct err *err)
 {
@@ -305,7 +305,7 @@ rates_of(struct fp_study *study, const struct fp_point *point, const char *purpo
 	return ret;
 }
 
-/* What a rank sends stays the same: with more spines each has less of it. */
+/* A rank's data stays the same: with more spines each has less of it. */
 static int
 fp_exp_radix(struct fp_study *study, json_t *rows, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The experiments of rocelab eval flowpulse, each in the file of its kind, and what they share. */
+/* The experiments of rocelab eval flowpulse, each in the file of its kind, and their shared declarations. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 /* The paper's fabric, with adaptive spraying; and one for random spraying, which needs a hundred times the packets. */
 extern const struct fp_point fp_papers_point, fp_random_point;
 
-/* @return the test of one iteration that a leaf has for this spraying: by its noise, or by what it learned of it */
+/* @return the test of one iteration that a leaf has for this spraying: by its noise, or by the noise that it learned */
 const struct fp_method_ops *fp_own_test(const struct fp_point *point);
 /* exp_places.c */
 int fp_exp_places(struct fp_study *study, json_t *rows, struct err *err);
@@ -31,7 +31,7 @@ int fp_exp_pooled(struct fp_study *study, json_t *rows, struct err *err);
  * behind the fault sees N (1 - p) / (s - p), every other N / (s - p).
  */
 
-/* What a test sees of a sender: one iteration, or several with the sums of packets and variance. */
+/* A test's view of a sender: one iteration, or several with the sums of packets and variance. */
 struct limit_fabric {
 	uint32_t paths; /* that packets are sprayed over, >= 2 */
 	double packets; /* predicted of each port */

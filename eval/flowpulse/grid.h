@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the leaves of a run counted: a cell for each iteration, row (leaf and sending leaf) and path (spine). */
+/* The counts of the leaves of a run: a cell for each iteration, row (leaf and sending leaf) and path (spine). */
 #pragma once
 
 #include <stdbool.h>
@@ -60,5 +60,5 @@ fp_cell(const struct fp_grid *grid, uint32_t iteration, uint32_t row, uint32_t p
 
 /* DIR/NAME, but for lost[]. @return 0, or negative errno with err set */
 int fp_grid_save(const struct fp_grid *grid, const char *dir, const char *name, struct err *err);
-/* @return what fp_grid_save() wrote, with nothing in lost[]; NULL: there is none, or it is damaged */
+/* @return the grid that fp_grid_save() wrote, with nothing in lost[]; NULL: there is none, or it is damaged */
 struct fp_grid *fp_grid_load(const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tests that run in a leaf, on counts that were recorded: what they find, and what they alarm at for nothing. */
+/* The tests that run in a leaf, on recorded counts: their findings, and their false alarms. */
 #pragma once
 
 #include "eval/flowpulse/grid.h"

@@ -13,7 +13,7 @@
 #define WIRE_BYTES (FP_MTU_BYTES + 90.0) /* of a packet, about */
 #define RATE_GBPS 100.0
 #define STEP_NS 10000.0 /* of a step without data, about */
-#define OTHERS_LAST 3.0 /* times what the iterations take alone: beside other data they take longer */
+#define OTHERS_LAST 3.0 /* times the duration of the iterations alone: beside other data they take longer */
 
 static uint32_t
 ranks_of(const struct fp_spec *spec)

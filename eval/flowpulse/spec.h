@@ -18,7 +18,7 @@ struct fp_link {
 	uint32_t row;      /* the receiving leaf whose flow it concerns; the sender's is the one before */
 	uint32_t path;     /* spine */
 	bool is_up;        /* from the sender's leaf to the spine; else from the spine to the receiver's */
-	bool is_fib;       /* the spine swallows what the sender's host sends the receiver's, and no link loses anything */
+	bool is_fib;       /* the spine drops the packets from the sender's host to the receiver's; no link loses any */
 	bool is_known;     /* to operators: with a drop rate it loses so much, without it is down and routing excludes it */
 	double drop;       /* rate */
 	double iterations; /* its length, about; 0: to the end */
@@ -44,7 +44,7 @@ struct fp_spec {
 /* "clean-32x16-adaptive-10000-100-1": the same for the same run. */
 void fp_spec_name(const struct fp_spec *spec, char name[FP_NAME]);
 
-/* "32x16-adaptive-10000", of the name: what rows state first. */
+/* "32x16-adaptive-10000", of the name: the first columns of rows. */
 void fp_spec_point(const struct fp_spec *spec, char point[FP_NAME]);
 
 /* @return packets a path and iteration, as they will be */
@@ -54,7 +54,7 @@ double fp_spec_packets(const struct fp_spec *spec);
 struct fp_fault;
 uint32_t fp_spec_faults(const struct fp_spec *spec, struct fp_fault *faults);
 
-/* Sets grid->lost to what its known links lose. */
+/* Sets grid->lost to the losses of its known links. */
 void fp_spec_note_losses(const struct fp_spec *spec, struct fp_grid *grid);
 
 /*

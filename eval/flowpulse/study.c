@@ -139,7 +139,7 @@ fp_row_percent(json_t *row, const char *key, uint64_t part, uint64_t of)
 
 #define MAX_ITERATIONS (1u << 20)
 #define NO_ROW UINT32_MAX
-#define OWN_WORD (1u << REC_FLAW_UNEVEN) /* the threshold's own, of what it missed: no other test goes by it */
+#define OWN_WORD (1u << REC_FLAW_UNEVEN) /* the threshold's own, of its misses: no other test uses it */
 
 struct reading {
 	const struct fp_fabric *fabric;

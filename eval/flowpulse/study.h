@@ -30,7 +30,7 @@ struct fp_study {
 	uint32_t trials; /* of a point that costs little */
 	double scale;    /* multiplies packets a port */
 	uint32_t jobs;
-	const char *points;      /* of what fp_spec_point() gives, as a shell matches names; NULL: all */
+	const char *points;      /* of the results of fp_spec_point(), as a shell matches names; NULL: all */
 	char (*others)[FP_NAME]; /* [nothers] requested points that do not match, each once */
 	uint32_t nothers;
 	const struct fp_experiment *experiments[FP_MAX_EXPERIMENTS];
@@ -70,11 +70,11 @@ void fp_print(const struct fp_study *study, FILE *to);
 /* An object with a list of rows an experiment. @return NULL: no memory */
 json_t *fp_json(const struct fp_study *study);
 
-/* Runs of one fabric and size, which experiments share, and rows of what tests make of them. */
+/* Runs of one fabric and size, which experiments share, and rows of the tests' results on them. */
 
 #define FP_MAX_PARTS 64
 
-/* What rows state first: fabric, spraying, packets a port. */
+/* The first columns of rows: fabric, spraying, packets a port. */
 struct fp_point {
 	struct fp_fabric fabric;
 	const char *spraying;
@@ -116,12 +116,12 @@ int fp_set_faulty(struct fp_study *study, const struct fp_point *point, const ch
 int fp_set_outcomes(const struct fp_set *set, const struct fp_method *method, double drop, struct fp_outcomes *outcomes,
 		    struct err *err);
 
-/* @return a row that begins with what a point is; NULL: no memory */
+/* @return a row that begins with the columns of a point; NULL: no memory */
 json_t *fp_row_begin(const struct fp_set *set);
 /* Adds a share in percent, null where there is nothing that it could be of. */
 void fp_row_percent(json_t *row, const char *key, uint64_t part, uint64_t of);
 
-/* A run's recording, to the grid of what its leaves counted. */
+/* A run's recording, to the grid of its leaves' counts. */
 
 /*
  * @param path    of the recording

@@ -229,7 +229,7 @@ struct seed {
 	struct topo_load load;
 	struct flow *flows; /* [count] those that carry data, or that were traced */
 	uint32_t count;
-	struct ft_traced traced; /* what flows are of; zero: of the scenario */
+	struct ft_traced traced; /* the traced flows that were read; zero: flows are the scenario's */
 	bool *down;              /* [topo->nlinks] cables that its faults take down */
 	bool *usable;            /* [topo->nports] other links, as far as traced has them */
 	struct advise_seen seen;

@@ -97,7 +97,7 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->study->broken);
 }
 
-/* What a run's steps.csv has: messages between hosts, by the numbers of their names. */
+/* The contents of a run's steps.csv: messages between hosts, by the numbers of their names. */
 struct steps {
 	struct pair_message *messages; /* [count] */
 	uint32_t count, room;
@@ -143,7 +143,7 @@ ps_of(double ns)
 	return ns > 0 ? (uint64_t)llround(ns * 1000) : 0;
 }
 
-/* A row of the file; what a host does by itself counts for the job's time alone. */
+/* A row of the file; a host's work without a peer counts for the job's time alone. */
 static int
 read_step(struct steps *steps, const char *line, const char *path, uint32_t number, double *job_ns, struct err *err)
 {
@@ -304,7 +304,7 @@ ft_study_fini(struct ft_study *study)
 	}
 }
 
-/* ---- what people see ---- */
+/* ---- output for people ---- */
 
 /* A distribution by nearest rank. */
 struct spread {

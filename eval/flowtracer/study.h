@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rocelab eval flowtracer: how uneven ECMP's hashes make a scenario's flows, over many seeds, beside what chance alone gives
- * and beside a static placement; and what throughput that leaves pairs of hosts, by runs of some of these seeds.
+ * rocelab eval flowtracer: how uneven ECMP's hashes make a scenario's flows, over many seeds, beside what chance
+ * alone gives and beside a static placement; and the throughput of pairs of hosts then, by runs of some of these
+ * seeds.
  */
 #pragma once
 
@@ -53,7 +54,7 @@ struct ft_study {
 	const char *traced; /* file of flows as they were traced (seeds.c), in place of the scenario's; NULL: none */
 	bool is_planned;    /* nothing is run: cases alone are written */
 	uint64_t first;     /* seed; others are the numbers after it */
-	enum advise_by by;  /* what the static placement changes */
+	enum advise_by by;  /* the changes of the static placement */
 	uint32_t seeds, runs, jobs; /* those that are run; side by side */
 	const char *dir;            /* exists; DIR/ecmp/SEED and DIR/static/SEED have runs */
 	uint32_t flows;             /* of the scenario, or traced */
@@ -69,7 +70,10 @@ struct ft_study {
 int ft_study_run(struct ft_study *study, struct err *err);
 void ft_study_fini(struct ft_study *study);
 
-/* seeds.c: the metric of every seed; and where seeds are run, what each places. @return 0 or negative errno with err */
+/*
+ * seeds.c: the metric of every seed; and where seeds are run, the placement of each. @return 0 or negative errno with
+ * err
+ */
 int ft_seeds(struct ft_study *study, struct err *err);
 /* runs.c: the missing runs; then throughputs. @return as ft_study_run() */
 int ft_runs(struct ft_study *study, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What groups make their cases of. */
+/* The helpers of groups that make cases. */
 #include "eval/odd/odd.h"
 
 #include <assert.h>

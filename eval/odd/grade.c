@@ -8,12 +8,12 @@
 #include "common/array.h"
 #include "eval/truth.h"
 
-/* What a type of finding may be about. */
+/* The possible subjects of a type of finding. */
 static const struct fit {
 	const char *type;
 	bool flows;           /* those of a suspect are its culprits; else its root is the suspect's place */
 	const char *kinds[3]; /* of faults and stragglers: those of this kind */
-	const char *near[3];  /* and what it is taken for in the right place: a part of the truth */
+	const char *near[3];  /* and kinds that it is confused with in the right place: a part of the truth */
 	bool path;            /* its root is a flow: the path of that flow is place enough */
 } fits[] = {
 	{ "flow-contention", true, { NULL }, { NULL }, false },
@@ -31,7 +31,7 @@ static const struct fit {
 	{ "slow-host", false, { "slow-host", "straggler" }, { NULL }, false },
 };
 
-/* What a verdict names, by suspect. */
+/* A verdict's names, by suspect. */
 struct named {
 	bool it[SUSPECT_MAX], near[SUSPECT_MAX];
 	bool own;      /* flows of the job itself */
@@ -139,7 +139,7 @@ add_finding(const json_t *finding, const struct suspects *suspects, struct named
 			 truth_text(finding, "root"));
 }
 
-/* Root causes are findings that explain something of what the job lost. */
+/* Root causes are findings that explain some of the job's lost time. */
 static bool
 counts(const json_t *finding, const struct odd_facts *facts)
 {

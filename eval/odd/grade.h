@@ -21,7 +21,7 @@
 #include "eval/rerun.h"
 
 enum odd_grade {
-	ODD_RIGHT,   /* named is what has to be, and nothing that may not be */
+	ODD_RIGHT,   /* it names all that have to be named, and none that may not be */
 	ODD_PARTLY,  /* something that has to be; something else is missing, is too much, or is of another kind there,
 			or without a place */
 	ODD_WRONG,   /* no cause that has to be named, and it does not report that it does not know */

@@ -60,7 +60,7 @@ const struct odd_group *odd_group_find(const char *name);
 int odd_make(struct odd_case *c, const struct odd_group *group, uint64_t seed, uint32_t index, double scale,
 	     const char *path, struct err *err);
 
-/* What groups make their cases of. */
+/* The helpers of groups that make cases. */
 
 #define ODD_MB 1e6
 #define ODD_HOSTS 16 /* of odd_network() */
@@ -107,7 +107,7 @@ uint32_t odd_port(struct odd_case *c);
 uint32_t odd_trunk(struct odd_case *c);
 const char *odd_port_name(const struct odd_case *c, uint32_t port, char *buf);
 
-/* What takes long enough to be a flow's start and bytes within the job's time. */
+/* A flow whose start and bytes fit in the job's time. */
 struct odd_flow {
 	int prio;     /* -1: that of the collective */
 	bool reverse; /* its ACKs cross the port, not its data */
@@ -118,7 +118,7 @@ int odd_crossing(struct odd_case *c, uint32_t port, const struct odd_flow *flow,
 /* Adds one with random bytes and start, that crosses a random port of the collective. */
 int odd_disturb(struct odd_case *c, struct err *err);
 
-/* Adds "kind = KIND; port = PORT; start; duration" and what else is given. @param duration_ns  0: to the end */
+/* Adds "kind = KIND; port = PORT; start; duration" and the other given members. @param duration_ns  0: to the end */
 void odd_fault(struct odd_case *c, const char *kind, uint32_t port, uint64_t start_ns, uint64_t duration_ns,
 	       const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* The same, from some time of the job on for some time, or (half of all cases) all the time. */

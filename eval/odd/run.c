@@ -40,7 +40,10 @@ make_dir(char *dir, struct err *err)
 	return ret < 0 ? ret : 0;
 }
 
-/* Writes a case. What the store has is of the case that is there: it must be the same. @return 0 or negative errno with err */
+/*
+ * Writes a case. The store's results are of the case that is there: it must be the same. @return 0 or negative errno
+ * with err
+ */
 static int
 write_case(struct odd_case *made, const struct batch *batch, const struct place *place, uint32_t index, struct err *err)
 {

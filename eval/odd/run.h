@@ -36,7 +36,7 @@ struct odd_results {
 };
 
 /*
- * @param results  set in any case; odd_results_fini() frees what they hold
+ * @param results  set in any case; odd_results_fini() frees their contents
  * @return 0; -EINTR: interrupted, finished runs stay; other negative errno with err
  */
 int odd_run(const struct odd_options *options, struct odd_results *results, struct err *err);

@@ -22,9 +22,9 @@ struct pm_case;
 #define PM_PERIOD_S 20.0 /* of analysis (R-Pingmesh 5), of the protocol's time as all of these: */
 #define PM_TIMEOUT_S 0.5
 #define PM_DURATION_S 120.0
-#define PM_CONVERGENCE_S 1.0 /* of routes: what RFC 7938, section 7, allows a fabric */
+#define PM_CONVERGENCE_S 1.0 /* of routes: the limit of RFC 7938, section 7, for a fabric */
 
-/* What the paper counts a problem as (6; footnote 4). Value, name. */
+/* The paper's class of a problem (6; footnote 4). Value, name. */
 #define PM_CLASSES(ROW)                                                                                                    \
 	ROW(PM_SWITCH, 0, "switch")                                                                                        \
 	ROW(PM_RNIC, 1, "rnic")                                                                                            \
@@ -101,7 +101,7 @@ double pm_log(struct pm_case *c, double min, double max);
 uint32_t pm_free_port(struct pm_case *c, bool is_host);
 /* @return a host without a problem at its links; TOPO_NONE: none found */
 uint32_t pm_free_host(struct pm_case *c);
-/* Adds "kind = KIND; start; duration;" of the problem, and what else is given. */
+/* Adds "kind = KIND; start; duration;" of the problem, and the other given members. */
 void pm_fault(struct pm_case *c, const struct pm_problem *problem, const char *kind, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 

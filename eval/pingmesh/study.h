@@ -21,8 +21,9 @@ struct pm_found {
 };
 
 /*
- * What a verdict on a case is worth. A problem is found by a report of its word at its place, which ends after it began; a report is
- * accurate if it finds a problem. One without a place is not, nor is one that is right in all but the place.
+ * The grade of a verdict on a case. A problem is found by a report of its word at its place, which ends after it
+ * began; a report is accurate if it finds a problem. One without a place is not, nor is one that is right in all but
+ * the place.
  */
 
 #define PM_MOST_REPORTS 64 /* of a verdict; more are counted as inaccurate, and not listed */

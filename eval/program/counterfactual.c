@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab eval counterfactual: is what verdicts blame what really costs time? */
+/* rocelab eval counterfactual: do verdicts blame the causes that really cost time? */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

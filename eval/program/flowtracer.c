@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rocelab eval flowtracer: how uneven hashes leave a fabric, and what a static placement makes of it. */
+/* rocelab eval flowtracer: the imbalance of a fabric by hashes, and by a static placement. */
 #include <errno.h>
 
 #include "common/program.h"

@@ -94,7 +94,7 @@ report(const struct eval *eval, bool json, int broken)
 	}
 	if (broken > 0)
 		log_warning("%d runs failed and are not counted; the same command makes them again", broken);
-	/* The limit is that of the families on what they were made for. */
+	/* The limit is that of the families in their own cases. */
 	if (summary_excluded(eval, &excluded, &made) <= EVAL_MAX_EXCLUDED || eval->source.nsets != 0 ||
 	    eval->source.picks != CASE_PICKS_ALL) {
 		if (json && excluded > 0) /* the table shows it */
@@ -109,7 +109,7 @@ report(const struct eval *eval, bool json, int broken)
 static const struct study *const studies[] = { &study_counterfactual, &study_flowpulse, &study_flowtracer, &study_odd,
 					       &study_compare,        &study_pingmesh };
 
-/* Evaluations that are none of families, a name and what it is a line. */
+/* Evaluations without families, a name and its meaning a line. */
 static void
 eval_list_studies(FILE *to)
 {

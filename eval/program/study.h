@@ -20,18 +20,18 @@ struct study_args {
 struct study {
 	const char *name; /* rocelab eval NAME */
 	const char *doc;  /* in the list of kinds */
-	const char *help; /* what --help has before and, from \v on, behind the options */
+	const char *help; /* the text of --help before and, from \v on, behind the options */
 	const char *args_doc;
 	const struct argp_option *options; /* its own, ends with a zero row */
 	/* Takes one of these, as a parser of argp(3); ARGP_ERR_UNKNOWN: it is none of them. */
 	error_t (*parse)(int key, char *arg, struct argp_state *state, void *options);
-	void (*list)(FILE *to); /* what options may name, for --help; NULL: nothing */
+	void (*list)(FILE *to); /* the names that options may use, for --help; NULL: nothing */
 	size_t size;            /* of its options: struct study_args is its first member */
 	void (*init)(void *options);
-	const char *kept;    /* what its folder keeps, for --help */
+	const char *kept;    /* the contents of its folder, for --help */
 	const char *out;     /* that folder, unless it is given */
-	const char *printed; /* what --json replaces, for --help; NULL: it has no --json */
-	/* Prints what needs no run. @return whether that is all. NULL: there is nothing of the kind */
+	const char *printed; /* the output that --json replaces, for --help; NULL: it has no --json */
+	/* Prints the output that needs no run. @return whether that is all. NULL: there is nothing of the kind */
 	bool (*print)(const void *options);
 	/* In the locked folder. @return 0, how many runs failed, or negative errno with err set */
 	int (*run)(void *options, struct err *err);
