@@ -73,7 +73,7 @@ struct compare_fault {
 	bool is_busy;       /* small flows of others are there in all cases; else in a third, and in none that is clean */
 	const char *probed; /* a key that the run with R-Pingmesh's agents has besides, as --set takes it; NULL: none */
 	const char *remedy; /* the --set option that leaves it out; NULL: it is a part that can be left out */
-	char tier;       /* with a remedy: it is at switches whose names begin so */
+	char tier;          /* with a remedy: it is at switches whose names begin so */
 	struct compare_rule rules[COMPARE_RULES]; /* a NULL type ends them */
 };
 

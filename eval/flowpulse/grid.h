@@ -43,8 +43,8 @@ struct fp_grid {
 	struct fp_row rows[2 * FP_MAX_LEAVES]; /* [nrows] */
 	uint64_t exported_bytes;               /* the monitors' records, in frames that left the switches */
 	struct fp_cell *cells;                 /* [iterations * nrows * paths] */
-	float *lost; /* [nrows * paths] share of the sent packets that operators know to be lost */
-	struct fp_alarm *alarms;               /* [nalarms], by leaf */
+	float *lost;             /* [nrows * paths] share of the sent packets that operators know to be lost */
+	struct fp_alarm *alarms; /* [nalarms], by leaf */
 	size_t nalarms;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The grade of a verdict whose suspects' cost is known (eval/rerun.h). It names root causes: findings, of which those that
- * explain next to nothing do not count. Each is of a suspect if it fits in kind and in place, by a row of the table in
- * grade.c.
+ * The grade of a verdict whose suspects' cost is known (eval/rerun.h). It names root causes: findings, of which those
+ * that explain next to nothing do not count. Each is of a suspect if it fits in kind and in place, by a row of the
+ * table in grade.c.
  *
  *   a suspect has to be named    if its absence regains at least RERUN_MIN_SHARE of the time and a base RTT
  *   it may be named              if its absence, or its Shapley share, is worth one of both; or if all together regain
