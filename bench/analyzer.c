@@ -75,7 +75,7 @@ run_once(const struct bench_stream *records, struct bench_result *result, double
 	uint64_t mark_ns;
 	int ret = 0;
 
-	malloc_trim(0); /* an analyzer has no memory either that another run left behind */
+	malloc_trim(0); /* an analyzer starts without the memory of an earlier run, too */
 	mark_ns = clock_cpu_ns();
 	evidence_init(&evidence);
 	stream_init(&stream, &evidence);

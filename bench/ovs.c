@@ -62,7 +62,7 @@ set_count(long count)
 	return ret;
 }
 
-/* Another process, which nothing that ends this one ends, too. */
+/* In another process, which outlives the signals that end this one. */
 static void
 keep(int alive, long before)
 {

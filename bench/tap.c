@@ -228,7 +228,7 @@ bench_tap_count(const struct bench_tap *tap, uint64_t zero_ns, struct tap_counts
 
 	*counts = (struct tap_counts){ 0 };
 	for (size_t at = sizeof(struct rec_stream); ret == 0 && at < tap->used_bytes; at += hdr.size) {
-		memcpy(&hdr, tap->data + at, sizeof(hdr)); /* the evidence has taken it: it is whole */
+		memcpy(&hdr, tap->data + at, sizeof(hdr)); /* the evidence has accepted it: it is whole */
 		while (walk.portion->end_bytes < at + hdr.size)
 			walk.portion++;
 		ret = count_record(&walk, tap->data + at, &hdr, err);

@@ -91,7 +91,7 @@ begin(const struct testpmd_ports *ports, int in)
 	dprintf(in, "port start all\nstart tx_first 2\n");
 }
 
-/* A guest goes before the switch that it is at. */
+/* A guest ends before its switch. */
 static void
 end(const struct testpmd_ports *ports, int in)
 {

@@ -57,7 +57,7 @@ struct host_driver_ops {
 	bool (*pending)(void *ctx);
 	/* Before every window: actions that its nodes may not take within one. NULL: nothing. */
 	void (*settle)(void *ctx);
-	/* Hears and answers the hosts' programs. After the last window too. */
+	/* Reads and answers the messages of the hosts' programs. After the last window too. */
 	void (*service)(void *ctx);
 	/* Flows that it sends now, as its kernel reports; valid until service. @return how many */
 	uint32_t (*flows)(void *ctx, uint32_t node, const struct swm_flow **flows);

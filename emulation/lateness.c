@@ -21,7 +21,9 @@
 
 /* A delay is known to within so much; a read of a task costs a microsecond or two. */
 #define LATENESS_PERIOD_NS 10000000ULL
-/* A time without any delay is one record for so long, so that a stream that breaks off has nearly all of it. */
+/*
+ * An interval without delay becomes one record at this length, so that a stream that breaks off has nearly all of it.
+ */
 #define LATENESS_QUIET_NS 1000000000ULL
 #define LATENESS_SAMPLES 8192 /* that wait for the first lcore; a power of two */
 

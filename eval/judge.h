@@ -34,7 +34,7 @@ enum outcome {
 };
 
 /*
- * Holds a verdict against the truth.
+ * Compares a verdict with the truth.
  * @param verdict  verdict.json
  * @param why  set to its error, unless it is a true positive
  */

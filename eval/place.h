@@ -4,7 +4,7 @@
 
 #include "eval/case.h"
 
-/* Chance looks this often before a family gives up on a case. */
+/* A family gives up on a case after this number of random draws. */
 #define PLACE_TRIES 20000
 
 /*

@@ -47,9 +47,12 @@ bool truth_is_collective(const struct truth *truth, const char *flow);
  * @param other  NULL: any other flow
  */
 bool truth_contended(const struct truth *truth, const char *port, const char *flow, const char *other);
-/* Did a flow and one of the collective share a queue in earnest? Of a flow of the collective: with another of it. */
+/*
+ * Did a flow and one of the collective share a queue for at least the least effect? Of a flow of the collective: with
+ * another of it.
+ */
 bool truth_collided(const struct truth *truth, const char *flow);
-/* Did any two data flows share a queue in earnest? */
+/* Did any two data flows share a queue for at least the least effect? */
 bool truth_any_shared(const struct truth *truth);
 
 /*

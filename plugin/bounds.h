@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define PLUGIN_PROGRAMS 4              /* of one run */
-#define PLUGIN_WAIT_NS 10000000000ULL  /* virtual time waits so long, wall time, for the answer of each turn */
+#define PLUGIN_WAIT_NS 10000000000ULL  /* wall time for which virtual time waits for the answer of each turn */
 #define PLUGIN_RECORD_BYTES (8u << 20) /* of the record stream that it has not read yet */
 #define PLUGIN_LINE_BYTES 65536u       /* of a line that it writes, line feed included */
 #define PLUGIN_TURN_LINES 10000u       /* that it writes in one turn */
@@ -19,4 +19,4 @@
 #define PLUGIN_TYPE 48                 /* of a finding's type, NUL and all */
 #define PLUGIN_EVIDENCE 400            /* of its sentence, NUL and all */
 #define PLUGIN_PATH 1024               /* of a program's path as reported, NUL included */
-#define PLUGIN_WHY 400                 /* why it was left out, NUL and all */
+#define PLUGIN_WHY 400                 /* why it was left out, NUL included */

@@ -73,7 +73,7 @@ void plugin_session_turn(struct plugin_session *session, uint64_t now_ps, uint64
 /* Reads its output, one line's bytes at most, and returns at once. */
 void plugin_session_hear(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
 
-/* Hears it until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */
+/* Reads its output until it has answered the turn, for PLUGIN_WAIT_NS at most: then it is left out. */
 void plugin_session_wait(struct plugin_session *session, const struct plugin_driver *driver, uint64_t now_ps);
 
 /* Its record socket failed: why, an errno of a spool's. 0: it did not */

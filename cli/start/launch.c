@@ -27,7 +27,7 @@
 
 #define ANALYZER_STUCK (-2) /* besides exit statuses */
 
-/* How long it may be idle; after an interrupt a fifth of that must do. */
+/* How long it may be idle; after an interrupt a fifth of that. */
 #define ANALYZER_IDLE_NS 10000000000ULL
 #define POLL_NS 5000000ULL
 
@@ -185,7 +185,7 @@ struct launch_partitions {
 	int refused; /* the first of theirs that is of no run */
 };
 
-/* One that is to end and does nothing for so long is stopped, or stuck. */
+/* One that is to end and does nothing for this long is stopped, or stuck. */
 #define PARTITION_IDLE_NS 5000000000ULL
 
 /* Names everything. Nothing is started. @return 0, or negative errno with err set */
@@ -341,7 +341,7 @@ launch_partitions_ask(const struct launch_partitions *partitions)
 }
 
 #define FABRIC_POLL_NS 5000000ULL
-/* A fabric that is to end and does nothing for so long is stopped, or stuck. */
+/* A fabric that is to end and does nothing for this long is stopped, or stuck. */
 #define FABRIC_IDLE_NS 5000000000ULL
 /* How long the analyzer may take to notice a fabric that has died. */
 #define ANALYZER_NOTICE_NS 10000000000ULL

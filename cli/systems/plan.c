@@ -43,7 +43,7 @@ leave_place_out(struct err *why)
 		memmove(why->text, rest + 2, strlen(rest + 2) + 1);
 }
 
-/* Each by itself: why it cannot be had here. */
+/* For each system alone: the reason why it cannot run here. */
 static void
 try_systems(struct systems_plan *plan)
 {

@@ -128,7 +128,7 @@ struct systems_verdict {
 };
 
 #define POLL_NS 5000000ULL
-/* An analyzer that does nothing for so long is stopped, or stuck. */
+/* An analyzer that does nothing for this long is stopped, or stuck. */
 #define IDLE_NS 10000000000ULL
 
 /* @return 0, or -EIO with err */

@@ -64,7 +64,7 @@ attach_host_at(const struct attach *attach, uint32_t node)
 
 /* Such hosts as a kind of host (emulation/hosts.h): nodes of dpswitch/edge/kernel_host, programs behind channels. */
 
-/* The first phase ends when no frame has moved for so long. */
+/* The first phase ends when no frame has moved for this long. */
 #define QUIET_NS 20000000ULL
 #define PROGRESS_NS 200000000ULL
 

@@ -106,7 +106,7 @@ address_listen(struct unix_listener *listener, const char *address, int backlog,
 	if (is_path(address)) {
 		ret = unix_listen(listener, address, err);
 		if (ret == 0)
-			listen(listener->fd, backlog); /* more of them than it is made for */
+			listen(listener->fd, backlog); /* more connections than the backlog allows */
 		return ret;
 	}
 	*listener = (struct unix_listener){ .fd = -1, .lock = -1 };
@@ -208,7 +208,7 @@ struct rendezvous_state {
 static bool
 same_token(const char *a, const char *b)
 {
-	uint8_t differ = 0; /* all of it is looked at, whatever differs first */
+	uint8_t differ = 0; /* compares all of it, wherever the first difference is */
 
 	for (size_t i = 0; i < PARTITION_TOKEN; i++)
 		differ |= (uint8_t)(a[i] ^ b[i]);

@@ -47,5 +47,5 @@ int address_listen(struct unix_listener *listener, const char *address, int back
  */
 #define ADDRESS_TRY_NS 500000000
 int address_connect(const char *address, struct err *err);
-/* A listener's path goes with it. */
+/* Closes a listener, and removes its path. */
 void address_close(const char *address, struct unix_listener *listener);

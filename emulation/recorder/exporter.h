@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The exporter: takes the nodes' reports, puts it into one order and sends it, packed into frames
+ * The exporter: takes the nodes' reports, puts them into one order and sends them, packed into frames
  * (common/record/frame.h), under a fixed budget to its outputs, such as the analyzer and the recording.
  *
  * Order. Records are offered by (time, node, sequence). While the budget suffices they leave in that order, each at

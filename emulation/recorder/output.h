@@ -38,7 +38,7 @@ struct output_ops {
 	const char *name;            /* in run.json */
 	const char *what;            /* for people: "the recording" */
 	size_t cap_bytes;            /* its largest lag */
-	uint64_t give_up_ns;         /* one that takes not a byte for so long is given up */
+	uint64_t give_up_ns;         /* one that takes not a byte for this long is given up */
 	enum output_full on_full[2]; /* in virtual time, in real time */
 	bool socket;
 	/* The run is worth nothing without it: other outputs learn in REC_END why it broke off, and the run fails. */

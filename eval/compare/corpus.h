@@ -69,7 +69,7 @@ struct compare_fault {
 	struct odd_group group; /* first: its make function finds its row by it */
 	bool ecmp_only;         /* not with sprayed packets: no path is chosen once for a flow */
 	bool full_tree_only;    /* it takes three tiers that hash, and a rank at every host */
-	bool is_clean;          /* nothing is put in */
+	bool is_clean;          /* without a fault */
 	bool is_busy;       /* small flows of others are there in all cases; else in a third, and in none that is clean */
 	const char *probed; /* a key that the run with R-Pingmesh's agents has besides, as --set takes it; NULL: none */
 	const char *remedy; /* the --set option that leaves it out; NULL: it is a part that can be left out */

@@ -493,7 +493,7 @@ compare_loop(struct odd_case *c, struct err *err)
 /* A stream's: less than the job's own, so that queues in the circle that the job makes hold back the job, and not a stream. */
 #define LOAD 0.05
 #define MESSAGE_BYTES 65536
-#define LEAD_NS 300000       /* streams are there for so long before the pause, */
+#define LEAD_NS 300000       /* streams run for this long before the pause, */
 #define BEHIND_NS 20000000.0 /* and behind it for as long as all their buffers take to fill */
 
 /* In the order that packets take: a leaf or edge, one above, another leaf or edge below both, another above. */

@@ -10,7 +10,7 @@
 #define PM_MAX_SEEDS 64
 #define PM_CASES 240 /* of a seed: at least the paper's 157 problems of switches and 20 of RNICs, and 30 starved CPUs */
 
-/* Of a problem that was put in. */
+/* Of a problem of the case. */
 struct pm_found {
 	bool found;
 	bool alone;          /* by a report that names one place */
