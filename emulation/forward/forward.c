@@ -41,7 +41,7 @@ struct forward {
 	struct node **hosts;  /* [nnodes] the two of them */
 	struct port **ports;  /* [2 * npairs] in and out of each flow */
 	uint32_t npairs;
-	struct port_round round;   /* frames that the source is to receive, that the sink has sent */
+	struct port_round round;   /* where frames go round: due at the source, sent by the sink */
 	struct fault_env faults;   /* those of the scenario act */
 	struct counters *counters; /* for DPDK's telemetry */
 	struct pacer pacer;

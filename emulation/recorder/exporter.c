@@ -469,7 +469,7 @@ exporter_header(struct exporter *e, void *rec, uint16_t type, size_t size_bytes)
 	put_own(e, rec, type, size_bytes, 0);
 	e->header_bytes += size_bytes;
 	for (uint32_t i = 0; i < e->nchecks; i++)
-		record_check(e->checks[i], rec, NULL); /* every reader refuses a record that does not pass */
+		record_check(e->checks[i], rec, NULL); /* readers refuse one that does not pass, with the reason */
 }
 
 void

@@ -19,7 +19,7 @@ struct fp_link {
 	uint32_t path;     /* spine */
 	bool is_up;        /* from the sender's leaf to the spine; else from the spine to the receiver's */
 	bool is_fib;       /* the spine drops the packets from the sender's host to the receiver's; no link loses any */
-	bool is_known;     /* to operators: with a drop rate it loses that share, else routing excludes it */
+	bool is_known;     /* to operators: with a drop rate it loses that share, else it is down and not routed */
 	double drop;       /* rate */
 	double iterations; /* its length, about; 0: to the end */
 };
