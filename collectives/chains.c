@@ -170,7 +170,7 @@ has_dep(const struct coll_schedule *schedule, const struct coll_step *at, struct
 
 /* @param out  room for the step's dependencies and one more. @return number of those on other chains */
 static uint32_t
-plugin(const struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *out)
+count_other_chains(const struct chains *chains, uint32_t rank, uint32_t step, struct coll_dep *out)
 {
 	const struct coll_schedule *schedule = chains->schedule;
 	size_t index = coll_step_index(schedule, rank, step);
@@ -205,7 +205,7 @@ collect_awaits(struct chains *chains)
 	deps = 0;
 	for (uint32_t r = 0; r < schedule->ranks; r++)
 		for (uint32_t step = 1; step <= coll_steps(schedule, r); step++) {
-			deps += plugin(chains, r, step, &chains->awaits[deps]);
+			deps += count_other_chains(chains, r, step, &chains->awaits[deps]);
 			chains->first_await[coll_step_index(schedule, r, step) + 1] = (uint32_t)deps;
 		}
 	return 0;

@@ -67,20 +67,20 @@ enter(const struct guest_boot *boot, struct err *err)
 	const char *device = boot->config->nic;
 	int entered[2], status;
 	char byte = 0;
-	pid_t guest = getpid(), plugin;
+	pid_t guest = getpid(), mover;
 
 	if (pipe2(entered, O_CLOEXEC) < 0)
 		return err_set(err, -errno, "pipe: %s", strerror(errno));
-	plugin = device != NULL ? fork() : 0;
-	if (device != NULL && plugin == 0) {
+	mover = device != NULL ? fork() : 0;
+	if (device != NULL && mover == 0) {
 		close(entered[1]);
 		_exit(read(entered[0], &byte, 1) == 1 && move_device(device, guest, NULL) == 0 ? 0 : 1);
 	}
 	close(entered[0]);
-	if (plugin < 0 || unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
+	if (mover < 0 || unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS) < 0 ||
 	    sethostname(boot->config->name, strlen(boot->config->name)) < 0 || make_private() < 0)
 		return err_set(err, -errno, "a network namespace: %s", strerror(errno));
-	if (device != NULL && (write(entered[1], &byte, 1) != 1 || waitpid(plugin, &status, 0) < 0 || status != 0))
+	if (device != NULL && (write(entered[1], &byte, 1) != 1 || waitpid(mover, &status, 0) < 0 || status != 0))
 		return err_set(err, -ENODEV, "%s: cannot be moved into the guest's namespace", device);
 	close(entered[1]);
 	return 0;
