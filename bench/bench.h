@@ -77,7 +77,10 @@ int bench_telemetry(const char *dir, int repeats, bool json, struct err *err);
  */
 int bench_realtime(const char *dir, int repeats, bool json, struct err *err);
 
-/* The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and counts. */
+/*
+ * The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and
+ * counts.
+ */
 
 /* Bytes up to here were with the evidence by then. */
 struct tap_portion {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Record streams of any size, made up for the analyzer's benchmark: a ring of ranks, steps that are slow, switches that report. */
+/*
+ * Record streams of any size, made up for the analyzer's benchmark: a ring of ranks, steps that are slow, switches that
+ * report.
+ */
 #pragma once
 
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and counts. */
+/*
+ * The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and
+ * counts.
+ */
 #include "bench/bench.h"
 
 #include <assert.h>

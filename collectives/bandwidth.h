@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results in the columns of nccl-tests (src/common.cu, doc/PERFORMANCE.md), out of place only; behind them whose they are. */
+/*
+ * Results in the columns of nccl-tests (src/common.cu, doc/PERFORMANCE.md), out of place only; behind them whose they
+ * are.
+ */
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hosts that speak IPv6 (host.ip_version): their addresses are made of those of IPv4, by which everything else names them, and what
- * they send has a flow label. ACKs have one of their own.
+ * Hosts that speak IPv6 (host.ip_version): their addresses are made of those of IPv4, by which everything else names
+ * them, and what they send has a flow label. ACKs have one of their own.
  */
 #pragma once
 
@@ -27,9 +27,10 @@ ipv6_of(uint8_t address[IPV6_ADDR_BYTES], uint32_t ip)
 }
 
 /*
- * The flow label of a flow, whose destination port is RoCEv2's in all its frames: a hash of the rest, the same for all packets of a flow (RFC 6437, section 3), in the six upper bits; the
- * lower ones are such that a RoCEv2 device that is given this label has this source port, of those that devices have (IBTA annex
- * A17.9.2; verbs_label_sport()). Never 0, which is no label.
+ * The flow label of a flow, whose destination port is RoCEv2's in all its frames: a hash of the rest, the same for all
+ * packets of a flow (RFC 6437, section 3), in the six upper bits; the lower ones are such that a RoCEv2 device that is
+ * given this label has this source port, of those that devices have (IBTA annex A17.9.2; verbs_label_sport()). Never 0,
+ * which is no label.
  */
 static inline uint32_t
 ipv6_flow_label(uint32_t src_ip, uint32_t dst_ip, uint16_t sport)

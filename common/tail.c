@@ -54,7 +54,10 @@ kept(double value)
 	return fabs(value) < DBL_MIN / DBL_EPSILON ? DBL_MIN / DBL_EPSILON : value;
 }
 
-/* The continued fraction of DLMF 8.17.22 by the modified method of Lentz; it converges fast below x = (a + 1) / (a + b + 2). */
+/*
+ * The continued fraction of DLMF 8.17.22 by the modified method of Lentz; it converges fast below x = (a + 1) / (a + b
+ * + 2).
+ */
 static double
 beta_fraction(double a, double b, double x)
 {

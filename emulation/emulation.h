@@ -137,5 +137,8 @@ const struct port_truth *emulation_truth_of(const struct emulation *emulation, u
 
 /* The head of the record stream: the configuration, as an operator would give it to the analyzer. */
 
-/* Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE, REC_ROUTE and REC_ECMP. Nothing of faults or background flows. */
+/*
+ * Sends REC_RUN, REC_NODE, REC_PORT, REC_COLLECTIVE, REC_SCHEDULE, REC_ROUTE and REC_ECMP. Nothing of faults or
+ * background flows.
+ */
 void stream_head_send(const struct emulation *emulation, struct exporter *exporter);

@@ -52,7 +52,10 @@ extern const struct run_service *const run_services[]; /* ends with NULL */
 
 /* Links that faults take down and bring up become known to the switches that are not at their ends. */
 extern const struct run_service service_rerouting;
-/* FlowTracer: processes and threads of an operator's tracer ask hosts for their flows and switches for the egress of each. */
+/*
+ * FlowTracer: processes and threads of an operator's tracer ask hosts for their flows and switches for the egress of
+ * each.
+ */
 extern const struct run_service service_flowtracer;
 
 /*

@@ -23,8 +23,7 @@ telemetry_bytes(const json_t *verdict, uint64_t kinds)
 	const json_t *of;
 	size_t i;
 
-	json_array_foreach(json_object_get(json_object_get(verdict, "overhead"), "kinds"), i, of)
-	{
+	json_array_foreach(json_object_get(json_object_get(verdict, "overhead"), "kinds"), i, of) {
 		const char *name = json_string_value(json_object_get(of, "kind"));
 
 		for (uint32_t kind = 0; name != NULL && kind < RECORD_KINDS; kind++)

@@ -43,8 +43,8 @@ int counterfactual_make(struct counterfactual *study, struct err *err);
 void counterfactual_fini(struct counterfactual *study);
 
 /*
- * One case: how well its claims fit its truth. Shapley shares and times regained alone that are no effect count as 0, in all but
- * innocents.
+ * One case: how well its claims fit its truth. Shapley shares and times regained alone that are no effect count as 0,
+ * in all but innocents.
  */
 struct counterfactual_score {
 	bool has_cost;           /* some suspect has effect alone; else only innocents are meant */

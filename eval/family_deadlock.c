@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * PFC deadlock by cyclic buffer dependency: in one pod flows of bad routes, down and up again, close the circle edge,
- * aggregation, edge, aggregation. "In loop": two flows overrun the circle's own ports. "Out of loop": four that take two hops
- * of it each, and whose hosts have more to send elsewhere, leave room in the circle, until a host beyond it that one of
- * them goes to pauses its switch for good.
+ * aggregation, edge, aggregation. "In loop": two flows overrun the circle's own ports. "Out of loop": four that take
+ * two hops of it each, and whose hosts have more to send elsewhere, leave room in the circle, until a host beyond it
+ * that one of them goes to pauses its switch for good.
  */
 #include <errno.h>
 

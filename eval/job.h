@@ -22,8 +22,8 @@ struct job_config {
 	const char *policy; /* the fabric runs under it; NULL: it has run */
 	bool diagnose;      /* the fabric's recording */
 	/*
-	 * Of the analyzer: each alone, its verdict in OUT/NAME, and the CPU time that it took in JOB_ANALYSIS beside it; none: all
-	 * together, in OUT.
+	 * Of the analyzer: each alone, its verdict in OUT/NAME, and the CPU time that it took in JOB_ANALYSIS beside
+	 * it; none: all together, in OUT.
 	 */
 	const char *const *diagnosers; /* [ndiagnosers] */
 	size_t ndiagnosers;

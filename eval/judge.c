@@ -16,8 +16,9 @@ has_finding(const json_t *findings, const char *type, const char *root)
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (strcmp(truth_text(finding, "type"), type) == 0 &&
-						     strcmp(truth_text(finding, "root"), root) == 0) return true;
+	json_array_foreach(findings, i, finding)
+		if (strcmp(truth_text(finding, "type"), type) == 0 && strcmp(truth_text(finding, "root"), root) == 0)
+			return true;
 	return false;
 }
 
@@ -29,8 +30,9 @@ queues_touch(const struct truth *truth, const json_t *anomaly)
 	const json_t *flow;
 	size_t i;
 
-	json_array_foreach(json_object_get(anomaly, "flows"), i,
-			   flow) if (truth_collided(truth, json_string_value(flow))) return true;
+	json_array_foreach(json_object_get(anomaly, "flows"), i, flow)
+		if (truth_collided(truth, json_string_value(flow)))
+			return true;
 	return false;
 }
 
@@ -40,7 +42,9 @@ is_culprit(const json_t *findings, const char *flow)
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (truth_lists(json_object_get(finding, "flows"), flow)) return true;
+	json_array_foreach(findings, i, finding)
+		if (truth_lists(json_object_get(finding, "flows"), flow))
+			return true;
 	return false;
 }
 
@@ -50,8 +54,7 @@ queues_found(const struct truth *truth, const json_t *anomaly, const json_t *fin
 	const json_t *flow;
 	size_t i;
 
-	json_array_foreach(json_object_get(anomaly, "flows"), i, flow)
-	{
+	json_array_foreach(json_object_get(anomaly, "flows"), i, flow) {
 		const char *name = json_string_value(flow);
 
 		if (truth_collided(truth, name) && !is_culprit(findings, name)) {
@@ -94,9 +97,9 @@ backpressure_affects(const struct truth *truth, const json_t *anomaly)
 	const json_t *root;
 	size_t i;
 
-	json_array_foreach(
-		json_object_get(anomaly, "roots"), i,
-		root) if (truth_pauses_lead(truth, json_string_value(root), json_object_get(anomaly, "halts"))) return true;
+	json_array_foreach(json_object_get(anomaly, "roots"), i, root)
+		if (truth_pauses_lead(truth, json_string_value(root), json_object_get(anomaly, "halts")))
+			return true;
 	return false;
 }
 
@@ -106,8 +109,7 @@ backpressure_found(const struct truth *truth, const json_t *anomaly, const json_
 	const json_t *roots = json_object_get(anomaly, "roots"), *root;
 	size_t i;
 
-	json_array_foreach(roots, i, root)
-	{
+	json_array_foreach(roots, i, root) {
 		const char *name = json_string_value(root);
 
 		if (has_finding(findings, "pfc-backpressure", name) &&
@@ -136,13 +138,13 @@ ring_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 	size_t i, k;
 
 	(void)anomaly;
-	json_array_foreach(truth->collective_flows, i, flow)
-	{
+	json_array_foreach(truth->collective_flows, i, flow) {
 		const char *name = json_string_value(flow);
 		bool named = !truth_collided(truth, name);
 
-		json_array_foreach(findings, k, finding) named |= truth_lists(json_object_get(finding, "flows"), name) ||
-								  truth_lists(json_object_get(finding, "victims"), name);
+		json_array_foreach(findings, k, finding)
+			named |= truth_lists(json_object_get(finding, "flows"), name) ||
+				 truth_lists(json_object_get(finding, "victims"), name);
 		if (!named) {
 			err_set(why, 0, "%s, which collided with its own collective, is not named", name);
 			return false;
@@ -159,8 +161,9 @@ names_port_of(const json_t *finding, const json_t *ports)
 	const json_t *port;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "ports"), i,
-			   port) if (truth_lists(ports, json_string_value(port))) return true;
+	json_array_foreach(json_object_get(finding, "ports"), i, port)
+		if (truth_lists(ports, json_string_value(port)))
+			return true;
 	return truth_lists(ports, truth_text(finding, "root"));
 }
 
@@ -170,8 +173,9 @@ deadlock_affects(const struct truth *truth, const json_t *anomaly)
 	const json_t *port;
 	size_t i;
 
-	json_array_foreach(json_object_get(anomaly, "ports"), i,
-			   port) if (!truth_paused_at_end(truth, json_string_value(port))) return false;
+	json_array_foreach(json_object_get(anomaly, "ports"), i, port)
+		if (!truth_paused_at_end(truth, json_string_value(port)))
+			return false;
 	return true;
 }
 
@@ -191,8 +195,8 @@ deadlock_found(const struct truth *truth, const json_t *anomaly, const json_t *f
 	bool found = false;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) found |=
-		strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_confirms(anomaly, finding);
+	json_array_foreach(findings, i, finding)
+		found |= strcmp(truth_text(finding, "type"), "pfc-deadlock") == 0 && deadlock_confirms(anomaly, finding);
 	if (!found)
 		err_set(why, 0, "the deadlock is not found");
 	else if (root[0] != '\0' && !has_finding(findings, "pfc-storm", root))
@@ -225,8 +229,9 @@ loop_found(const struct truth *truth, const json_t *anomaly, const json_t *findi
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (strcmp(truth_text(finding, "type"), "forwarding-loop") == 0 &&
-						     loop_confirms(anomaly, finding)) return true;
+	json_array_foreach(findings, i, finding)
+		if (strcmp(truth_text(finding, "type"), "forwarding-loop") == 0 && loop_confirms(anomaly, finding))
+			return true;
 	err_set(why, 0, "the forwarding loop is not found");
 	return false;
 }
@@ -239,8 +244,9 @@ imbalance_affects(const struct truth *truth, const json_t *anomaly)
 	const json_t *flow;
 	size_t i;
 
-	json_array_foreach(truth->collective_flows, i,
-			   flow) if (truth_collided(truth, json_string_value(flow))) return true;
+	json_array_foreach(truth->collective_flows, i, flow)
+		if (truth_collided(truth, json_string_value(flow)))
+			return true;
 	return false;
 }
 
@@ -257,7 +263,9 @@ imbalance_found(const struct truth *truth, const json_t *anomaly, const json_t *
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (imbalance_confirms(anomaly, finding)) return true;
+	json_array_foreach(findings, i, finding)
+		if (imbalance_confirms(anomaly, finding))
+			return true;
 	err_set(why, 0, "load imbalance is not found");
 	return false;
 }
@@ -284,10 +292,10 @@ has_step(const json_t *finding, json_int_t step)
 	const json_t *iteration, *named;
 	size_t i, k;
 
-	json_array_foreach(json_object_get(finding, "iterations"), i, iteration)
-	{
-		json_array_foreach(json_object_get(iteration, "steps"), k,
-				   named) if (json_integer_value(json_object_get(named, "step")) == step) return true;
+	json_array_foreach(json_object_get(finding, "iterations"), i, iteration) {
+		json_array_foreach(json_object_get(iteration, "steps"), k, named)
+			if (json_integer_value(json_object_get(named, "step")) == step)
+				return true;
 	}
 	return false;
 }
@@ -299,8 +307,9 @@ slow_host_found(const struct truth *truth, const json_t *anomaly, const json_t *
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i,
-			   finding) if (slow_host_confirms(anomaly, finding) && has_step(finding, step)) return true;
+	json_array_foreach(findings, i, finding)
+		if (slow_host_confirms(anomaly, finding) && has_step(finding, step))
+			return true;
 	err_set(why, 0, "slow host %s in step %d is not found", truth_text(anomaly, "host"), (int)step);
 	return false;
 }
@@ -333,7 +342,9 @@ contended_with_one_of(const struct truth *truth, const char *port, const char *f
 	const json_t *other;
 	size_t i;
 
-	json_array_foreach(others, i, other) if (truth_contended(truth, port, flow, json_string_value(other))) return true;
+	json_array_foreach(others, i, other)
+		if (truth_contended(truth, port, flow, json_string_value(other)))
+			return true;
 	return false;
 }
 
@@ -349,8 +360,7 @@ culprits_contended(const struct truth *truth, const json_t *finding, const json_
 		err_set(why, 0, "%s at %s names no culprit", truth_text(finding, "type"), root);
 		return false;
 	}
-	json_array_foreach(json_object_get(finding, "flows"), i, flow)
-	{
+	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
 		const char *name = json_string_value(flow);
 
 		if (others != NULL ? !contended_with_one_of(truth, root, name, others)
@@ -388,8 +398,8 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	bool paused = false;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "ports"), i, port) paused |=
-		truth_paused_ns(truth, json_string_value(port)) > 0;
+	json_array_foreach(json_object_get(finding, "ports"), i, port)
+		paused |= truth_paused_ns(truth, json_string_value(port)) > 0;
 	if (!paused)
 		err_set(why, 0, "pfc-backpressure from %s: no port was halted", truth_text(finding, "root"));
 	return paused && culprits_contended(truth, finding, NULL, why);
@@ -404,7 +414,8 @@ overtaking_borne_out(const struct truth *truth, const json_t *finding, struct er
 	bool borne_out = json_array_size(flows) != 0 || truth_overtook(truth, root, NULL);
 	size_t i;
 
-	json_array_foreach(flows, i, flow) borne_out &= truth_overtook(truth, root, json_string_value(flow));
+	json_array_foreach(flows, i, flow)
+		borne_out &= truth_overtook(truth, root, json_string_value(flow));
 	if (!borne_out)
 		err_set(why, 0, "%s at %s: nothing of theirs went ahead of data there", truth_text(finding, "type"), root);
 	return borne_out;
@@ -429,8 +440,7 @@ due_to_anomaly(const struct truth *truth, const json_t *finding, struct err *why
 	const json_t *anomaly;
 	size_t i;
 
-	json_array_foreach(truth->anomalies, i, anomaly)
-	{
+	json_array_foreach(truth->anomalies, i, anomaly) {
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
 		if (kind != NULL && kind->confirms != NULL && kind->confirms(anomaly, finding))
@@ -478,8 +488,7 @@ judge_is_right(const struct truth *truth, struct err *why)
 		err_set(why, 0, "more flows met at a port than the fabric's truth has room for");
 		return false;
 	}
-	json_array_foreach(truth->anomalies, i, anomaly)
-	{
+	json_array_foreach(truth->anomalies, i, anomaly) {
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
 		if (kind == NULL || !kind->affects(truth, anomaly)) {
@@ -500,8 +509,7 @@ all_found(const struct truth *truth, const json_t *findings, struct err *why)
 	const json_t *anomaly;
 	size_t i;
 
-	json_array_foreach(truth->anomalies, i, anomaly)
-	{
+	json_array_foreach(truth->anomalies, i, anomaly) {
 		const struct anomaly_kind *kind = judge_kind(anomaly);
 
 		if (kind == NULL || !kind->found(truth, anomaly, findings, why))
@@ -516,7 +524,9 @@ all_borne_out(const struct truth *truth, const json_t *findings, struct err *why
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (!judge_confirms(truth, finding, why)) return false;
+	json_array_foreach(findings, i, finding)
+		if (!judge_confirms(truth, finding, why))
+			return false;
 	return true;
 }
 
@@ -530,7 +540,9 @@ first_claim(const struct truth *truth, const json_t *findings)
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (!judge_overtaken(truth, finding)) return finding;
+	json_array_foreach(findings, i, finding)
+		if (!judge_overtaken(truth, finding))
+			return finding;
 	return NULL;
 }
 
@@ -541,8 +553,9 @@ overtaken_in_earnest(const struct truth *truth, const json_t *findings)
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding) if (!json_is_true(json_object_get(finding, "without_effect")) &&
-						     judge_overtaken(truth, finding)) return true;
+	json_array_foreach(findings, i, finding)
+		if (!json_is_true(json_object_get(finding, "without_effect")) && judge_overtaken(truth, finding))
+			return true;
 	return false;
 }
 
@@ -554,7 +567,9 @@ innocence_reported(const struct truth *truth, const json_t *verdict, struct err 
 	const json_t *anomaly;
 	size_t i;
 
-	json_array_foreach(truth->anomalies, i, anomaly) if (!judge_kind(anomaly)->in_hosts) return true;
+	json_array_foreach(truth->anomalies, i, anomaly)
+		if (!judge_kind(anomaly)->in_hosts)
+			return true;
 	innocent |=
 		json_array_size(truth->anomalies) == 0 || overtaken_in_earnest(truth, json_object_get(verdict, "findings"));
 	if (!innocent)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kinds of anomalies that a case may hold (case.json's "anomalies"): whether one affected the collective at all, whether a
- * verdict found it, and which findings it confirms.
+ * The kinds of anomalies that a case may hold (case.json's "anomalies"): whether one affected the collective at all,
+ * whether a verdict found it, and which findings it confirms.
  */
 #pragma once
 

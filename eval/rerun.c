@@ -235,8 +235,7 @@ store_times(struct work *work, const struct rerun_case *c, uint64_t without, con
 	run = json_load_file(path, 0, NULL);
 	if (!json_is_array(json_object_get(run, "jobs")))
 		ret = err_set(err, -ENODATA, "run.json has no jobs");
-	json_array_foreach(json_object_get(run, "jobs"), i, job)
-	{
+	json_array_foreach(json_object_get(run, "jobs"), i, job) {
 		uint32_t number = (uint32_t)json_integer_value(json_object_get(job, "job"));
 		const json_t *end = json_object_get(job, "end_ns");
 		uint64_t end_ns =

@@ -405,8 +405,7 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 	bool costly = is_costly(finding);
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "flows"), i, flow)
-	{
+	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
 		double part_ns = json_number_value(json_array_get(parts, i));
 		bool fits[SUSPECT_MAX];
 
@@ -488,8 +487,7 @@ claim(struct claims *claims, const struct suspects *suspects, const json_t *find
 	const json_t *iteration;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "iterations"), i, iteration)
-	{
+	json_array_foreach(json_object_get(finding, "iterations"), i, iteration) {
 		if (json_integer_value(json_object_get(iteration, "job")) != (json_int_t)job)
 			continue;
 		if (json_array_size(json_object_get(finding, "flows")) != 0)
@@ -506,7 +504,8 @@ claims_read(const json_t *verdict, const struct suspects *suspects, uint32_t job
 	size_t i;
 
 	*claims = (struct claims){ 0 };
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding) claim(claims, suspects, finding, job);
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
+		claim(claims, suspects, finding, job);
 }
 
 double

@@ -78,7 +78,9 @@ truth_lists(const json_t *array, const char *text)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(array, i, entry) if (strcmp(json_string_value(entry), text) == 0) return true;
+	json_array_foreach(array, i, entry)
+		if (strcmp(json_string_value(entry), text) == 0)
+			return true;
 	return false;
 }
 
@@ -110,8 +112,7 @@ truth_contended(const struct truth *truth, const char *port, const char *flow, c
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
-	{
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention) {
 		const char *with = partner(contention, flow);
 
 		if (with == NULL || (other != NULL && strcmp(with, other) != 0))
@@ -128,8 +129,7 @@ truth_collided(const struct truth *truth, const char *flow)
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
-	{
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention) {
 		const char *with = partner(contention, flow);
 
 		if (with != NULL && truth_is_collective(truth, with) &&
@@ -146,8 +146,9 @@ truth_any_shared(const struct truth *truth)
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "contentions"), i,
-			   contention) if (number(contention, "together_ns") > truth->earnest_ns) return true;
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
+		if (number(contention, "together_ns") > truth->earnest_ns)
+			return true;
 	return false;
 }
 
@@ -157,8 +158,7 @@ truth_overtook(const struct truth *truth, const char *port, const char *flow)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "overtakings"), i, entry)
-	{
+	json_array_foreach(json_object_get(truth->fabric, "overtakings"), i, entry) {
 		const char *by = truth_text(entry, "flow");
 
 		if (strcmp(truth_text(entry, "port"), port) == 0 &&
@@ -180,8 +180,9 @@ pauses_of(const struct truth *truth, const char *port)
 	const json_t *entry;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "pauses"), i,
-			   entry) if (strcmp(json_string_value(json_object_get(entry, "port")), port) == 0) return entry;
+	json_array_foreach(json_object_get(truth->fabric, "pauses"), i, entry)
+		if (strcmp(json_string_value(json_object_get(entry, "port")), port) == 0)
+			return entry;
 	return NULL;
 }
 
@@ -210,8 +211,7 @@ contention_span(const struct truth *truth, const char *port)
 	const json_t *contention;
 	size_t i;
 
-	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention)
-	{
+	json_array_foreach(json_object_get(truth->fabric, "contentions"), i, contention) {
 		struct span span = span_of(contention);
 
 		if (strcmp(truth_text(contention, "port"), port) != 0)
@@ -230,8 +230,7 @@ held_ns(const struct truth *truth, const json_t *pause, struct span time)
 	double longest_ns = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(pause, "held"), i, held)
-	{
+	json_array_foreach(json_object_get(pause, "held"), i, held) {
 		struct span span = span_of(held);
 
 		if (truth_is_collective(truth, truth_text(held, "flow")) && span.first_ns <= time.last_ns &&
@@ -273,13 +272,11 @@ truth_pauses_lead(const struct truth *truth, const char *root, const json_t *por
 
 	while (grown) {
 		grown = false;
-		json_array_foreach(pauses, i, pause)
-		{
+		json_array_foreach(pauses, i, pause) {
 			const char *by = truth_text(pause, "by");
 			bool leads = port_is_of(root, by), known = false;
 
-			json_array_foreach(reached, k, other)
-			{
+			json_array_foreach(reached, k, other) {
 				leads |= port_is_of(truth_text(other, "port"), by);
 				known |= other == pause;
 			}
@@ -301,7 +298,8 @@ truth_any_paused(const struct truth *truth, const json_t *ports)
 	const json_t *port;
 	size_t i;
 
-	json_array_foreach(ports, i,
-			   port) if (truth_paused_ns(truth, json_string_value(port)) >= truth->earnest_ns) return true;
+	json_array_foreach(ports, i, port)
+		if (truth_paused_ns(truth, json_string_value(port)) >= truth->earnest_ns)
+			return true;
 	return false;
 }

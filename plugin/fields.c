@@ -21,8 +21,7 @@ fields_known(const json_t *object, const char *of, const char *const *names, str
 	const char *key;
 	const json_t *value;
 
-	json_object_foreach((json_t *)object, key, value)
-	{
+	json_object_foreach((json_t *)object, key, value) {
 		size_t i = 0;
 
 		while (names[i] != NULL && strcmp(names[i], key) != 0)

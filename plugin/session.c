@@ -184,8 +184,8 @@ close_end(int *fd)
 }
 
 /*
- * Closes both sockets, waits a second for it to end by that, then ends it as child_end() does, with all of its process group. After
- * plugin_program_kill() it is not waited for first. Twice is allowed.
+ * Closes both sockets, waits a second for it to end by that, then ends it as child_end() does, with all of its process
+ * group. After plugin_program_kill() it is not waited for first. Twice is allowed.
  */
 static void
 plugin_program_close(struct plugin_program *program)

@@ -108,7 +108,10 @@ frame_pools_sum(const struct scenario *sc, struct frame_pools *sum)
 
 /* The memory of the whole run. */
 
-/* As measured: plan and results, records with the analyzer, and the verdict, of a step and of an iteration beside its steps. */
+/*
+ * As measured: plan and results, records with the analyzer, and the verdict, of a step and of an iteration beside its
+ * steps.
+ */
 #define STEP_BYTES 1000
 #define ITERATION_BYTES 1000
 /* The plan, state and line of a generated flow; a queue pair's two ends and its places at ports. */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much memory the frames of hosts with their own kernel take: a pool for each port, and one for frames that are built here. */
+/*
+ * How much memory the frames of hosts with their own kernel take: a pool for each port, and one for frames that are
+ * built here.
+ */
 #pragma once
 
 #include "scenario/scenario.h"

@@ -265,7 +265,10 @@ plan_collective_record(const struct plan *plan, uint32_t collective, uint32_t it
 	memcpy(rec->job_name, plan->workload->jobs[c->job].name, sizeof(rec->job_name));
 }
 
-/* The dependencies that a SCHEDULE record itself has: the first own step and the first arrival; COLL_NONE: there is none. */
+/*
+ * The dependencies that a SCHEDULE record itself has: the first own step and the first arrival; COLL_NONE: there is
+ * none.
+ */
 struct first_deps {
 	uint32_t own, arrival; /* in schedule->deps */
 };

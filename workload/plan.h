@@ -209,8 +209,8 @@ plan_needed_by(const struct plan_collective *c, uint32_t rank, uint32_t step)
 }
 
 /*
- * The header records of judged messages, a generator a collective: its ranks are the topology's hosts, a message is a step of
- * its sender, which depends on nothing. Of steps hdr.node is the sender.
+ * The header records of judged messages, a generator a collective: its ranks are the topology's hosts, a message is a
+ * step of its sender, which depends on nothing. Of steps hdr.node is the sender.
  */
 void plan_generator_record(const struct plan *plan, const struct traffic *traffic, uint32_t generator,
 			   struct rec_collective *rec);

@@ -132,7 +132,10 @@ explain(struct checkup *checkup, const char *message)
 /* A driver that takes a NIC away from the kernel, for DPDK. */
 static const char *const drivers_of_nics[] = { "vfio-pci", "uio_pci_generic", "igb_uio" };
 
-/* @return whether there is a NIC for DPDK; *address is set to the first's, and *nics to how many network devices there are */
+/*
+ * @return whether there is a NIC for DPDK; *address is set to the first's, and *nics to how many network devices there
+ * are
+ */
 static bool
 find_nic(char address[NAME_MAX + 1], unsigned *nics)
 {

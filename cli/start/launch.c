@@ -417,7 +417,10 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 	return status;
 }
 
-/* Whether there is anything to diagnose: not after bad input, without hosts, where its files could not be made, or the fabric died before it began. */
+/*
+ * Whether there is anything to diagnose: not after bad input, without hosts, where its files could not be made, or the
+ * fabric died before it began.
+ */
 static bool
 has_begun(const char *dir, struct analyzer *analyzer, const char *socket, int fabric_status)
 {
@@ -440,7 +443,10 @@ has_begun(const char *dir, struct analyzer *analyzer, const char *socket, int fa
 	return true;
 }
 
-/* The verdict on the stream, or where that did not reach its analyzer on the recording. @return as launch_status.analyzer */
+/*
+ * The verdict on the stream, or where that did not reach its analyzer on the recording. @return as
+ * launch_status.analyzer
+ */
 static int
 conclude(const struct launch *launch, struct analyzer *analyzer, const char *socket, int fabric_status, struct err *err)
 {

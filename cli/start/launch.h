@@ -22,8 +22,8 @@ struct launch {
 #define LAUNCH_NO_STREAM (-1) /* the analyzer was sent away: no run began that it could diagnose */
 
 /*
- * The analyzer of a run, which may be slow, stopped or dead. Slow is waited for, however long a diagnosis takes; one that is
- * idle (common/child.h) while it should work is stopped or stuck, and is killed.
+ * The analyzer of a run, which may be slow, stopped or dead. Slow is waited for, however long a diagnosis takes; one
+ * that is idle (common/child.h) while it should work is stopped or stuck, and is killed.
  */
 
 struct analyzer {

@@ -52,10 +52,9 @@ verdict_count(const char *dir, struct verdict_counts *counts, struct err *err)
 	if (root == NULL)
 		return err_set(err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
 	counts->findings = json_array_size(json_object_get(root, "findings"));
-	json_array_foreach(json_object_get(root, "collectives"), i, collective) counts->unfinished +=
-		!json_is_true(json_object_get(collective, "complete"));
-	json_array_foreach(json_object_get(root, "plugins"), i, program)
-	{
+	json_array_foreach(json_object_get(root, "collectives"), i, collective)
+		counts->unfinished += !json_is_true(json_object_get(collective, "complete"));
+	json_array_foreach(json_object_get(root, "plugins"), i, program) {
 		if (!json_is_true(json_object_get(program, "left_out")))
 			continue;
 		counts->left_out++;

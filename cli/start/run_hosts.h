@@ -51,5 +51,8 @@ struct guests_paths {
  */
 int guests_find(struct guests_paths *paths, struct err *err);
 
-/* Installs the packages that guests need, and builds their kernel where it is missing: minutes. @return 0, or -ENOENT with err */
+/*
+ * Installs the packages that guests need, and builds their kernel where it is missing: minutes. @return 0, or -ENOENT
+ * with err
+ */
 int guests_install(struct guests_paths *paths, struct err *err);

@@ -277,8 +277,7 @@ jobs(const json_t *run, const json_t *quiet)
 	json_t *array = json_array(), *job;
 	size_t i;
 
-	json_array_foreach(json_object_get(run, "jobs"), i, job)
-	{
+	json_array_foreach(json_object_get(run, "jobs"), i, job) {
 		json_t *other = json_array_get(json_object_get(quiet, "jobs"), i);
 
 		json_array_append_new(array, json_pack("{s:O, s:o, s:o}", "name", json_object_get(job, "name"), "took_ns",
@@ -392,7 +391,8 @@ findings(const json_t *verdict)
 	json_t *array = json_array(), *of;
 	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, of) json_array_append_new(array, finding(of));
+	json_array_foreach(json_object_get(verdict, "findings"), i, of)
+		json_array_append_new(array, finding(of));
 	return array;
 }
 
@@ -403,8 +403,7 @@ first_detected(const json_t *verdict)
 	json_t *of, *first = NULL;
 	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, of)
-	{
+	json_array_foreach(json_object_get(verdict, "findings"), i, of) {
 		json_t *at = json_object_get(of, "detected_ns");
 
 		if (first == NULL || json_integer_value(at) < json_integer_value(first))
@@ -631,12 +630,14 @@ print_systems(const json_t *comparison, FILE *to)
 	int rc = table != NULL ? 0 : -ENOMEM;
 	size_t i;
 
-	json_array_foreach(list, i, system) rc = rc == 0 ? add_system(table, system) : rc;
+	json_array_foreach(list, i, system)
+		rc = rc == 0 ? add_system(table, system) : rc;
 	if (table == NULL)
 		return -ENOMEM;
 	rc = finish(table, rc, to);
-	json_array_foreach(list, i, system) if (json_is_string(json_object_get(system, "why")))
-		fprintf(to, "  %s: %s\n", text(system, "title"), text(system, "why"));
+	json_array_foreach(list, i, system)
+		if (json_is_string(json_object_get(system, "why")))
+			fprintf(to, "  %s: %s\n", text(system, "title"), text(system, "why"));
 	return rc;
 }
 
@@ -660,8 +661,7 @@ add_findings(struct libscols_table *table, const json_t *system)
 	int rc = 0;
 	size_t i;
 
-	json_array_foreach(findings, i, finding)
-	{
+	json_array_foreach(findings, i, finding) {
 		if (i == MOST_FINDINGS || rc != 0)
 			break;
 		snprintf(sure, sizeof(sure), "%.2f", json_number_value(json_object_get(finding, "confidence")));
@@ -691,8 +691,7 @@ print_findings(const json_t *comparison, FILE *to)
 	if (table == NULL)
 		return -ENOMEM;
 	fputs("\nFindings, and when each could first have been said\n", to);
-	json_array_foreach(json_object_get(comparison, "systems"), i, system)
-	{
+	json_array_foreach(json_object_get(comparison, "systems"), i, system) {
 		if (rc == 0 && json_is_string(json_object_get(system, "report")))
 			rc = add_findings(table, system);
 	}
@@ -768,12 +767,13 @@ print_runs(const json_t *comparison, FILE *to)
 			"changed\n"
 		      : "\nRuns of the same packets, and what diagnosing changed against the one in which nobody does\n",
 	      to);
-	json_array_foreach(json_object_get(comparison, "runs"), i, run) rc = rc == 0 ? add_run(table, run) : rc;
-	rc = finish(table, rc, to);
-	json_array_foreach(json_object_get(comparison, "runs"), i, run) if (json_is_string(json_object_get(run, "why")))
-		fprintf(to, "  %s: %s\n", text(run, "run"), text(run, "why"));
 	json_array_foreach(json_object_get(comparison, "runs"), i, run)
-	{
+		rc = rc == 0 ? add_run(table, run) : rc;
+	rc = finish(table, rc, to);
+	json_array_foreach(json_object_get(comparison, "runs"), i, run)
+		if (json_is_string(json_object_get(run, "why")))
+			fprintf(to, "  %s: %s\n", text(run, "run"), text(run, "why"));
+	json_array_foreach(json_object_get(comparison, "runs"), i, run) {
 		char names[256];
 
 		if (!json_is_true(json_object_get(run, "sent_nothing")))
@@ -798,15 +798,15 @@ print_truth(const json_t *comparison, FILE *to)
 
 	if (table == NULL)
 		return -ENOMEM;
-	json_array_foreach(json_object_get(truth, "faults"), i, of) rc =
-		rc != 0 ? rc
-			: table_row(table, text(of, "kind"), text(of, "target"), ms(of, "start_ns", from),
-				    json_integer_value(json_object_get(of, "duration_ns")) != 0
-					    ? ms(of, "duration_ns", lasts)
-					    : "to the end",
-				    json_is_true(json_object_get(of, "acted")) ? "yes" : "no", NULL);
-	json_array_foreach(json_object_get(truth, "background_flows"), i, of) rc =
-		rc != 0 ? rc : table_row(table, "flow", text(of, "flow"), ms(of, "start_ns", from), "-", "-", NULL);
+	json_array_foreach(json_object_get(truth, "faults"), i, of)
+		rc = rc != 0 ? rc
+			     : table_row(table, text(of, "kind"), text(of, "target"), ms(of, "start_ns", from),
+					 json_integer_value(json_object_get(of, "duration_ns")) != 0
+						 ? ms(of, "duration_ns", lasts)
+						 : "to the end",
+					 json_is_true(json_object_get(of, "acted")) ? "yes" : "no", NULL);
+	json_array_foreach(json_object_get(truth, "background_flows"), i, of)
+		rc = rc != 0 ? rc : table_row(table, "flow", text(of, "flow"), ms(of, "start_ns", from), "-", "-", NULL);
 	if (json_is_null(truth) || (json_array_size(json_object_get(truth, "faults")) == 0 && i == 0)) {
 		table_destroy(table);
 		return 0;
@@ -841,8 +841,8 @@ count_findings(const json_t *comparison)
 	const json_t *system;
 	size_t count = 0, i;
 
-	json_array_foreach(json_object_get(comparison, "systems"), i, system) count +=
-		json_array_size(json_object_get(system, "findings"));
+	json_array_foreach(json_object_get(comparison, "systems"), i, system)
+		count += json_array_size(json_object_get(system, "findings"));
 	return count;
 }
 

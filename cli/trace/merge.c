@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Answers of partitioned instances of the tracer, merged (FlowTracer, IV-B). Files may be of others: everything is checked. */
+/*
+ * Answers of partitioned instances of the tracer, merged (FlowTracer, IV-B). Files may be of others: everything is
+ * checked.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -56,8 +59,7 @@ take_path(struct merge *m, const json_t *path, struct traced *traced)
 	if (json_array_size(path) > ROUTE_MAX_HOPS)
 		return refuse(m, "its path is longer than any");
 	*walk = (struct topo_walk){ .node = traced->source };
-	json_array_foreach(path, i, hop)
-	{
+	json_array_foreach(path, i, hop) {
 		uint32_t port =
 			json_string_value(hop) != NULL ? topo_find_port(m->topo, json_string_value(hop)) : TOPO_NONE;
 
@@ -132,8 +134,7 @@ take_silent(struct merge *m, const json_t *list)
 	if (silent == NULL)
 		return err_set(m->err, -ENOMEM, "out of memory");
 	m->result->silent = silent;
-	json_array_foreach(list, i, one)
-	{
+	json_array_foreach(list, i, one) {
 		const char *name = json_string_value(json_object_get(one, "device"));
 		const char *why = json_string_value(json_object_get(one, "why"));
 		uint32_t node = name != NULL ? topo_find(m->topo, name) : TOPO_NONE;
@@ -172,8 +173,7 @@ take_file(struct merge *m)
 	else
 		ret = take_silent(m, json_object_get(json, "silent"));
 	if (ret == 0)
-		json_array_foreach(flows, m->index, flow)
-		{
+		json_array_foreach(flows, m->index, flow) {
 			ret = take_flow(m, flow);
 			if (ret < 0)
 				break;

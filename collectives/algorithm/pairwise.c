@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pairwise exchange (Thakur, Rabenseifner, Gropp 2005, section 4.3): in round k each rank sends to one rank and receives from
- * one: from and to the one whose number differs from its own in the bits of k where ranks are a power of two, else to the
- * k-th behind it and from the k-th before it. The next round begins when both are over.
+ * Pairwise exchange (Thakur, Rabenseifner, Gropp 2005, section 4.3): in round k each rank sends to one rank and
+ * receives from one: from and to the one whose number differs from its own in the bits of k where ranks are a power of
+ * two, else to the k-th behind it and from the k-th before it. The next round begins when both are over.
  */
 #include "collectives/algorithm/algorithm.h"
 #include "collectives/algorithm/pattern.h"

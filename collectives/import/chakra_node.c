@@ -455,8 +455,7 @@ chakra_read_groups(struct chakra *chakra)
 		return err_set(chakra->err, -EINVAL, "%s:%d: %s", path, error.line, error.text);
 	if (!json_is_object(root))
 		rc = err_set(chakra->err, -EINVAL, "%s: {\"GROUP\": [RANK, ...], ...} would be right", path);
-	json_object_foreach(root, name, list)
-	{
+	json_object_foreach(root, name, list) {
 		if (rc == 0 && json_array_size(list) == 0)
 			rc = err_set(chakra->err, -EINVAL, "%s: group \"%.32s\" has no list of ranks", path, name);
 		if (rc == 0)

@@ -21,9 +21,10 @@
 enum rec_policy { REC_POLICIES(ENUM_VALUE) };
 
 /*
- * A sample above the threshold; the age of the oldest unacknowledged packet; a sender that its congestion control holds back
- * without any round trip above the threshold, in a step that is late; packets that were sent again, in such a step; a step that
- * has lost more time than its host's scheduling may cost, whatever the round trips, which vary too much there to show it.
+ * A sample above the threshold; the age of the oldest unacknowledged packet; a sender that its congestion control holds
+ * back without any round trip above the threshold, in a step that is late; packets that were sent again, in such a
+ * step; a step that has lost more time than its host's scheduling may cost, whatever the round trips, which vary too
+ * much there to show it.
  */
 #define REC_TRIGGER_CAUSES(ROW)                                                                                            \
 	ROW(REC_TRIGGER_RTT, 0, "rtt")                                                                                     \

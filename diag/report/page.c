@@ -719,8 +719,7 @@ page_add_steps(const struct verdict *v, json_t *root)
 	uint64_t used = 0;
 	size_t i;
 
-	json_array_foreach(collectives, i, item)
-	{
+	json_array_foreach(collectives, i, item) {
 		const struct run_collective *c = &v->run.collectives[i];
 		bool new = false;
 		int rc = add_summary(v, c, item);
@@ -881,8 +880,7 @@ add_references(const struct verdict *v, json_t *findings)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(findings, i, item)
-	{
+	json_array_foreach(findings, i, item) {
 		const struct finding *f = &v->findings[i];
 		char sentence[FACTS_TEXT], cost[64], parts[FACTS_TEXT];
 		json_t *more = json_pack(
@@ -910,8 +908,7 @@ add_contributor_references(const struct verdict *v, json_t *contributors)
 	json_t *item;
 	size_t i;
 
-	json_array_foreach(contributors, i, item)
-	{
+	json_array_foreach(contributors, i, item) {
 		const struct contributor *c = &vedrfolnir_of(v)->contributors[i];
 		json_t *steps = json_array();
 

@@ -245,8 +245,7 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 	json_t *collective;
 	size_t i;
 
-	json_array_foreach(collectives, i, collective)
-	{
+	json_array_foreach(collectives, i, collective) {
 		const struct time_budget *budget = &own->budgets[i];
 		json_t *more = json_pack("{s:o, s:o}", "lost_ns", value_cost(budget->lost_ps), "unexplained_ns",
 					 value_cost(time_budget_unexplained_ps(budget)));

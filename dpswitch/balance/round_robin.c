@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round robin: every set has a pointer for each class, which goes one member on with each packet, from one drawn at first. */
+/*
+ * Round robin: every set has a pointer for each class, which goes one member on with each packet, from one drawn at
+ * first.
+ */
 #include "dpswitch/balance/balance.h"
 
 static size_t

@@ -49,12 +49,10 @@ check_list(const struct topo *topo, const uint32_t *partition_of, uint32_t parti
 
 	if (list != NULL && !json_is_array(list))
 		return err_set(err, -EPROTO, "REPORT: %s.%s is no list", of->name, of->list);
-	json_array_foreach(list, i,
-			   entry) if (place_of(topo, of, entry, &node) == TOPO_NONE ||
-				      partition_of[node] !=
-					      partition) return err_set(err, -EPROTO,
-									"REPORT: %s.%s[%zu].%s names nothing of its part",
-									of->name, of->list, i, of->key);
+	json_array_foreach(list, i, entry)
+		if (place_of(topo, of, entry, &node) == TOPO_NONE || partition_of[node] != partition)
+			return err_set(err, -EPROTO, "REPORT: %s.%s[%zu].%s names nothing of its part", of->name, of->list,
+				       i, of->key);
 	return 0;
 }
 
@@ -68,13 +66,9 @@ check_invariants(const json_t *list, struct err *err)
 	if (json_array_size(list) != EMULATION_INVARIANTS)
 		return err_set(err, -EPROTO, "REPORT: %zu invariants; right would be %d", json_array_size(list),
 			       EMULATION_INVARIANTS);
-	json_array_foreach(
-		list, i,
-		entry) if (!json_is_boolean(json_object_get(entry, "holds")) ||
-			   !json_is_string(json_object_get(
-				   entry,
-				   "text"))) return err_set(err, -EPROTO,
-							    "REPORT: run.invariants[%zu] does not say whether it holds", i);
+	json_array_foreach(list, i, entry)
+		if (!json_is_boolean(json_object_get(entry, "holds")) || !json_is_string(json_object_get(entry, "text")))
+			return err_set(err, -EPROTO, "REPORT: run.invariants[%zu] does not say whether it holds", i);
 	return 0;
 }
 
@@ -87,13 +81,9 @@ check_counts(const json_t *counts, const char *name, struct err *err)
 
 	if (counts != NULL && !json_is_object(counts))
 		return err_set(err, -EPROTO, "REPORT: run.%s is no table", name);
-	json_object_foreach(
-		(json_t *)counts, key,
-		value) if (!json_is_string(value) &&
-			   (!json_is_integer(value) ||
-			    json_integer_value(value) < 0)) return err_set(err, -EPROTO,
-									   "REPORT: run.%s.%.32s is no number of anything",
-									   name, key);
+	json_object_foreach((json_t *)counts, key, value)
+		if (!json_is_string(value) && (!json_is_integer(value) || json_integer_value(value) < 0))
+			return err_set(err, -EPROTO, "REPORT: run.%s.%.32s is no number of anything", name, key);
 	return 0;
 }
 
@@ -146,8 +136,9 @@ add_counts(json_t *to, const json_t *from)
 	json_t *value;
 	const char *key;
 
-	json_object_foreach(to, key, value) if (json_is_integer(value))
-		json_integer_set(value, json_integer_value(value) + json_integer_value(json_object_get(from, key)));
+	json_object_foreach(to, key, value)
+		if (json_is_integer(value))
+			json_integer_set(value, json_integer_value(value) + json_integer_value(json_object_get(from, key)));
 }
 
 /* An invariant that fails in one partition fails in the fabric; that partition's text explains it. */
@@ -157,9 +148,10 @@ add_invariants(json_t *to, const json_t *from)
 	const json_t *theirs;
 	size_t i;
 
-	json_array_foreach(from, i, theirs) if (json_is_false(json_object_get(theirs, "holds")) &&
-						json_is_true(json_object_get(json_array_get(to, i), "holds")))
-		json_object_update(json_array_get(to, i), (json_t *)theirs);
+	json_array_foreach(from, i, theirs)
+		if (json_is_false(json_object_get(theirs, "holds")) &&
+		    json_is_true(json_object_get(json_array_get(to, i), "holds")))
+			json_object_update(json_array_get(to, i), (json_t *)theirs);
 }
 
 struct placed {

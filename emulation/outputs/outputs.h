@@ -55,7 +55,10 @@ int output_prediction(const struct emulation *emulation, const char *dir, struct
 /* DIR/effective.cfg: the scenario with every default filled in; runs again as it is. */
 int output_config(const struct scenario *scenario, const char *dir, struct err *err);
 
-/* DIR/NAME, a JSON document. @param root  taken over; NULL: there was no memory for it @return 0 or negative errno with err set */
+/*
+ * DIR/NAME, a JSON document. @param root  taken over; NULL: there was no memory for it @return 0 or negative errno with
+ * err set
+ */
 int output_json(json_t *root, const char *dir, const char *name, struct err *err);
 
 #define OUTPUT_FLOW_NAME 160 /* two names of ports and two numbers */

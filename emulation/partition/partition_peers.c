@@ -241,12 +241,12 @@ check_invariants(struct partitions *partitions, uint32_t from)
 	char text[256];
 	size_t i;
 
-	json_array_foreach(list, i, entry) if (json_is_false(json_object_get(entry, "holds")))
-	{
-		printable_text(json_string_value(json_object_get(entry, "text")), text, sizeof(text));
-		log_error("part %u: an invariant does not hold: %s", from, text);
-		partitions->peers[from].violates = true;
-	}
+	json_array_foreach(list, i, entry)
+		if (json_is_false(json_object_get(entry, "holds"))) {
+			printable_text(json_string_value(json_object_get(entry, "text")), text, sizeof(text));
+			log_error("part %u: an invariant does not hold: %s", from, text);
+			partitions->peers[from].violates = true;
+		}
 }
 
 static int

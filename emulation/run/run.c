@@ -154,7 +154,8 @@ warn_of_idle_faults(const struct emulation *emulation)
 	json_t *list = injection_idle_json(emulation), *text;
 	size_t i;
 
-	json_array_foreach(list, i, text) log_warning("%s", json_string_value(text));
+	json_array_foreach(list, i, text)
+		log_warning("%s", json_string_value(text));
 	json_decref(list);
 }
 
@@ -247,7 +248,10 @@ list_sharers(const struct scenario *sc, struct flow_list *list)
 	}
 }
 
-/* Volumes are predicted of data that goes first; adaptive choices even out the sum of all flows of a class (FlowPulse 5.1). */
+/*
+ * Volumes are predicted of data that goes first; adaptive choices even out the sum of all flows of a class (FlowPulse
+ * 5.1).
+ */
 static void
 warn_of_shared_class(const struct scenario *sc)
 {

@@ -136,7 +136,10 @@ manage_open(const char *where, struct err *err)
 
 /* R-Pingmesh's agent on this host: its controller is at the other end of the management channel. */
 
-/* Makes the agent, over a device that exists, and opens its QPs. Nothing where R-Pingmesh is off. @return 0 or negative errno with err */
+/*
+ * Makes the agent, over a device that exists, and opens its QPs. Nothing where R-Pingmesh is off. @return 0 or negative
+ * errno with err
+ */
 static int
 probing_start(struct session *session, struct err *err)
 {

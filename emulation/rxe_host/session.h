@@ -21,7 +21,8 @@ int session_run(const struct session_config *config, struct err *err);
 
 /*
  * Opens a management channel.
- * @param where  a serial line's device, the path of a unix socket, HOST:PORT of a TCP listener, or "fd:N": a descriptor that
+ * @param where  a serial line's device, the path of a unix socket, HOST:PORT of a TCP listener, or "fd:N": a descriptor
+ * that
  *               this process was started with
  * @return descriptor, or negative errno with err set
  */

@@ -137,8 +137,8 @@ compare_slow_host(struct odd_case *c, struct err *err)
 }
 
 /*
- * Its CPU has no time: the second step of every iteration begins 0.5 to 10 ms later, and where there are agents (the row's key
- * probed) completions of its own wait as long.
+ * Its CPU has no time: the second step of every iteration begins 0.5 to 10 ms later, and where there are agents (the
+ * row's key probed) completions of its own wait as long.
  */
 static int
 compare_starved(struct odd_case *c, struct err *err)
@@ -490,7 +490,10 @@ compare_loop(struct odd_case *c, struct err *err)
 #define CIRCLE 4
 #define FLOWS 2 /* of a bundle */
 #define SPORT 30000
-/* A stream's: less than the job's own, so that queues in the circle that the job makes hold back the job, and not a stream. */
+/*
+ * A stream's: less than the job's own, so that queues in the circle that the job makes hold back the job, and not a
+ * stream.
+ */
 #define LOAD 0.05
 #define MESSAGE_BYTES 65536
 #define LEAD_NS 300000       /* streams run for this long before the pause, */
@@ -520,7 +523,10 @@ port_to(const struct topo *topo, uint32_t node, uint32_t peer)
 	return TOPO_NONE;
 }
 
-/* @return a random switch beside a node, not this one: one that has hosts, or one that has none; TOPO_NONE: chance found none */
+/*
+ * @return a random switch beside a node, not this one: one that has hosts, or one that has none; TOPO_NONE: chance
+ * found none
+ */
 static uint32_t
 neighbour(struct odd_case *c, uint32_t node, bool edge, uint32_t but)
 {

@@ -46,7 +46,8 @@ add_all(json_t *to, const json_t *names_of)
 	const json_t *name;
 	size_t i;
 
-	json_array_foreach(names_of, i, name) add_name(to, json_string_value(name));
+	json_array_foreach(names_of, i, name)
+		add_name(to, json_string_value(name));
 }
 
 /* The ends of a port's link, and the nodes there: where a flow of others goes. */
@@ -111,8 +112,8 @@ add_common(struct compare_place *place, const struct topo *topo, const struct su
 			const json_t *port;
 			size_t k;
 
-			json_array_foreach(of[i]->ports, k, port) here |=
-				topo->ports[topo_find_port(topo, json_string_value(port))].node == node;
+			json_array_foreach(of[i]->ports, k, port)
+				here |= topo->ports[topo_find_port(topo, json_string_value(port))].node == node;
 			has += here;
 		}
 		if (count > 1 && has == count)
@@ -167,8 +168,7 @@ compare_names(const json_t *finding, const json_t *flows)
 	const json_t *flow;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "flows"), i, flow)
-	{
+	json_array_foreach(json_object_get(finding, "flows"), i, flow) {
 		if (truth_lists(flows, json_string_value(flow)))
 			return true;
 	}
@@ -181,8 +181,7 @@ any_listed(const json_t *array, const json_t *names_of)
 	const json_t *name;
 	size_t i;
 
-	json_array_foreach(names_of, i, name)
-	{
+	json_array_foreach(names_of, i, name) {
 		if (truth_lists(array, json_string_value(name)))
 			return true;
 	}

@@ -36,8 +36,8 @@ rounds(const json_t *verdict)
 	double bytes = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(json_object_get(verdict, "flowtracer"), "rounds"), i, round) bytes +=
-		number(round, "management_bytes");
+	json_array_foreach(json_object_get(json_object_get(verdict, "flowtracer"), "rounds"), i, round)
+		bytes += number(round, "management_bytes");
 	return bytes;
 }
 
@@ -408,8 +408,7 @@ mark_findings(const struct facts *facts, const struct compare_row *row, const st
 	const json_t *finding;
 	size_t i;
 
-	json_array_foreach(findings, i, finding)
-	{
+	json_array_foreach(findings, i, finding) {
 		enum compare_grade grade = grade_of(facts, row, marks->acted, finding);
 		bool counts = !system->prices || !json_is_true(json_object_get(finding, "without_effect"));
 

@@ -51,8 +51,7 @@ changed_program(const json_t *was, const json_t *is)
 	const char *name;
 	json_t *digest;
 
-	json_object_foreach((json_t *)is, name, digest)
-	{
+	json_object_foreach((json_t *)is, name, digest) {
 		const json_t *before = json_object_get(was, name);
 
 		if (before != NULL && !json_equal(before, digest))
@@ -76,8 +75,7 @@ describe_corpus(const json_t *corpus, char *text, size_t size)
 
 	if (json_object_size(programs) == 0)
 		snprintf(text + used, size - (size_t)used, "no program from outside");
-	json_object_foreach(programs, name, digest)
-	{
+	json_object_foreach(programs, name, digest) {
 		if ((size_t)used < size)
 			used += snprintf(text + used, size - (size_t)used, "%s%s", between, name);
 		between = ", ";

@@ -386,8 +386,8 @@ fp_exp_fib(struct fp_study *study, json_t *rows, struct err *err)
 }
 
 /*
- * One ring over one host a leaf; over two, of which the second alone sends out of the leaf; and over two that both do, at once, to
- * the next leaf and to the one behind it.
+ * One ring over one host a leaf; over two, of which the second alone sends out of the leaf; and over two that both do,
+ * at once, to the next leaf and to the one behind it.
  */
 int
 fp_exp_flows(struct fp_study *study, json_t *rows, struct err *err)

@@ -630,14 +630,12 @@ print_rows(const json_t *rows, FILE *to)
 	scols_table_set_stream(table, to);
 	json_object_foreach(json_array_get(rows, 0), key, value)
 		scols_table_new_column(table, key, 0, json_is_string(value) ? 0 : SCOLS_FL_RIGHT);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach(rows, i, row) {
 		struct libscols_line *line = scols_table_new_line(table, NULL);
 		char cell[64];
 		size_t column = 0;
 
-		json_object_foreach(row, key, value)
-		{
+		json_object_foreach(row, key, value) {
 			print_value(value, cell, sizeof(cell));
 			scols_line_set_data(line, column++, cell);
 		}

@@ -56,7 +56,8 @@ const struct fp_experiment *fp_experiment_find(const char *name);
 
 /*
  * The counts of a run.
- * @param grid  set to them; NULL: they are not there yet, ask again; or the run is of none of study->points, and there is no row
+ * @param grid  set to them; NULL: they are not there yet, ask again; or the run is of none of study->points, and there
+ * is no row
  * @return 0, or negative errno with err set
  */
 int fp_need(struct fp_study *study, const struct fp_spec *spec, const struct fp_grid **grid, struct err *err);

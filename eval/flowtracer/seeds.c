@@ -59,8 +59,7 @@ read_path(const struct reading *r, const json_t *ports, struct route_path *path)
 	path->hops = 0;
 	if (!json_is_array(ports) || json_array_size(ports) > ROUTE_MAX_HOPS)
 		return refuse(r, "its path is none, or longer than any");
-	json_array_foreach(ports, i, name)
-	{
+	json_array_foreach(ports, i, name) {
 		const char *text = json_string_value(name);
 		uint32_t port = text != NULL ? topo_find_port(r->topo, text) : TOPO_NONE;
 
@@ -145,8 +144,7 @@ read_links(struct reading *r, const json_t *links)
 	r->traced->usable = calloc(r->topo->nports + 1u, sizeof(*r->traced->usable));
 	if (r->traced->usable == NULL)
 		return err_set(r->err, -ENOMEM, "out of memory for links");
-	json_array_foreach(links, i, link)
-	{
+	json_array_foreach(links, i, link) {
 		const char *name = json_string_value(json_object_get(link, "port"));
 		uint32_t port = name != NULL ? topo_find_port(r->topo, name) : TOPO_NONE;
 
@@ -279,8 +277,8 @@ trace_flows(struct seed *seed, struct ft_study *study, struct err *err)
 }
 
 /*
- * Links that are up all the time, and that were seen if flows were traced. A pinned flow does not leave a cable that is taken down
- * later, so no path is placed on one, and flows begin as they are routed without it.
+ * Links that are up all the time, and that were seen if flows were traced. A pinned flow does not leave a cable that is
+ * taken down later, so no path is placed on one, and flows begin as they are routed without it.
  */
 static int
 find_usable(struct seed *seed, struct ft_study *study, struct err *err)

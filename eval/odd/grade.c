@@ -59,8 +59,7 @@ is_at(const struct suspect *suspect, const char *root)
 
 	if (truth_lists(suspect->ports, root) || truth_lists(suspect->nodes, root))
 		return true;
-	json_array_foreach(suspect->nodes, i, node)
-	{
+	json_array_foreach(suspect->nodes, i, node) {
 		size_t length = strlen(json_string_value(node));
 
 		if (strncmp(json_string_value(node), root, length) == 0 && root[length] == ':')
@@ -75,8 +74,9 @@ has_flow_of(const json_t *finding, const struct suspect *suspect)
 	const json_t *flow;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "flows"), i,
-			   flow) if (truth_lists(suspect->flows, json_string_value(flow))) return true;
+	json_array_foreach(json_object_get(finding, "flows"), i, flow)
+		if (truth_lists(suspect->flows, json_string_value(flow)))
+			return true;
 	return false;
 }
 
@@ -148,8 +148,7 @@ counts(const json_t *finding, const struct odd_facts *facts)
 	double ns = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(finding, "iterations"), i, iteration)
-	{
+	json_array_foreach(json_object_get(finding, "iterations"), i, iteration) {
 		if (json_integer_value(json_object_get(iteration, "job")) != (json_int_t)facts->job)
 			continue;
 		hits = true;
@@ -239,8 +238,7 @@ confidence_of(const json_t *verdict)
 
 	if (most >= 0)
 		return most;
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
-	{
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
 		stated = json_object_get(finding, "confidence");
 		most = json_is_number(stated) ? fmax(most, json_number_value(stated)) : most;
 	}
@@ -264,8 +262,7 @@ odd_grade(const json_t *verdict, const struct odd_facts *facts, struct odd_marks
 	bool names = false;
 	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding)
-	{
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
 		if (!counts(finding, facts))
 			continue;
 		add_finding(finding, facts->suspects, &named);

@@ -42,7 +42,10 @@ struct odd_case {
 struct odd_group {
 	const char *name, *doc;
 	const char *limits; /* of its runs; NULL: they end when nothing moves for 300 ms */
-	/* Writes a case's head and lists. @return 0, or negative errno with err: the scenario cannot be loaded, or has no place */
+	/*
+	 * Writes a case's head and lists. @return 0, or negative errno with err: the scenario cannot be loaded, or has
+	 * no place
+	 */
 	int (*make)(struct odd_case *c, struct err *err);
 };
 

@@ -84,8 +84,9 @@ struct pm_case {
 };
 
 /*
- * Draws a case and writes its scenario: of 12 in a row six have a switch problem, one each an RNIC problem, a starved CPU, and nothing,
- * and three have two or three of any. In a quarter of all an agent starts again besides. Same seed and index: same bytes.
+ * Draws a case and writes its scenario: of 12 in a row six have a switch problem, one each an RNIC problem, a starved
+ * CPU, and nothing, and three have two or three of any. In a quarter of all an agent starts again besides. Same seed
+ * and index: same bytes.
  * @param c  set; pm_case_fini() in any case
  * @return 0, or negative errno with err
  */
@@ -97,7 +98,10 @@ void pm_case_fini(struct pm_case *c);
 double pm_between(struct pm_case *c, double min, double max);
 /* As likely in each decade. */
 double pm_log(struct pm_case *c, double min, double max);
-/* @return a port of a switch to a switch (is_host: to or from a host) whose link and hosts have no problem; TOPO_NONE: none found */
+/*
+ * @return a port of a switch to a switch (is_host: to or from a host) whose link and hosts have no problem; TOPO_NONE:
+ * none found
+ */
 uint32_t pm_free_port(struct pm_case *c, bool is_host);
 /* @return a host without a problem at its links; TOPO_NONE: none found */
 uint32_t pm_free_host(struct pm_case *c);

@@ -29,8 +29,7 @@ has_text(const json_t *array, const char *text)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(array, i, item)
-	{
+	json_array_foreach(array, i, item) {
 		if (strcmp(json_string_value(item), text) == 0)
 			return true;
 	}
@@ -67,8 +66,7 @@ is_placed(const struct topo *topo, const struct pm_problem *problem, const json_
 
 	if (node[0] != '\0')
 		return problem->node != TOPO_NONE && strcmp(topo->nodes[problem->node].name, node) == 0;
-	json_array_foreach(json_object_get(report, "ports"), i, item)
-	{
+	json_array_foreach(json_object_get(report, "ports"), i, item) {
 		uint32_t port = topo_find_port(topo, json_string_value(item));
 
 		if (port != TOPO_NONE && is_there(topo, problem, port))
@@ -123,8 +121,7 @@ is_at_starved(const struct pm_case *c, const json_t *report)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(json_object_get(report, "ports"), i, item)
-	{
+	json_array_foreach(json_object_get(report, "ports"), i, item) {
 		uint32_t port = topo_find_port(topo, json_string_value(item));
 
 		for (uint32_t p = 0; port != TOPO_NONE && p < c->nproblems; p++)
@@ -141,8 +138,7 @@ name_place(const json_t *report, char *buf, size_t cap)
 	size_t used = (size_t)snprintf(buf, cap, "%s", text_of(report, "node")), i;
 	const json_t *item;
 
-	json_array_foreach(json_object_get(report, "ports"), i, item)
-	{
+	json_array_foreach(json_object_get(report, "ports"), i, item) {
 		if (used < cap)
 			used += (size_t)snprintf(buf + used, cap - used, "%s%s", i != 0 ? " or " : "",
 						 json_string_value(item));
@@ -179,15 +175,14 @@ pm_score(const struct pm_case *c, const json_t *verdict, struct pm_marks *marks,
 	*marks = (struct pm_marks){ 0 };
 	if (!json_is_array(json_object_get(own, "problems")))
 		return err_set(err, -EINVAL, "the verdict has no problems of R-Pingmesh");
-	json_array_foreach(json_object_get(own, "problems"), i, item)
-	{
+	json_array_foreach(json_object_get(own, "problems"), i, item) {
 		if (word_of(item) == PM_NWORDS)
 			return err_set(err, -EINVAL, "the verdict has a problem of an unknown type: \"%s\"",
 				       text_of(item, "type"));
 		score_report(c, item, marks);
 	}
-	json_array_foreach(json_object_get(own, "periods"), i, item) marks->plain_rnics +=
-		(uint32_t)json_integer_value(json_object_get(item, "rnics_over_10_percent"));
+	json_array_foreach(json_object_get(own, "periods"), i, item)
+		marks->plain_rnics += (uint32_t)json_integer_value(json_object_get(item, "rnics_over_10_percent"));
 	return 0;
 }
 

@@ -72,7 +72,10 @@ uint32_t rnic_map_find(const struct rnic_map *map, uint32_t ip);
 /* @return index into tors of an RNIC's */
 uint32_t rnic_map_tor(const struct rnic_map *map, uint32_t rnic);
 
-/* How many 5-tuples it takes to use every one of several parallel paths, where ECMP chooses at random (R-Pingmesh, Eq. 1). */
+/*
+ * How many 5-tuples it takes to use every one of several parallel paths, where ECMP chooses at random (R-Pingmesh, Eq.
+ * 1).
+ */
 
 #define COVERAGE_MAX_PATHS 65536u
 

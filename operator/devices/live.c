@@ -11,7 +11,10 @@
 #include "dpswitch/control/switch_sockets.h"
 #include "operator/devices/devices.h"
 
-/* A turn takes a quarter of the time since the last one, so that a fifth of the machine's time at most goes to operators. */
+/*
+ * A turn takes a quarter of the time since the last one, so that a fifth of the machine's time at most goes to
+ * operators.
+ */
 #define TURN_SHARE 4
 /* More frequent turns would find no request. */
 #define TURN_GAP_NS 50000

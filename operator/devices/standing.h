@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fabric that stands still: its control plane as it is at one time of a scenario, with the management sockets of all devices,
- * served by a process of its own.
+ * A fabric that stands still: its control plane as it is at one time of a scenario, with the management sockets of all
+ * devices, served by a process of its own.
  */
 #pragma once
 
@@ -24,7 +24,10 @@ struct standing *standing_open(const struct standing_config *config, struct err 
 /* Ends the process and removes the sockets; also of NULL. */
 void standing_close(struct standing *standing);
 
-/* Starts the process that serves, until standing_close() or until this process dies. @return 0 or negative errno with err */
+/*
+ * Starts the process that serves, until standing_close() or until this process dies. @return 0 or negative errno with
+ * err
+ */
 int standing_start(struct standing *standing, struct err *err);
 /* Serves in this process, until an interrupt ends it (common/interrupt.h). @param for_ns  at most */
 void standing_serve(struct standing *standing, uint64_t for_ns);

@@ -34,6 +34,7 @@ int client_ask(struct client *client, enum swm_type type, const void *body, size
  * Waits for the reply to the oldest request whose reply was not taken.
  * @param tag   that it must have
  * @param type  that it must be of
- * @return its bytes, in client->buf, aligned to 8, valid until the next call; negative: as client_open(), and -EACCES: refused
+ * @return its bytes, in client->buf, aligned to 8, valid until the next call; negative: as client_open(), and -EACCES:
+ * refused
  */
 int client_reply(struct client *client, uint32_t tag, enum swm_type type, const void **body, struct err *err);

@@ -22,8 +22,8 @@ struct detection_policy {
 	void (*started)(struct agent *agent, struct agent_slot *slot);
 	bool asks_lag; /* a step that is slow for certain is reason to detect, even if no RTT stands out of the noise */
 	/*
-	 * rtt_ps is above arm_ps: a sample, or with ages set an age; or, with ages set, the sender is held back and late, or,
-	 * with asks_acks, had to send again and is late, or, with asks_lag, is slow (agent_is_slow()).
+	 * rtt_ps is above arm_ps: a sample, or with ages set an age; or, with ages set, the sender is held back and
+	 * late, or, with asks_acks, had to send again and is late, or, with asks_lag, is slow (agent_is_slow()).
 	 */
 	void (*exceeded)(struct agent *agent, struct agent_slot *slot, enum rec_trigger_cause cause, uint64_t rtt_ps,
 			 uint64_t now_ps);

@@ -41,7 +41,10 @@ miss(struct agent_slot *slot, uint64_t rtt_ps)
 	slot->missed_ps = rtt_ps > slot->missed_ps ? rtt_ps : slot->missed_ps;
 }
 
-/* Where no RTT was above the threshold, packets were sent again, the sender was held back, or the step is slow for certain. */
+/*
+ * Where no RTT was above the threshold, packets were sent again, the sender was held back, or the step is slow for
+ * certain.
+ */
 static enum rec_trigger_cause
 missed_cause(const struct agent_slot *slot, uint32_t retransmits)
 {

@@ -109,7 +109,10 @@ struct device_client {
 	 * such message. Valid with accept.
 	 */
 	uint64_t (*place)(void *ctx, uint32_t flow, uint32_t imm);
-	/* The part of the receiver's region where a flow's messages belong, from its first byte to behind its last. As place. */
+	/*
+	 * The part of the receiver's region where a flow's messages belong, from its first byte to behind its last. As
+	 * place.
+	 */
 	void (*extent)(void *ctx, uint32_t flow, uint64_t *from, uint64_t *end);
 	/* An ACK gave an RTT sample. NULL: unused. */
 	void (*rtt)(void *ctx, uint32_t flow, uint64_t rtt_ps, uint64_t now_ps);
@@ -147,9 +150,10 @@ struct device_ops {
 	/* Measurements of a sending flow's path. NULL, or false: none, the configured values hold. */
 	bool (*path_rtt)(const struct device *dev, uint32_t flow, struct path_rtt *rtt);
 	/*
-	 * Sends a datagram on a flow that starts here, or a reply on one that ends here: a control packet ahead of everything else, a UD SEND in its flow's
-	 * class, one behind the other.
-	 * @return 0; -EINVAL: empty, longer than the path MTU, or contents longer than DEVICE_UD_BYTES; -ENOSPC: too many wait already; -ENOTSUP: not of these
+	 * Sends a datagram on a flow that starts here, or a reply on one that ends here: a control packet ahead of
+	 * everything else, a UD SEND in its flow's class, one behind the other.
+	 * @return 0; -EINVAL: empty, longer than the path MTU, or contents longer than DEVICE_UD_BYTES; -ENOSPC: too
+	 * many wait already; -ENOTSUP: not of these
 	 *         types; another negative errno of the device's
 	 */
 	int (*post_datagram)(struct device *dev, const struct datagram *datagram);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agent of R-Pingmesh at a host dies, and starts again with other QPs: probes to the old ones are lost though nothing is wrong
- * with the network (4.3.1: QPN reset).
+ * The agent of R-Pingmesh at a host dies, and starts again with other QPs: probes to the old ones are lost though
+ * nothing is wrong with the network (4.3.1: QPN reset).
  */
 #include "common/array.h"
 #include "rxe-hosts/faults/host_faults.h"

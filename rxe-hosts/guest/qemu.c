@@ -18,7 +18,10 @@
 #include "common/err.h"
 #include "rxe-hosts/guest/kind.h"
 
-/* The first file system of a QEMU guest: a cpio archive ("newc", Documentation/driver-api/early-userspace of the kernel). */
+/*
+ * The first file system of a QEMU guest: a cpio archive ("newc", Documentation/driver-api/early-userspace of the
+ * kernel).
+ */
 
 /* One file of it. */
 struct initramfs_file {

@@ -43,7 +43,10 @@ struct transport_ops {
 	const char *name;
 	bool any_order; /* receivers place packets on arrival: each has its RETH, there are no SENDs */
 	bool kernels;   /* Linux' rxe speaks it */
-	/* @return packets that one QP may have between the oldest that is missing and the newest, for a window in packets */
+	/*
+	 * @return packets that one QP may have between the oldest that is missing and the newest, for a window in
+	 * packets
+	 */
 	uint32_t (*span)(const struct roce_params *params, uint32_t window_packets);
 	/* Makes its own state. @return 0 or -ENOMEM. NULL: it has none */
 	int (*init)(struct rc_send *s, const struct roce_params *params);

@@ -231,7 +231,10 @@ go_back(struct rc_send *s, uint64_t now_ps)
 	rc_messages_seek(s);
 }
 
-/* Gap and window at the present rate. In-flight bytes stay below window x rate / line rate, and the control's own window. */
+/*
+ * Gap and window at the present rate. In-flight bytes stay below window x rate / line rate, and the control's own
+ * window.
+ */
 static void
 apply_rate(struct rc_send *s, const struct roce_params *params)
 {

@@ -116,7 +116,10 @@ struct rc_send_config {
 int rc_send_init(struct rc_send *s, const struct roce_params *params, const struct rc_send_config *config);
 void rc_send_fini(struct rc_send *s);
 
-/* @return packets, a power of two, that a QP with this window has between the oldest unacknowledged and the newest at most */
+/*
+ * @return packets, a power of two, that a QP with this window has between the oldest unacknowledged and the newest at
+ * most
+ */
 uint32_t rc_send_slots(const struct roce_params *params, uint64_t window_bytes);
 
 /*

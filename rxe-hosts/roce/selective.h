@@ -9,7 +9,8 @@
  * Selective repeat, the sender's side: besides struct rc_send, the state of each packet between the oldest
  * unacknowledged and the newest. An ACK names the packet that it is for, those of the five before it that have arrived,
  * and the one that the receiver expects, so that the next ACK replaces a lost one. Only time indicates a loss:
- *   adaptive: a packet sent repeat_after later is acknowledged (RACK, RFC 8985 section 6, with that for a reordering window);
+ *   adaptive: a packet sent repeat_after later is acknowledged (RACK, RFC 8985 section 6, with that for a reordering
+ *   window);
  *             without a later packet, no ACK arrived for the timeout: the oldest is sent again as a probe
  *   fixed:    the timeout after it was sent
  * nxt of rc_send is the next packet to send: the first of those to be sent again, or behind the newest. Its nxt_byte -

@@ -52,7 +52,10 @@ enum step_engine_state {
 };
 
 enum step_engine_state step_engine_state(const struct step_engine *engine);
-/* Whether a background flow of mode "once" or a generator's message is not complete yet, or one of mode "repeat" will post again. */
+/*
+ * Whether a background flow of mode "once" or a generator's message is not complete yet, or one of mode "repeat" will
+ * post again.
+ */
 bool step_engine_background_open(const struct step_engine *engine);
 
 /* Whether a step or a background message is in flight, and so should make progress. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever is asked on a management socket is replied to with a whole message of a known type, of the request's
- * tag, and a refusal has a reason. The input is a list of requests, each behind two bytes of its length, to a switch and a host.
+ * libFuzzer target: whatever is asked on a management socket is replied to with a whole message of a known type, of the
+ * request's tag, and a refusal has a reason. The input is a list of requests, each behind two bytes of its length, to a
+ * switch and a host.
  */
 #include <stddef.h>
 #include <stdint.h>

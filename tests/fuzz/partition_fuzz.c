@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever another part of a fabric says, in portions of any size and windows between them, is taken as it can be,
- * or its sender is lost, with a reason; and contents that came are given back. The first byte says which part hears it, whether
- * payload is real, and how large the portions are.
+ * libFuzzer target: whatever another part of a fabric says, in portions of any size and windows between them, is taken
+ * as it can be, or its sender is lost, with a reason; and contents that came are given back. The first byte says which
+ * part hears it, whether payload is real, and how large the portions are.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever a program from outside says is taken, or refused with a reason; a finding that is taken is the same
- * once it has been to JSON and back. The input is lines.
+ * libFuzzer target: whatever a program from outside says is taken, or refused with a reason; a finding that is taken is
+ * the same once it has been to JSON and back. The input is lines.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -45,7 +45,10 @@ struct traffic {
 struct traffic *traffic_load(const struct cfg *cfg, const struct topo *topo, uint64_t seed, struct err *err);
 void traffic_destroy(struct traffic *traffic);
 
-/* Would a generator that is switched off send from one host to another? @param traffic  a struct traffic: a route_quiet_check */
+/*
+ * Would a generator that is switched off send from one host to another? @param traffic  a struct traffic: a
+ * route_quiet_check
+ */
 bool traffic_is_quiet(const void *traffic, uint32_t src_node, uint32_t dst_node);
 
 /* A table each kind of generator, for the reference. @return count */

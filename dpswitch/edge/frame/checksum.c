@@ -10,7 +10,10 @@
 
 #define LRH_BYTES 8
 
-/* What stands before the part that counts as it is: a link header that RoCE has not, and headers with ones for what may change. */
+/*
+ * What stands before the part that counts as it is: a link header that RoCE has not, and headers with ones for what may
+ * change.
+ */
 struct masked_ipv4 {
 	uint8_t lrh[LRH_BYTES];
 	struct wire_ipv4 ip;

@@ -45,7 +45,10 @@ struct ud_qp {
 	uint32_t room; /* number of further datagrams */
 	uint64_t received;
 	uint64_t unposted; /* dropped without a posted receive (IBTA 9.8.3.2.2) */
-	/* The PSN that is next, and that which was when the window began in which the last was taken: other lcores read them. */
+	/*
+	 * The PSN that is next, and that which was when the window began in which the last was taken: other lcores read
+	 * them.
+	 */
 	_Atomic uint32_t next, begun;
 	_Atomic uint64_t window; /* its index */
 	struct ud_contents sent[UD_SENT_SLOTS];
@@ -301,7 +304,10 @@ ud_qp_sent(const struct pkt *p)
 {
 	return p->opcode == ROCE_UD_SEND_ONLY && (p->flags & PKT_BYTES) == 0;
 }
-/* What was sent with a packet, until the window with that index is over, or the next begins. @return NULL: it has no contents, or they are kept no longer */
+/*
+ * What was sent with a packet, until the window with that index is over, or the next begins. @return NULL: it has no
+ * contents, or they are kept no longer
+ */
 const struct ud_contents *ud_contents_of(const struct embedded_shared *shared, const struct pkt *p, uint64_t window);
 
 /* The same of a PKT_EXPIRED: contents of the expired packet. */

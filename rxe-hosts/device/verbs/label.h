@@ -77,7 +77,10 @@ verbs_timeout(uint64_t timeout_ps)
 	return exponent;
 }
 
-/* The UDP source ports by which a host is to send datagrams: those of the flows that start here, and of replies to those that end here. */
+/*
+ * The UDP source ports by which a host is to send datagrams: those of the flows that start here, and of replies to
+ * those that end here.
+ */
 
 #define VERBS_NO_PORT UINT32_MAX
 /*

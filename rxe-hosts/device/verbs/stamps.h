@@ -44,8 +44,8 @@ void stamps_put(struct stamps *stamps, const struct stamp_key *key, uint64_t tim
 uint64_t stamps_take(struct stamps *stamps, const struct stamp_key *key);
 
 /*
- * A packet socket (packet(7)) on the network device below soft-RoCE: frames of datagrams with contents, with the kernel's times. Who
- * may not open one goes without.
+ * A packet socket (packet(7)) on the network device below soft-RoCE: frames of datagrams with contents, with the
+ * kernel's times. Who may not open one goes without.
  */
 
 struct tap {

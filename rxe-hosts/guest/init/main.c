@@ -314,7 +314,8 @@ network_setup(uint32_t *gid_index, struct err *err)
 #define DEVICE_POLL_NS 10000000ULL
 
 /*
- * Opens a channel to the server: a serial device, in raw mode, for which it waits if it is not there yet, or "fd:N", a descriptor that is open already.
+ * Opens a channel to the server: a serial device, in raw mode, for which it waits if it is not there yet, or "fd:N", a
+ * descriptor that is open already.
  * @return descriptor, blocking and close-on-exec, or negative errno with err set
  */
 static int

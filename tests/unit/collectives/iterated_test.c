@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Iterations in a row, as the step engine has them (rxe-hosts/steps/rank.h), written out as one schedule: two memories a rank, used in
- * turn, and at the end of its part of an iteration a rank fills that iteration's memory anew. The proof finds a race where a
- * message may come more than one iteration early.
+ * Iterations in a row, as the step engine has them (rxe-hosts/steps/rank.h), written out as one schedule: two memories
+ * a rank, used in turn, and at the end of its part of an iteration a rank fills that iteration's memory anew. The proof
+ * finds a race where a message may come more than one iteration early.
  */
 #include "collectives/closing.h"
 

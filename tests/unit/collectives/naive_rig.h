@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same questions as the proof's (collectives/proof/), answered by brute force: who can reach whom, every pair of steps, every
- * element, and the schedule's execution in orders of chance. And whether both say the same.
+ * The same questions as the proof's (collectives/proof/), answered by brute force: who can reach whom, every pair of
+ * steps, every element, and the schedule's execution in orders of chance. And whether both say the same.
  */
 #pragma once
 

@@ -102,7 +102,10 @@ expectation_is_that_of_all_cases(void **state)
 			assert_float_equal(expected((uint32_t)flows, (uint32_t)links), enumerate(flows, links), 1e-9);
 }
 
-/* Two flows on two links: 100 % or 0. Four on two: counts 0 to 4 with 1, 4, 6, 4, 1 of 16: (2 + 4 + 4 + 2) / 16 = 3 / 4 of 2. */
+/*
+ * Two flows on two links: 100 % or 0. Four on two: counts 0 to 4 with 1, 4, 6, 4, 1 of 16: (2 + 4 + 4 + 2) / 16 = 3 / 4
+ * of 2.
+ */
 static void
 expectation_by_hand(void **state)
 {
@@ -116,8 +119,9 @@ expectation_by_hand(void **state)
 }
 
 /*
- * Flows of several probabilities, and an ideal that is not the mean. One flow with 1/2 and one with 1/4 about 1: 0, 1 and 2 flows
- * with 3/8, 4/8 and 1/8: (3 + 1) / 8. With two more that always take the link: 2, 3, 4 about 1: (3 + 2 * 4 + 3) / 8 = 14/8.
+ * Flows of several probabilities, and an ideal that is not the mean. One flow with 1/2 and one with 1/4 about 1: 0, 1
+ * and 2 flows with 3/8, 4/8 and 1/8: (3 + 1) / 8. With two more that always take the link: 2, 3, 4 about 1: (3 + 2 * 4
+ * + 3) / 8 = 14/8.
  */
 static void
 kinds_of_probabilities_add(void **state)

@@ -11,8 +11,9 @@
 #include "tests/unit/unit.h"
 
 /*
- * From 1 to 2: flow 7 has 1,000 B in 0 to 100 ns and 2,000 B in 50 to 150 and 250 to 300 ns (3,000 B in 200 ns: 120 Gbps); flow 9
- * 1,000 B in 400 ns (20 Gbps). From 2 to 1 a message of no time. From 1 to 0 one of 100 B in 8 ns (100 Gbps).
+ * From 1 to 2: flow 7 has 1,000 B in 0 to 100 ns and 2,000 B in 50 to 150 and 250 to 300 ns (3,000 B in 200 ns: 120
+ * Gbps); flow 9 1,000 B in 400 ns (20 Gbps). From 2 to 1 a message of no time. From 1 to 0 one of 100 B in 8 ns (100
+ * Gbps).
  */
 static void
 flows_of_a_pair_add(void **state)

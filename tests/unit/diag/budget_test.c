@@ -50,7 +50,10 @@ test_weighed_by_waits(void **state)
 	assert_shares(capped, ARRAY_LEN(capped), 100, (const double[]){ 20, 80 });
 }
 
-/* A flow met twice cost what its packets took once; where it was waited for longer it cost more. Claims of no flow add up. */
+/*
+ * A flow met twice cost what its packets took once; where it was waited for longer it cost more. Claims of no flow add
+ * up.
+ */
 static void
 test_reached_twice(void **state)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Flows that are over within a round trip: at 6:2, in the first 40 ms of 17->18's step, which takes 80 ms instead of 30.75. */
+/*
+ * Flows that are over within a round trip: at 6:2, in the first 40 ms of 17->18's step, which takes 80 ms instead of
+ * 30.75.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

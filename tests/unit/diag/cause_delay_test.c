@@ -191,11 +191,11 @@ test_delay_beside_others(void **state)
 }
 
 /*
- * No delay: where queues were as deep as that (62 packets at each of three ports, of 108 ns, are 20 us); where a port of the
- * way is unknown; where no round trip was measured; where packets left their way; where it is too little; where packets
- * went round; where a switch was halted so long that each window met it; where another class was served in turn; where most
- * packets of the rows are of other steps of the flow, so that the step's may be those that met the queues; where an ACK speaks
- * for 16 packets, so that those whose round trips are known may be the ones that waited.
+ * No delay: where queues were as deep as that (62 packets at each of three ports, of 108 ns, are 20 us); where a port
+ * of the way is unknown; where no round trip was measured; where packets left their way; where it is too little; where
+ * packets went round; where a switch was halted so long that each window met it; where another class was served in
+ * turn; where most packets of the rows are of other steps of the flow, so that the step's may be those that met the
+ * queues; where an ACK speaks for 16 packets, so that those whose round trips are known may be the ones that waited.
  */
 static void
 test_no_delay(void **state)
@@ -242,7 +242,10 @@ conclude_both(const struct seen *other, uint64_t start_ps, uint64_t end_ps)
 }
 
 /* Both are delayed: they have the cable between 2 and 6 in common, one's data and the other's ACKs in each direction. */
-/* What was reported of a flow before a step began is of other steps: these packets met a short queue, and the step's may not have. */
+/*
+ * What was reported of a flow before a step began is of other steps: these packets met a short queue, and the step's
+ * may not have.
+ */
 static void
 test_rows_from_before_a_step(void **state)
 {
@@ -295,7 +298,10 @@ test_who_was_in_time_clears_links(void **state)
 	verdict_destroy(v);
 }
 
-/* When the next rank began, the message was there: the last ACK came back in time (then the way there is longer), or did not. */
+/*
+ * When the next rank began, the message was there: the last ACK came back in time (then the way there is longer), or
+ * did not.
+ */
 static void
 test_the_last_ack_distinguishes_directions(void **state)
 {

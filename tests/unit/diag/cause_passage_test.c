@@ -235,7 +235,10 @@ test_acks_are_lost_on_their_path(void **state)
 	}
 }
 
-/* Data that arrived twice in order was late, or its ACKs were late or lost: it is no loss of data, and ACKs may come late. */
+/*
+ * Data that arrived twice in order was late, or its ACKs were late or lost: it is no loss of data, and ACKs may come
+ * late.
+ */
 static void
 test_what_arrived_twice_in_order_is_not_judged(void **state)
 {
@@ -263,9 +266,9 @@ test_what_arrived_twice_in_order_is_not_judged(void **state)
 }
 
 /*
- * A sender that goes by time alone takes late packets for lost, however long it waited. They are lost where the receiver saw a
- * gap, or where more were sent again in the step than arrived twice or may wait on the path: neither counts of the time before
- * nor of a packet under way make a loss, nor does any count where rows are missing.
+ * A sender that goes by time alone takes late packets for lost, however long it waited. They are lost where the
+ * receiver saw a gap, or where more were sent again in the step than arrived twice or may wait on the path: neither
+ * counts of the time before nor of a packet under way make a loss, nor does any count where rows are missing.
  */
 static void
 test_time_alone_shows_no_loss(void **state)
@@ -408,7 +411,10 @@ test_damage_takes_polling_packets_too(void **state)
 	expect(diagnose(&r, &missing), FINDING_PACKET_LOSS, "6:1", "2:3");
 }
 
-/* Where the link's counts are known, they decide: a link that lost frames loses polling packets too, a whole one loses none. */
+/*
+ * Where the link's counts are known, they decide: a link that lost frames loses polling packets too, a whole one loses
+ * none.
+ */
 static void
 test_what_the_link_lost_shows_who_swallows(void **state)
 {

@@ -210,8 +210,9 @@ put_arrival(struct records *r, uint32_t event, uint64_t at_ps, uint32_t resent, 
 }
 
 /*
- * A sprayed packet that was sent again may be under way when the fastest copy of a polling packet arrives: it waits at a port,
- * or a slower copy follows it. What has not arrived twice a round trip later is lost, whatever the sender waited for.
+ * A sprayed packet that was sent again may be under way when the fastest copy of a polling packet arrives: it waits at
+ * a port, or a slower copy follows it. What has not arrived twice a round trip later is lost, whatever the sender
+ * waited for.
  */
 static void
 test_sprayed_packets_may_be_in_flight(void **state)
@@ -285,7 +286,10 @@ test_sprayed_packets_may_take_longer_paths(void **state)
 	}
 }
 
-/* A repeated arrival is a loop if the packet was there before with a larger TTL. Where no first arrival was received, nobody knows. */
+/*
+ * A repeated arrival is a loop if the packet was there before with a larger TTL. Where no first arrival was received,
+ * nobody knows.
+ */
 static void
 test_copies_of_a_poll_are_no_loop(void **state)
 {

@@ -60,7 +60,10 @@ test_storm_before_paused_port(void **state)
 	}
 }
 
-/* Nobody reports of the NIC of 17, but 2:2 says that it has paused it since 10 ms, and holds nothing (or too much) of it. */
+/*
+ * Nobody reports of the NIC of 17, but 2:2 says that it has paused it since 10 ms, and holds nothing (or too much) of
+ * it.
+ */
 static void
 test_storm_at_unseen_nic(void **state)
 {
@@ -161,9 +164,9 @@ test_storm_by_silence(void **state)
 }
 
 /*
- * 6 was asked and answered for all of the pause. That means nothing where another port of it may have been the reason: a queue
- * of a few packets, one that nobody joined and that stood there at a report, a halted port; nor where 6:1 was seen pausing
- * because it was full, or an answer has no counters of the pause's time.
+ * 6 was asked and answered for all of the pause. That means nothing where another port of it may have been the reason:
+ * a queue of a few packets, one that nobody joined and that stood there at a report, a halted port; nor where 6:1 was
+ * seen pausing because it was full, or an answer has no counters of the pause's time.
  */
 static void
 test_silence_beside_a_reason(void **state)

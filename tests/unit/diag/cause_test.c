@@ -130,7 +130,10 @@ test_incast(void **state)
 	records_fini(&r);
 }
 
-/* A flow of the collective that was over before sent most of the port's packets, in the same rows: it takes nobody's part. */
+/*
+ * A flow of the collective that was over before sent most of the port's packets, in the same rows: it takes nobody's
+ * part.
+ */
 static void
 test_incast_is_of_those_at_once(void **state)
 {

@@ -125,8 +125,8 @@ nic_ms(uint64_t paced_ps, uint64_t rtt_ps)
 }
 
 /*
- * 276924 packets of round trips of 10 us, 92.7 at once, are 29.9 of 38.4 ms: the rest may have been waited for at the NIC, but
- * not what pacing took, nor what longer round trips did.
+ * 276924 packets of round trips of 10 us, 92.7 at once, are 29.9 of 38.4 ms: the rest may have been waited for at the
+ * NIC, but not what pacing took, nor what longer round trips did.
  */
 static void
 test_pacing_is_no_wait_for_the_nic(void **state)

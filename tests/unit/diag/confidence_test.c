@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far findings and the word on the network are to be trusted: by what was measured, what arrived, who else claims it. */
+/*
+ * How far findings and the word on the network are to be trusted: by what was measured, what arrived, who else claims
+ * it.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +115,10 @@ test_uncertainty_is_printed(void **state)
 	verdict_destroy(v);
 }
 
-/* Sent again, and the loss found: the queue's claim and the loss's are beside each other. Innocence is known or not said. */
+/*
+ * Sent again, and the loss found: the queue's claim and the loss's are beside each other. Innocence is known or not
+ * said.
+ */
 static void
 test_innocent(void **state)
 {

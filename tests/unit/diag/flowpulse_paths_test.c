@@ -182,7 +182,10 @@ an_aggregations_alarm_accounts_for_its_edges(void **state)
 	}
 }
 
-/* Two faults at a time: what comes from the edge's own pod passes no core, and no link makes an edge lack more than it does. */
+/*
+ * Two faults at a time: what comes from the edge's own pod passes no core, and no link makes an edge lack more than it
+ * does.
+ */
 static void
 what_an_aggregation_cannot_have_caused_is_another_fault(void **state)
 {

@@ -17,7 +17,10 @@
 #define ALARMS 4
 #define PACKETS 10000 /* expected by each alarm, of 1000 B */
 
-/* One fault's alarms, in this order of iterations. @param lost  packets of each @param resent  by hosts, in each iteration */
+/*
+ * One fault's alarms, in this order of iterations. @param lost  packets of each @param resent  by hosts, in each
+ * iteration
+ */
 static struct flowpulse_fault
 fault_of(const uint32_t iterations[ALARMS], const uint32_t lost[ALARMS], uint64_t resent)
 {

@@ -96,7 +96,10 @@ alarms_of_a_link_are_one_finding(void **state)
 	verdict_destroy(v);
 }
 
-/* One sender at a leaf: two links. Two leaves that each suspect two have one in common; and an alarm for sure settles it. */
+/*
+ * One sender at a leaf: two links. Two leaves that each suspect two have one in common; and an alarm for sure settles
+ * it.
+ */
 static void
 pairs_are_resolved_by_other_reports(void **state)
 {

@@ -20,10 +20,16 @@
 #include "tests/unit/diag/records.h"
 #include "tests/unit/unit.h"
 
-/* Leaves 0 and 1, spines 2 and 3, hosts 4 and 5 at ports 0 and 1 of leaf 0, 6 and 7 of leaf 1; ports 2 and 3 of a leaf: spines. */
+/*
+ * Leaves 0 and 1, spines 2 and 3, hosts 4 and 5 at ports 0 and 1 of leaf 0, 6 and 7 of leaf 1; ports 2 and 3 of a leaf:
+ * spines.
+ */
 #define HOST(i) (4u + (i))
 #define UPLINKS 0xcu
-/* What a step's 360 MB take at 100 Gbps; their frames have 1348 bytes for 1300. A base RTT would have passed all the same. */
+/*
+ * What a step's 360 MB take at 100 Gbps; their frames have 1348 bytes for 1300. A base RTT would have passed all the
+ * same.
+ */
 #define ALONE_PS (28800 * PS_PER_US)
 #define LOST_MS (28.8 * (2 - 1348.0 / 1300) - 0.01)
 
@@ -155,9 +161,9 @@ flows_that_contend_cost_what_sharing_takes(void **state)
 }
 
 /*
- * A NIC sends its flows in turn: h0 has one by spine 0, beside h1's at a load of 1.5, and one by spine 1, where there is room. All
- * take three times as long as one alone on its NIC: those on the link lose a third of it, and the other is held as long, but
- * for what it would have needed with half of its NIC.
+ * A NIC sends its flows in turn: h0 has one by spine 0, beside h1's at a load of 1.5, and one by spine 1, where there
+ * is room. All take three times as long as one alone on its NIC: those on the link lose a third of it, and the other is
+ * held as long, but for what it would have needed with half of its NIC.
  */
 static void
 flows_of_one_nic_are_held_together(void **state)
@@ -195,7 +201,10 @@ flows_of_one_nic_are_held_together(void **state)
 static void
 layers_have_their_imbalance(void **state)
 {
-	/* From, to, links, flows, FIM: uplinks 2 and 0 of 1, and so behind them, though no flow passed s1; others had no choice. */
+	/*
+	 * From, to, links, flows, FIM: uplinks 2 and 0 of 1, and so behind them, though no flow passed s1; others had
+	 * no choice.
+	 */
 	static const struct {
 		uint32_t from, to, links, flows;
 		double fim, expected;
@@ -288,8 +297,8 @@ flows_of_nobody_collide_too(void **state)
 }
 
 /*
- * A step that lost time delays those that wait for it, and by no more: h0 and h2 send to each other twice, the first step of h0
- * beside a flow of nobody's. Both second steps wait for it; h2's first had time to spare.
+ * A step that lost time delays those that wait for it, and by no more: h0 and h2 send to each other twice, the first
+ * step of h0 beside a flow of nobody's. Both second steps wait for it; h2's first had time to spare.
  */
 static void
 what_waits_is_earlier_too(void **state)

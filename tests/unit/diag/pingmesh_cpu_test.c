@@ -25,8 +25,8 @@ starve_all(struct rig *rig, uint32_t hosts, uint32_t late_us)
 }
 
 /*
- * An agent that is in time for its own timers has its processor: what takes long is its RNIC's queue, and no overload. So is one whose wait,
- * long as it is beside the delay, is no longer than what is usual.
+ * An agent that is in time for its own timers has its processor: what takes long is its RNIC's queue, and no overload.
+ * So is one whose wait, long as it is beside the delay, is no longer than what is usual.
  */
 static void
 an_agent_in_time_is_not_starved(void **state)
@@ -123,7 +123,10 @@ what_no_probe_dates_its_agent_does(void **state)
 	verdict_destroy(v);
 }
 
-/* Two RNICs alone at their ToR, whose only witnesses they are: what a starved one of them made time out is no problem of the other. */
+/*
+ * Two RNICs alone at their ToR, whose only witnesses they are: what a starved one of them made time out is no problem
+ * of the other.
+ */
 static void
 who_probes_a_starved_host_is_not_blamed(void **state)
 {

@@ -49,7 +49,10 @@ high_rtts_are_placed(void **state)
 	verdict_destroy(v);
 }
 
-/* Two congested links at once: what crosses a switch of the one may have met the other on its way back, and makes no bad switch. */
+/*
+ * Two congested links at once: what crosses a switch of the one may have met the other on its way back, and makes no
+ * bad switch.
+ */
 static void
 two_congested_links_make_no_slow_switch(void **state)
 {
@@ -72,7 +75,10 @@ two_congested_links_make_no_slow_switch(void **state)
 	}
 }
 
-/* Most probes meet a queue, from the first to the last, and some do not: neither the tuple's own median nor its least RTT tells. */
+/*
+ * Most probes meet a queue, from the first to the last, and some do not: neither the tuple's own median nor its least
+ * RTT tells.
+ */
 static void
 a_queue_that_never_goes_is_high(void **state)
 {
@@ -197,7 +203,10 @@ impact_of(const struct pingmesh *own, const struct pingmesh_problem *problem, ui
 	return NULL;
 }
 
-/* The job crosses l0 to s1, which loses, and hardly feels it; the tenant, elsewhere, has a starved CPU. Each has its own problem. */
+/*
+ * The job crosses l0 to s1, which loses, and hardly feels it; the tenant, elsewhere, has a starved CPU. Each has its
+ * own problem.
+ */
 static void
 problems_are_of_the_services_that_cross_them(void **state)
 {

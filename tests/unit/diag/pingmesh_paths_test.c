@@ -59,7 +59,10 @@ a_lost_probe_may_have_gone_by_any_path_of_late(void **state)
 	assert_int_equal(net_paths_at(&net, 0, true, 60 * S, paths), 0); /* back was never traced */
 }
 
-/* Of two parallel paths half of the traceroutes are torn where packets are sprayed; where a route changes now and then, few. */
+/*
+ * Of two parallel paths half of the traceroutes are torn where packets are sprayed; where a route changes now and then,
+ * few.
+ */
 static void
 torn_traceroutes_show_spraying(void **state)
 {

@@ -58,8 +58,8 @@ a_whole_switch_is_named(void **state)
 }
 
 /*
- * A ToR that drops everywhere, and a ToR whose RNICs all do, look alike: one cause or three, each as probable as one of seven RNICs elsewhere is
- * bad of which none is, (0 + 1) / (7 + 2).
+ * A ToR that drops everywhere, and a ToR whose RNICs all do, look alike: one cause or three, each as probable as one of
+ * seven RNICs elsewhere is bad of which none is, (0 + 1) / (7 + 2).
  */
 static void
 a_tor_or_all_of_its_rnics_is_named(void **state)
@@ -83,7 +83,10 @@ a_tor_or_all_of_its_rnics_is_named(void **state)
 	}
 }
 
-/* What an agent had no room for is no loss of the network's, as far as it goes: each that was dropped makes one timeout at most. */
+/*
+ * What an agent had no room for is no loss of the network's, as far as it goes: each that was dropped makes one timeout
+ * at most.
+ */
 static void
 what_agents_dropped_is_not_lost(void **state)
 {
@@ -228,7 +231,10 @@ what_may_be_late_is_not_lost(void **state)
 	}
 }
 
-/* ACKs after the timeout show that a queue held the probes; also those after them, until answers come again, or three periods are over. */
+/*
+ * ACKs after the timeout show that a queue held the probes; also those after them, until answers come again, or three
+ * periods are over.
+ */
 static void
 what_is_answered_late_is_not_lost(void **state)
 {
@@ -254,7 +260,10 @@ what_is_answered_late_is_not_lost(void **state)
 	}
 }
 
-/* Algorithm 1 has the link that most lost probes cross: of one fault that one, of two at once no more than one a period, in no direction. */
+/*
+ * Algorithm 1 has the link that most lost probes cross: of one fault that one, of two at once no more than one a
+ * period, in no direction.
+ */
 static void
 the_papers_algorithm_finds_one_place_a_period(void **state)
 {
@@ -292,7 +301,10 @@ two_bad_links_make_no_bad_switch(void **state)
 	verdict_destroy(v);
 }
 
-/* Between two leaves alone a spine's links are crossed by the same probes: both are named, each by the port that sends the bad way. */
+/*
+ * Between two leaves alone a spine's links are crossed by the same probes: both are named, each by the port that sends
+ * the bad way.
+ */
 static void
 links_in_series_are_named_by_the_same_direction(void **state)
 {

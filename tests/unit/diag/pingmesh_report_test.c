@@ -124,8 +124,8 @@ machines_find_the_metrics_by_their_names(void **state)
 	(void)state;
 	free(text);
 	sum = json_integer_value(json_object_get(cluster, "rpingmesh.probe_success_total"));
-	json_object_foreach(json_object_get(cluster, "rpingmesh.probe_failed_total"), name, failed) sum +=
-		json_integer_value(failed);
+	json_object_foreach(json_object_get(cluster, "rpingmesh.probe_failed_total"), name, failed)
+		sum += json_integer_value(failed);
 	assert_true(all > 3000);
 	assert_int_equal(sum, all); /* each timeout has one cause */
 	for (size_t i = 0; i < 3; i++) {

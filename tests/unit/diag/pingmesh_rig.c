@@ -231,7 +231,10 @@ probe_pair(struct rig *rig, uint32_t from, uint32_t to)
 	}
 }
 
-/* What its agent tells of its own timers since its last upload: they wait as its completions do, unless a test says otherwise. */
+/*
+ * What its agent tells of its own timers since its last upload: they wait as its completions do, unless a test says
+ * otherwise.
+ */
 static uint32_t
 late_us(const struct rig_host *h, uint64_t time_ps)
 {

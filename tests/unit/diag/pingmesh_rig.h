@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Streams of R-Pingmesh's agents in a small network whose links, NICs, hosts and CPUs fail as a test says: three leaves with
- * three hosts each, two spines; the last host has a second NIC at the same leaf. Probes are lost by chance, of a fixed seed.
+ * Streams of R-Pingmesh's agents in a small network whose links, NICs, hosts and CPUs fail as a test says: three leaves
+ * with three hosts each, two spines; the last host has a second NIC at the same leaf. Probes are lost by chance, of a
+ * fixed seed.
  */
 #pragma once
 
@@ -50,7 +51,10 @@ struct rig_host {
 	uint32_t late_us;             /* its agent tells so while it is slow; 0: as late as its CPU */
 	bool in_time;                 /* its agent is not late: what is slow is its RNIC's queue */
 	uint32_t dropped;             /* completions that its agent drops between two uploads while it is slow */
-	/* Probes and ACKs for it wait from queue_ps until flushed_ps; ACKs of what was sent before sends_ps come after the timeout. */
+	/*
+	 * Probes and ACKs for it wait from queue_ps until flushed_ps; ACKs of what was sent before sends_ps come after
+	 * the timeout.
+	 */
 	uint64_t queue_ps, sends_ps, flushed_ps;
 	uint64_t mute_ps; /* answers nothing from fast_ps until then: all is too late; 0: it does */
 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R-Pingmesh's analyzer: few lost probes wait for more of their like, and losses by addresses are told from those of links. */
+/*
+ * R-Pingmesh's analyzer: few lost probes wait for more of their like, and losses by addresses are told from those of
+ * links.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +88,10 @@ little_that_is_lost_waits_for_three_periods(void **state)
 	verdict_destroy(v);
 }
 
-/* Of the pairs that one spine loses everything, by the other nothing: beside a link of that spine which loses some of all. */
+/*
+ * Of the pairs that one spine loses everything, by the other nothing: beside a link of that spine which loses some of
+ * all.
+ */
 static void
 addresses_are_distinguished_from_links(void **state)
 {
@@ -102,8 +108,9 @@ addresses_are_distinguished_from_links(void **state)
 }
 
 /*
- * Of pairs that one spine loses from the middle of a period on. By some ways none is lost, and none comes any more: their probes are lost on the
- * way there, so that no ACK comes back by that spine. What they showed before says nothing for it.
+ * Of pairs that one spine loses from the middle of a period on. By some ways none is lost, and none comes any more:
+ * their probes are lost on the way there, so that no ACK comes back by that spine. What they showed before says nothing
+ * for it.
  */
 static void
 what_was_well_before_speaks_for_nobody(void **state)
@@ -126,7 +133,10 @@ what_was_well_before_speaks_for_nobody(void **state)
 	}
 }
 
-/* An agent starts again, of whose pairs a spine loses one: its responder has never heard the new one, whichever of three hosts it is. */
+/*
+ * An agent starts again, of whose pairs a spine loses one: its responder has never heard the new one, whichever of
+ * three hosts it is.
+ */
 static void
 assert_spine_is_reported(uint64_t loss_ps, uint64_t restart_ps)
 {
@@ -149,8 +159,8 @@ assert_spine_is_reported(uint64_t loss_ps, uint64_t restart_ps)
 }
 
 /*
- * Nobody knows which way loses the new agent's probes. They are lost by the spine that loses pairs, and not by the other one, where their
- * ACKs would come back.
+ * Nobody knows which way loses the new agent's probes. They are lost by the spine that loses pairs, and not by the
+ * other one, where their ACKs would come back.
  */
 static void
 what_nobody_received_is_lost_by_whom_is_known(void **state)
@@ -159,7 +169,10 @@ what_nobody_received_is_lost_by_whom_is_known(void **state)
 	assert_spine_is_reported(42 * S, 65 * S);
 }
 
-/* The same where the loss began in the restart's own period: that all was well before it does not speak for these tuples. */
+/*
+ * The same where the loss began in the restart's own period: that all was well before it does not speak for these
+ * tuples.
+ */
 static void
 what_was_well_before_the_restart_is_silent_too(void **state)
 {

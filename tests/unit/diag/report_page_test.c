@@ -58,8 +58,7 @@ cell(const json_t *columns, const char *key, size_t row)
 	json_int_t sum = 0;
 	size_t i, first = 0;
 
-	json_array_foreach(steps != NULL ? steps : column, i, item)
-	{
+	json_array_foreach(steps != NULL ? steps : column, i, item) {
 		bool run = json_is_array(item);
 		json_int_t value = json_integer_value(run ? at(item, 0) : item);
 		size_t times = run ? (size_t)json_integer_value(at(item, 1)) : 1;

@@ -53,7 +53,10 @@ set_up(struct balance_set *set, const struct balance_params *params, uint32_t co
 	balance_adaptive.set_begin(params, set);
 }
 
-/* Sets of all sizes, loads in one pattern after another: the port is one of those least loaded, and each of them is drawn. */
+/*
+ * Sets of all sizes, loads in one pattern after another: the port is one of those least loaded, and each of them is
+ * drawn.
+ */
 static void
 draws_among_the_least(void **state)
 {

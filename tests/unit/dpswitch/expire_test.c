@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UD SENDs whose TTL ends: answered from the interface where they came in, as often as a switch may; all else is dropped. */
+/*
+ * UD SENDs whose TTL ends: answered from the interface where they came in, as often as a switch may; all else is
+ * dropped.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +41,10 @@ probe(uint32_t flow, uint32_t psn)
 			     .ttl = 1 };
 }
 
-/* 25 at once: 16 have an answer, with PSN, switch and port; the rest is dropped by name. Half a second later all are answered again. */
+/*
+ * 25 at once: 16 have an answer, with PSN, switch and port; the rest is dropped by name. Half a second later all are
+ * answered again.
+ */
 static void
 answers_are_limited(void **state)
 {

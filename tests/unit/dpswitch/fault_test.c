@@ -91,7 +91,10 @@ known_cuts_are_withdrawn(void **state)
 	frig_stop(&rig);
 }
 
-/* A:1 is down from 10 to 15 us, A:2 from 20 us on for 2 us of every 10, B:1 never, and B:2 from 40 us on; A:3 loses packets. */
+/*
+ * A:1 is down from 10 to 15 us, A:2 from 20 us on for 2 us of every 10, B:1 never, and B:2 from 40 us on; A:3 loses
+ * packets.
+ */
 static void
 cables_are_down_at_times(void **state)
 {

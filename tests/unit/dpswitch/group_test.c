@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets that choose by what waits at each port, against a simulation that knows no windows: it goes through arrivals, pauses
- * and departures one by one. One switch between neighbours that the test plays: three hosts send by chance, four cables of
- * unlike rates lead on and are paused by chance.
+ * Packets that choose by what waits at each port, against a simulation that knows no windows: it goes through arrivals,
+ * pauses and departures one by one. One switch between neighbours that the test plays: three hosts send by chance, four
+ * cables of unlike rates lead on and are paused by chance.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -296,7 +296,10 @@ simulate(struct scene *scene, uint32_t (*choose)(struct sim *sim, const struct p
 	free(sim);
 }
 
-/* Departures of several egresses were put in order: every ingress was charged and released in turn, and holds nothing now. */
+/*
+ * Departures of several egresses were put in order: every ingress was charged and released in turn, and holds nothing
+ * now.
+ */
 static void
 expect_accounts(const struct sw *sw)
 {

@@ -196,7 +196,10 @@ random_faults_leak_nothing_on_two_lcores(void **state)
 	leak_nothing(2, 8);
 }
 
-/* Twice as many flows as there are slots for, all begun at once: some get one between windows, the others are refused by name. */
+/*
+ * Twice as many flows as there are slots for, all begun at once: some get one between windows, the others are refused
+ * by name.
+ */
 static void
 flows_begun_on_two_lcores_get_slots_or_are_refused(void **state)
 {

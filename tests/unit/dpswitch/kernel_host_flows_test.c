@@ -30,8 +30,8 @@ sport_of(const struct port_rig_frame *frame)
 }
 
 /*
- * Of two slots both are idle. A new flow takes the one idle for longest; behind its frame comes one of the other slot's flow, and
- * then one of another new flow, which must not take the slot that the frame before it needs.
+ * Of two slots both are idle. A new flow takes the one idle for longest; behind its frame comes one of the other slot's
+ * flow, and then one of another new flow, which must not take the slot that the frame before it needs.
  */
 static void
 frames_that_wait_hold_their_slots(void **state)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* External hosts: every byte of what crosses, flows that nobody planned, ARP and noise, polling packets and notifications. */
+/*
+ * External hosts: every byte of what crosses, flows that nobody planned, ARP and noise, polling packets and
+ * notifications.
+ */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -226,8 +229,8 @@ send_control(struct xrig *x, uint32_t flow, uint8_t type, uint32_t id, uint32_t 
 }
 
 /*
- * The NIC of the victim's host reports itself, then lets the polling packet go; at b the path ends, and b's own kernel never
- * hears of it. A notification is delivered as it was.
+ * The NIC of the victim's host reports itself, then lets the polling packet go; at b the path ends, and b's own kernel
+ * never hears of it. A notification is delivered as it was.
  */
 static void
 polls_are_answered_and_notifications_delivered(void **state)

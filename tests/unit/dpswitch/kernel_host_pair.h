@@ -27,7 +27,10 @@ void kernel_pair_send(struct xrig *x, enum pair_host from, uint32_t frames, uint
 size_t kernel_pair_ipv4(const struct xrig *x, enum pair_host src, enum pair_host dst, uint8_t protocol, uint16_t sport,
 			uint16_t dport, uint32_t bytes, uint8_t frame[XRIG_FRAME_BYTES]);
 
-/* Fails unless the other host's i-th frame is the i-th that this one sent, as two switches leave it: TTL and IP checksum. */
+/*
+ * Fails unless the other host's i-th frame is the i-th that this one sent, as two switches leave it: TTL and IP
+ * checksum.
+ */
 void kernel_pair_expect_frame(const struct xrig *x, enum pair_host from, uint32_t i);
 /* The same of all frames that it sent, which are so many. */
 void kernel_pair_expect_all(const struct xrig *x, enum pair_host from, uint32_t frames);

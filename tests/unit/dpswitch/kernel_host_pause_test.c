@@ -127,7 +127,10 @@ a_peer_that_speaks_pfc_gets_frames(void **state)
 	xrig_stop(&x);
 }
 
-/* a pauses S1 by PFC frames: S1's port to it halts until the quanta are over. A peer that is not said to speak it: a drop. */
+/*
+ * a pauses S1 by PFC frames: S1's port to it halts until the quanta are over. A peer that is not said to speak it: a
+ * drop.
+ */
 static void
 pfc_from_a_peer_pauses_the_switch(void **state)
 {

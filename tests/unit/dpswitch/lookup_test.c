@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a switch says of headers when asked, beside what it does to packets: over random networks, hashes, faults and flows. */
+/*
+ * What a switch says of headers when asked, beside what it does to packets: over random networks, hashes, faults and
+ * flows.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

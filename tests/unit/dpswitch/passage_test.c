@@ -66,7 +66,10 @@ frames_know_what_the_cable_lost(void **state)
 	link_fini(&link);
 }
 
-/* Of the n-th polling packet that asked for it: frames before it on its cable, all of which came, and packets of the flow. */
+/*
+ * Of the n-th polling packet that asked for it: frames before it on its cable, all of which came, and packets of the
+ * flow.
+ */
 static void
 expect_passage(const struct sw *sw, uint32_t n, uint16_t in_port, uint64_t frames, uint64_t packets)
 {

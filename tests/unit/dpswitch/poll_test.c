@@ -271,8 +271,8 @@ an_idle_port_of_equal_cost_answers(void **state)
 }
 
 /*
- * The victim's packets are sprayed: both cables answer and bring the polling packet on, which asks what has passed as well; the
- * host hears of it once.
+ * The victim's packets are sprayed: both cables answer and bring the polling packet on, which asks what has passed as
+ * well; the host hears of it once.
  */
 static void
 all_ports_of_a_sprayed_victim_answer(void **state)

@@ -212,8 +212,8 @@ parallel_cables_are_members(void **state)
 }
 
 /*
- * Two senders of a leaf, frames of two lengths and answers of class 0 the other way, all kinds that look at what went before:
- * shares of a class differ by a frame or two, for as long as one likes.
+ * Two senders of a leaf, frames of two lengths and answers of class 0 the other way, all kinds that look at what went
+ * before: shares of a class differ by a frame or two, for as long as one likes.
  */
 static void
 an_idle_fabric_is_shared_to_a_packet(void **state)

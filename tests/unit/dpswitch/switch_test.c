@@ -148,7 +148,8 @@ data_classes_share_by_weight(void **state)
 }
 
 /*
- * 11 frames; frame j leaves with 10 - j behind it. At a tenth of the reference rate kmin is 4000 B and kmax kmax_bytes / 10.
+ * 11 frames; frame j leaves with 10 - j behind it. At a tenth of the reference rate kmin is 4000 B and kmax kmax_bytes
+ * / 10.
  * @param from, to  frames marked
  */
 static void

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FlowPulse's monitors in a fabric's switches: who monitors what, what is counted and told, and what routes make of demand. */
+/*
+ * FlowPulse's monitors in a fabric's switches: who monitors what, what is counted and told, and what routes make of
+ * demand.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

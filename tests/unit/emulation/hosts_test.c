@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hosts that the composition root brings along (emulation/hosts.h): a driver of the test's own, in real time, without EAL. */
+/*
+ * Hosts that the composition root brings along (emulation/hosts.h): a driver of the test's own, in real time, without
+ * EAL.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -54,7 +54,10 @@ expect_order(int fd)
 	return count;
 }
 
-/* At an epoch's end, hosts may still tell of what happened since they were asked last: who follows the run waits for that. */
+/*
+ * At an epoch's end, hosts may still tell of what happened since they were asked last: who follows the run waits for
+ * that.
+ */
 static void
 reports_are_in_order_where_a_program_follows_the_run(void **state)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The corpus: every fault as often as it has to be, on every fabric; any first part of it has all faults; a seed makes the same again. */
+/*
+ * The corpus: every fault as often as it has to be, on every fabric; any first part of it has all faults; a seed makes
+ * the same again.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

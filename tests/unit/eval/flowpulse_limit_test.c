@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The limit of any test against packets that are sprayed, dropped and sprayed again one by one, and how near a leaf's test is. */
+/*
+ * The limit of any test against packets that are sprayed, dropped and sprayed again one by one, and how near a leaf's
+ * test is.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -154,8 +154,8 @@ noise_decides(void **state)
 }
 
 /*
- * At how many times the smallest drop rate that any test finds as surely, were the noise known, nine of ten faults are found: of runs
- * in all of whose iterations the fault is and noise is learned, and of their second half.
+ * At how many times the smallest drop rate that any test finds as surely, were the noise known, nine of ten faults are
+ * found: of runs in all of whose iterations the fault is and noise is learned, and of their second half.
  */
 static void
 noise_is_learned_beside_a_fault(void **state)
@@ -233,7 +233,10 @@ pooled_iterations_find_less(void **state)
 	assert_float_equal(five.delay_ps, five.delay * ITERATION_PS, 1);
 }
 
-/* Counts judged again: two senders of one leaf, of which one lacks 0.75 %: too little for the threshold, and the others tell whose. */
+/*
+ * Counts judged again: two senders of one leaf, of which one lacks 0.75 %: too little for the threshold, and the others
+ * tell whose.
+ */
 static void
 other_detectors_are_replayed(void **state)
 {

@@ -157,8 +157,8 @@ some_can_be_named(void **state)
 }
 
 /*
- * Two flows 3 to 1; what two losses and a storm may have done at one place, and what the storm did; a slow host; a loss on a
- * flow's way, and a delay without effect; another job's flow; a stranger's. Of the second job nothing counts.
+ * Two flows 3 to 1; what two losses and a storm may have done at one place, and what the storm did; a slow host; a loss
+ * on a flow's way, and a delay without effect; another job's flow; a stranger's. Of the second job nothing counts.
  */
 static const struct {
 	const char *type, *root, *flows, *without_effect, *iterations;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A controller of a network of six hosts with its store in a folder of its own, and what agents ask it. For one test program each. */
+/*
+ * A controller of a network of six hosts with its store in a folder of its own, and what agents ask it. For one test
+ * program each.
+ */
 #pragma once
 
 #include <setjmp.h>

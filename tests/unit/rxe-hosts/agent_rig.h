@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One host's detection agent on a scripted device: base RTT 10 us, threshold 12 us, 3 detections, 30 ms a step. For one test
- * program each.
+ * One host's detection agent on a scripted device: base RTT 10 us, threshold 12 us, 3 detections, 30 ms a step. For one
+ * test program each.
  */
 #pragma once
 

@@ -32,7 +32,10 @@ test_notifications_pass_data(void **state)
 	assert_int_equal(rig.hosts[0].node->count.control[PKT_NOTIFY].bytes, 60);
 }
 
-/* The ping of R-Pingmesh (SIGCOMM 2024): both hosts tell when packets left and came in, so that nothing else is measured. */
+/*
+ * The ping of R-Pingmesh (SIGCOMM 2024): both hosts tell when packets left and came in, so that nothing else is
+ * measured.
+ */
 static void
 test_pings_report_all_four_times(void **state)
 {

@@ -85,8 +85,8 @@ test_starts_with_the_lines_product_and_the_first_ack_is_only_kept(void **unused)
 }
 
 /*
- * 5 us later 51200 B more have left, 10.24 B/ns: 1.024 of the link. The shorter of the queues of 20000 and 30000 B is 0.2 of
- * its product. u = 1.224, tau / T = 0.5: U = 0.5 x 1 + 0.5 x 1.224 = 1.112. W = 100000 / (1.112 / 0.95) + 1000.
+ * 5 us later 51200 B more have left, 10.24 B/ns: 1.024 of the link. The shorter of the queues of 20000 and 30000 B is
+ * 0.2 of its product. u = 1.224, tau / T = 0.5: U = 0.5 x 1 + 0.5 x 1.224 = 1.112. W = 100000 / (1.112 / 0.95) + 1000.
  */
 static void
 test_a_full_link_divides_the_window(void **unused)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R-Pingmesh's agent dies and starts again: its new QPs, what is lost with it, and connections that came and went meanwhile. */
+/*
+ * R-Pingmesh's agent dies and starts again: its new QPs, what is lost with it, and connections that came and went
+ * meanwhile.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

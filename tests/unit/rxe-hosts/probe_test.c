@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* R-Pingmesh's agent: what its six times give, what is lost and how that is called, slow CPUs, old QPNs, service tracing. */
+/*
+ * R-Pingmesh's agent: what its six times give, what is lost and how that is called, slow CPUs, old QPNs, service
+ * tracing.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -142,7 +142,10 @@ the_last_packets_are_probed_for(void **state)
 	assert_int_equal(s.retransmits, 3);
 }
 
-/* Packet 0 is known to be lost, and all others are, too: those in flight fill the window, and nothing will acknowledge them. */
+/*
+ * Packet 0 is known to be lost, and all others are, too: those in flight fill the window, and nothing will acknowledge
+ * them.
+ */
 static void
 a_full_window_does_not_keep_the_probe_back(void **state)
 {
@@ -188,8 +191,8 @@ an_ack_too_soon_is_of_the_first_time(void **state)
 }
 
 /*
- * Twelve packets, a microsecond apart, of which the first is late; it is acknowledged when it was sent again, and once more if
- * both copies come. @return so many microseconds later a packet was sent whose ACK made it taken for lost
+ * Twelve packets, a microsecond apart, of which the first is late; it is acknowledged when it was sent again, and once
+ * more if both copies come. @return so many microseconds later a packet was sent whose ACK made it taken for lost
  */
 static uint32_t
 miss_the_first(uint64_t from_ps, bool twice)

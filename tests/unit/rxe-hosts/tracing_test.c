@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A host's connections by what the kernel of a guest told by rdma netlink, and frames of the same run; recorded on h1 of a ring of four. */
+/*
+ * A host's connections by what the kernel of a guest told by rdma netlink, and frames of the same run; recorded on h1
+ * of a ring of four.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

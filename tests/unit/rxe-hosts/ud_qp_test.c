@@ -13,7 +13,10 @@
 #include "tests/unit/rxe-hosts/host_rig.h"
 #include "tests/unit/unit.h"
 
-/* 8 preamble, 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 8 DETH, 50 and 2 of pad, 4 ICRC, 4 FCS, 12 gap; at 100 Gbps 80 ps a byte. */
+/*
+ * 8 preamble, 14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 8 DETH, 50 and 2 of pad, 4 ICRC, 4 FCS, 12 gap; at 100 Gbps 80 ps a
+ * byte.
+ */
 #define WIRE_BYTES 142
 #define SERIALIZE_PS (80 * WIRE_BYTES)
 
@@ -212,7 +215,10 @@ watch_first(struct rig *g, uint32_t from, struct pkt *p)
 	return true;
 }
 
-/* Contents are kept for UD_SENT_SLOTS - UD_WINDOW_SLOTS datagrams, and whoever posts more than the latter in a window waits. */
+/*
+ * Contents are kept for UD_SENT_SLOTS - UD_WINDOW_SLOTS datagrams, and whoever posts more than the latter in a window
+ * waits.
+ */
 static void
 contents_are_kept_for_so_many(void **state)
 {

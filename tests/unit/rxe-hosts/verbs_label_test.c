@@ -38,7 +38,10 @@ labels_fold_as_in_the_kernel(void **state)
 	assert_int_equal(verbs_label_sport(0xabcde), 0xc000 | (0x3cde ^ 0x2a));
 }
 
-/* hash_32(n, 14) of Linux 6.1, include/linux/hash.h, worked by hand; tests/sim/pingmesh/pingmesh_rxe_test.py sees that frames have them. */
+/*
+ * hash_32(n, 14) of Linux 6.1, include/linux/hash.h, worked by hand; tests/sim/pingmesh/pingmesh_rxe_test.py sees that
+ * frames have them.
+ */
 static void
 ports_of_ud_qps_are_hashes_as_in_the_kernel(void **state)
 {

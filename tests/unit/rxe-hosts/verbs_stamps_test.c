@@ -14,7 +14,10 @@
 #include "rxe-hosts/device/verbs/stamps.h"
 #include "tests/unit/unit.h"
 
-/* A probe as Linux 6.1 sent it: to 10.0.0.2, from port 0xc1e2 of 10.0.0.1, flow 7; the first 4 of 50 bytes of contents and their pad. */
+/*
+ * A probe as Linux 6.1 sent it: to 10.0.0.2, from port 0xc1e2 of 10.0.0.1, flow 7; the first 4 of 50 bytes of contents
+ * and their pad.
+ */
 static const uint8_t captured[] = {
 	0x02, 0x00, 0x0a, 0x00, 0x00, 0x02, 0x02, 0x00, 0x0a, 0x00, 0x00, 0x01, 0x08, 0x00, /* Ethernet */
 	0x45, 0x62, 0x00, 0x6c, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0x00, 0x00,             /* IPv4, 108 B */

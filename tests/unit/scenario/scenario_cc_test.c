@@ -109,8 +109,8 @@ hosts_with_their_own_kernel_send_no_telemetry(void **state)
 }
 
 /*
- * 1024 B: 1148 B on the wire with telemetry, 1168 B with RETH and immediate; ACKs of 128 B. Over 100 Gbps and 40 Gbps, each a
- * microsecond of cable and what the receiver takes.
+ * 1024 B: 1148 B on the wire with telemetry, 1168 B with RETH and immediate; ACKs of 128 B. Over 100 Gbps and 40 Gbps,
+ * each a microsecond of cable and what the receiver takes.
  */
 static void
 the_network_is_measured(void **state)

@@ -105,8 +105,8 @@ small_drifts_take_longer(void **state)
 }
 
 /*
- * Sums of whole packets of little noise keep the rate, too, and half a packet is allowed for once: one packet is no fault, and
- * one in each of three iterations is.
+ * Sums of whole packets of little noise keep the rate, too, and half a packet is allowed for once: one packet is no
+ * fault, and one in each of three iterations is.
  */
 static void
 rounding_is_of_the_sum(void **state)

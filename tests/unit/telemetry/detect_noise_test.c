@@ -128,7 +128,10 @@ moments_of_halves(void **state)
 	}
 }
 
-/* A fault at one of 4 or 16 ports that is there from the first iteration on, small to all of a port, changes nothing of its noise. */
+/*
+ * A fault at one of 4 or 16 ports that is there from the first iteration on, small to all of a port, changes nothing of
+ * its noise.
+ */
 static void
 a_fault_is_not_learned(void **state)
 {
@@ -176,9 +179,9 @@ old_noise_fades(void **state)
 }
 
 /*
- * Whole packets of little noise, as adaptive spraying leaves: what is learned lies between their variance without rounding and
- * little more than it, and varies hardly more than its degrees of freedom say. (Without spreading equal counts it is next to
- * nothing, or twice too much.)
+ * Whole packets of little noise, as adaptive spraying leaves: what is learned lies between their variance without
+ * rounding and little more than it, and varies hardly more than its degrees of freedom say. (Without spreading equal
+ * counts it is next to nothing, or twice too much.)
  */
 static void
 whole_packets_are_spread(void **state)

@@ -83,8 +83,8 @@ dithered_tail(double at, double deviation)
 }
 
 /*
- * Noise from a hundredth of a packet to 5, about a prediction of any fraction of a packet, rounded so that counts are right on
- * average: whatever is missing, a score of 2.3 and more is as unlikely as it says. Exactly, without drawing.
+ * Noise from a hundredth of a packet to 5, about a prediction of any fraction of a packet, rounded so that counts are
+ * right on average: whatever is missing, a score of 2.3 and more is as unlikely as it says. Exactly, without drawing.
  */
 static void
 whole_packets_keep_the_rate(void **state)
@@ -140,8 +140,9 @@ quarter_of(struct prng *prng, uint32_t words)
 }
 
 /*
- * 1,024 packets over 4 spines, 1,000,000 times: false alarms come at the rate that is asked for, or up to a third less often:
- * rounding is not held against anybody, and a binomial distribution's lower tail is lighter than the normal one's.
+ * 1,024 packets over 4 spines, 1,000,000 times: false alarms come at the rate that is asked for, or up to a third less
+ * often: rounding is not held against anybody, and a binomial distribution's lower tail is lighter than the normal
+ * one's.
  */
 static void
 false_alarms_of_random_spraying(void **state)

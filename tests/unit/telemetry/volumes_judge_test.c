@@ -120,7 +120,10 @@ noise_is_no_fault_to_those_who_know_it(void **state)
 	assert_true(longest > 1);
 }
 
-/* Packets that choose by themselves: whoever knows that needs nothing to learn from, and finds 8 % (6 deviations) at once. */
+/*
+ * Packets that choose by themselves: whoever knows that needs nothing to learn from, and finds 8 % (6 deviations) at
+ * once.
+ */
 static void
 noise_of_random_spraying_is_known(void **state)
 {
@@ -146,8 +149,9 @@ noise_of_random_spraying_is_known(void **state)
 }
 
 /*
- * A prediction that was learned of two iterations is off by their noise: the rate that was asked for is kept. Of few packets less
- * than half of it is made use of: a port whose prediction is too high by chance is held to be noisier, too.
+ * A prediction that was learned of two iterations is off by their noise: the rate that was asked for is kept. Of few
+ * packets less than half of it is made use of: a port whose prediction is too high by chance is held to be noisier,
+ * too.
  */
 static void
 noise_of_what_was_learned_is_known(void **state)
@@ -180,8 +184,8 @@ noise_of_what_was_learned_is_known(void **state)
 }
 
 /*
- * A port whose link is known to lose 5 %, at which the tests of noise go by that, or do not know. @param loss  of another fault,
- * after ten iterations: at the same port, or at the next  @return alarms, of 100 iterations
+ * A port whose link is known to lose 5 %, at which the tests of noise go by that, or do not know. @param loss  of
+ * another fault, after ten iterations: at the same port, or at the next  @return alarms, of 100 iterations
  */
 static uint32_t
 count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, uint16_t port)
@@ -230,8 +234,8 @@ known_losses_are_no_alarms(void **state)
 }
 
 /*
- * What was found in several iterations is located by all of them: of 2.5 % on one sender's link, where chance makes 1.3 % of an
- * iteration, the port lacks nothing in some, and the share lost is that of the iterations together.
+ * What was found in several iterations is located by all of them: of 2.5 % on one sender's link, where chance makes 1.3
+ * % of an iteration, the port lacks nothing in some, and the share lost is that of the iterations together.
  */
 static void
 pooled_alarms_are_located_by_their_iterations(void **state)
@@ -295,8 +299,9 @@ a_threshold_below_the_noise_is_not_applied(void **state)
 }
 
 /*
- * A switch that not all comes by: what edges send by another, because it repeats what that one lost, or by this one, is told by
- * its ports together; what one of them lacks of that is lost behind it, and all that is lost before all of them is no alarm.
+ * A switch that not all comes by: what edges send by another, because it repeats what that one lost, or by this one, is
+ * told by its ports together; what one of them lacks of that is lost behind it, and all that is lost before all of them
+ * is no alarm.
  */
 static void
 ports_of_a_relative_one_are_compared_with_each_other(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A leaf that others spray packets to, by spines that each have a link to every leaf; packets that a link loses are sent again.
- * For one test program each.
+ * A leaf that others spray packets to, by spines that each have a link to every leaf; packets that a link loses are
+ * sent again. For one test program each.
  */
 #pragma once
 

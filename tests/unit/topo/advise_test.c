@@ -130,9 +130,9 @@ chance_is_as_expected(void **state)
 }
 
 /*
- * A leaf with one more link to one spine than to the other: two flows take each uplink with 1/3, s to m with 2/3 and t to m with
- * 1/3, where the ideal is 2/3 and 1. E|X - 2/3| of (2, 1/3) is (4 * 2/3 + 4 * 1/3 + 4/3) / 9 = 16/27; E|X - 1| of (2, 2/3) and
- * (2, 1/3) is (1 + 4) / 9.
+ * A leaf with one more link to one spine than to the other: two flows take each uplink with 1/3, s to m with 2/3 and t
+ * to m with 1/3, where the ideal is 2/3 and 1. E|X - 2/3| of (2, 1/3) is (4 * 2/3 + 4 * 1/3 + 4/3) / 9 = 16/27; E|X -
+ * 1| of (2, 2/3) and (2, 1/3) is (1 + 4) / 9.
  */
 static void
 layers_need_not_be_alike(void **state)
@@ -157,7 +157,10 @@ layers_need_not_be_alike(void **state)
 	stop(&rig);
 }
 
-/* Links at 400 and 100 Gbps: ideals of 4 and 1 of five flows; a leaf that no flow crosses has no part; what is down has none. */
+/*
+ * Links at 400 and 100 Gbps: ideals of 4 and 1 of five flows; a leaf that no flow crosses has no part; what is down has
+ * none.
+ */
 static void
 rates_and_what_is_up_count(void **state)
 {
@@ -211,7 +214,10 @@ what_is_known_counts(void **state)
 	stop(&rig);
 }
 
-/* Flows on a cable that is to be down leave it, though others are fuller; the source's own stays where there is no other. */
+/*
+ * Flows on a cable that is to be down leave it, though others are fuller; the source's own stays where there is no
+ * other.
+ */
 static void
 unusable_links_are_left(void **state)
 {

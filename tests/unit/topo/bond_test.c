@@ -7,7 +7,10 @@
 #include "topo/route.h"
 #include "topo/topo.h"
 
-/* Leaves have their two hosts' bonds on ports 1 to 4, then two links to each of two spines. A spine has leaf i on 2i+1, 2i+2. */
+/*
+ * Leaves have their two hosts' bonds on ports 1 to 4, then two links to each of two spines. A spine has leaf i on 2i+1,
+ * 2i+2.
+ */
 #define RACKS "topology = { kind = \"dual-tor\"; hosts = 4; hosts_per_rack = 2; nics = 2; spines = 2; parallel = 2; };\n"
 
 static uint32_t
@@ -118,7 +121,10 @@ cut_members_are_avoided(void **state)
 	cfg_destroy(cfg);
 }
 
-/* Every member has its share of flows; ACKs are hashed by themselves; who is down gets none, and others keep theirs or not. */
+/*
+ * Every member has its share of flows; ACKs are hashed by themselves; who is down gets none, and others keep theirs or
+ * not.
+ */
 static void
 a_host_spreads_its_flows(void **state)
 {

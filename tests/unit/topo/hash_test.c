@@ -45,8 +45,8 @@ test_known_answers(void **state)
 }
 
 /*
- * The 41 bytes of the same over IPv6, by hand: addresses of RFC 4193, the protocol, the ports, the label, whose lower bits make
- * 10000 & 0x3fff of it.
+ * The 41 bytes of the same over IPv6, by hand: addresses of RFC 4193, the protocol, the ports, the label, whose lower
+ * bits make 10000 & 0x3fff of it.
  */
 static void
 test_ipv6(void **state)

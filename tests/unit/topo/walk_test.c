@@ -113,7 +113,10 @@ paths_end_elsewhere(void **state)
 	assert_int_equal(walk.path.hops, 0);
 }
 
-/* Back to the host it came from: lost there, though the address is its own. Round and round: ends at the first port again. */
+/*
+ * Back to the host it came from: lost there, though the address is its own. Round and round: ends at the first port
+ * again.
+ */
 static void
 paths_have_no_loops(void **state)
 {

@@ -102,7 +102,10 @@ windows_are_round_trips(void **state)
 	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 2 * rtt_ps + 2 * frame_ps);
 	assert_int_equal(expect_windows_ps(&frames, 13001, frame_ps, rtt_ps), 2 * rtt_ps + 3 * frame_ps);
 	assert_int_equal(expect_windows_ps(&frames, 4 * 1300, frame_ps, rtt_ps), 0);
-	/* One ACK for three packets: the window opens two frames later. One for more than it holds: when the last is there. */
+	/*
+	 * One ACK for three packets: the window opens two frames later. One for more than it holds: when the last is
+	 * there.
+	 */
 	frames.frames_per_ack = 3;
 	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 2 * (rtt_ps + 2 * frame_ps) + 2 * frame_ps);
 	frames.frames_per_ack = 16;
