@@ -13,14 +13,13 @@
 
 #define S struct scenario_root
 static const struct cfg_field root_fields[] = {
-	{ "name", CFG_STRING, offsetof(S, name), "", 0, 0, NULL, "Name of the run; default: the file's" },
-	{ "seed", CFG_INT, offsetof(S, seed), "1", 0, PRNG_SEEDS, NULL,
-	  "Seed of every random choice: ECMP, ECN marking, lossy links" },
-	{ "diagnosers", CFG_STRINGS, offsetof(S, diagnosers), "", 0, 0, NULL,
-	  "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, "
-	  "hawkeye-minr, "
-	  "hawkeye-maxr, full-polling, or the path of a program from outside, with a slash; absent or empty: one run, of "
-	  "what the scenario has at work" },
+	CFG_FIELD("name", CFG_STRING, offsetof(S, name), .def = "", .doc = "Name of the run; default: the file's"),
+	CFG_FIELD("seed", CFG_INT, offsetof(S, seed), .def = "1", .max = PRNG_SEEDS,
+		  .doc = "Seed of every random choice: ECMP, ECN marking, lossy links"),
+	CFG_FIELD("diagnosers", CFG_STRINGS, offsetof(S, diagnosers), .def = "",
+		  .doc = "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, "
+			 "pingmesh, hawkeye-minr, hawkeye-maxr, full-polling, or the path of a program from outside, with "
+			 "a slash; absent or empty: one run, of what the scenario has at work"),
 };
 #undef S
 
@@ -39,31 +38,27 @@ static const struct cfg_choice idles[] = {
 
 #define S struct timing_params
 static const struct cfg_field timing_fields[] = {
-	{ "clock", CFG_ENUM, offsetof(S, clock), "auto", 0, 0, clocks,
-	  "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, for hosts that "
-	  "have "
-	  "their own kernel; auto: real where there are such hosts" },
-	{ "idle", CFG_ENUM, offsetof(S, idle), "auto", 0, 0, idles,
-	  "Real time with nothing to do: sleep leaves the CPUs to the guests, busy polls on CPUs of its own; auto: busy "
-	  "where "
-	  "there is a CPU for each lcore and one to spare, and where kernels run here as hosts another one for them" },
-	{ "quantum", CFG_TIME, offsetof(S, quantum_ps), "0ps", 0, 1e9, NULL,
-	  "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact" },
-	{ "pipeline", CFG_TIME, offsetof(S, pipeline_ps), "600ns", 0, 1e9, NULL,
-	  "Latency of a receiver (switch or NIC) between the last bit and the packet's arrival at a queue" },
+	CFG_FIELD("clock", CFG_ENUM, offsetof(S, clock), .def = "auto", .choices = clocks,
+		  .doc = "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, "
+			 "for hosts that have their own kernel; auto: real where there are such hosts"),
+	CFG_FIELD("idle", CFG_ENUM, offsetof(S, idle), .def = "auto", .choices = idles,
+		  .doc = "Real time with nothing to do: sleep leaves the CPUs to the guests, busy polls on CPUs of its "
+			 "own; auto: busy where there is a CPU for each lcore and one to spare, and where kernels run here "
+			 "as hosts another one for them"),
+	CFG_FIELD("quantum", CFG_TIME, offsetof(S, quantum_ps), .def = "0ps", .max = 1e9,
+		  .doc = "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact"),
+	CFG_FIELD("pipeline", CFG_TIME, offsetof(S, pipeline_ps), .def = "600ns", .max = 1e9,
+		  .doc = "Latency of a receiver (switch or NIC) between the last bit and the packet's arrival at a queue"),
 };
 #undef S
 
 #define S struct routing_params
 static const struct cfg_field routing_fields[] = {
-	{ "convergence", CFG_TIME, offsetof(S, convergence_ps), "100ms", 0, 1e16, NULL,
-	  "From a link's failure or repair, if it lasts, to the routes of all switches that know it; its own switches "
-	  "avoid a "
-	  "dead port at once. The default lies between the tens of milliseconds of a tuned BGP fabric and the second that "
-	  "RFC "
-	  "7938, section 7, allows one: a shorter run ends before its fabric has converged, and sets less where it is to "
-	  "see "
-	  "that" },
+	CFG_FIELD("convergence", CFG_TIME, offsetof(S, convergence_ps), .def = "100ms", .max = 1e16,
+		  .doc = "From a link's failure or repair, if it lasts, to the routes of all switches that know it; its "
+			 "own switches avoid a dead port at once. The default lies between the tens of milliseconds of a "
+			 "tuned BGP fabric and the second that RFC 7938, section 7, allows one: a shorter run ends before "
+			 "its fabric has converged, and sets less where it is to see that"),
 };
 #undef S
 
@@ -72,56 +67,59 @@ static const struct cfg_choice host_choices[] = { HOST_KINDS(HOST_CHOICE){ 0 } }
 
 #define S struct host_config
 static const struct cfg_field host_fields[] = {
-	{ "names", CFG_STRINGS, offsetof(S, names), "", 0, 0, NULL, "Hosts of the topology; absent: all" },
-	{ "kind", CFG_ENUM, offsetof(S, kind), NULL, 0, 0, host_choices,
-	  "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU machine with kernel "
-	  "rxe; netns: a network namespace with the server's rdma_rxe; port: somebody else's, behind a DPDK port" },
-	{ "port", CFG_STRING, offsetof(S, port), "", 0, 0, NULL,
-	  "kind port: DPDK device arguments such as \"net_af_packet0,iface=eth1\", or vhost:PATH" },
-	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "64MB", 16e6, 64e9, NULL, "Memory of a guest" },
-	{ "pfc", CFG_BOOL, offsetof(S, pfc), "false", 0, 0, NULL,
-	  "kind port: the peer obeys and sends 802.1Qbb PAUSE frames; false: its transmit ring is held instead" },
+	CFG_FIELD("names", CFG_STRINGS, offsetof(S, names), .def = "", .doc = "Hosts of the topology; absent: all"),
+	CFG_FIELD("kind", CFG_ENUM, offsetof(S, kind), .choices = host_choices,
+		  .doc = "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU "
+			 "machine with kernel rxe; netns: a network namespace with the server's rdma_rxe; port: somebody "
+			 "else's, behind a DPDK port"),
+	CFG_FIELD("port", CFG_STRING, offsetof(S, port), .def = "",
+		  .doc = "kind port: DPDK device arguments such as \"net_af_packet0,iface=eth1\", or vhost:PATH"),
+	CFG_FIELD("memory", CFG_BYTES, offsetof(S, memory_bytes), .def = "64MB", .min = 16e6, .max = 64e9,
+		  .doc = "Memory of a guest"),
+	CFG_FIELD("pfc", CFG_BOOL, offsetof(S, pfc), .def = "false",
+		  .doc = "kind port: the peer obeys and sends 802.1Qbb PAUSE frames; false: its transmit ring is held "
+			 "instead"),
 };
 #undef S
 
 #define S struct partition_config
 static const struct cfg_field part_fields[] = {
-	{ "names", CFG_STRINGS, offsetof(S, names), NULL, 0, 0, NULL,
-	  "Its switches, every switch in one part; a host is in the part of the switch at its first port, unless it is "
-	  "named "
-	  "too" },
+	CFG_FIELD("names", CFG_STRINGS, offsetof(S, names),
+		  .doc = "Its switches, every switch in one part; a host is in the part of the switch at its first port, "
+			 "unless it is named too"),
 };
 #undef S
 
 #define S struct management_params
 static const struct cfg_field management_fields[] = {
-	{ "sockets", CFG_BOOL, offsetof(S, sockets), "false", 0, 0, NULL,
-	  "A run in real time serves a management socket of every switch and every host, DIR/management/NAME.manage, which "
-	  "`rocelab trace DIR` asks; beside a run in virtual time `rocelab trace SCENARIO` serves them" },
-	{ "rtt", CFG_TIME, offsetof(S, rtt_ps), "0s", 0, 1e13, NULL,
-	  "Round trip of the management network: so long after a request its reply can be read" },
-	{ "greeting_rtts", CFG_INT, offsetof(S, greeting_rtts), "2", 0, 100, NULL,
-	  "Round trips until a new connection is greeted: TCP's handshake and the way of the greeting are 2; SSH takes "
-	  "more" },
+	CFG_FIELD("sockets", CFG_BOOL, offsetof(S, sockets), .def = "false",
+		  .doc = "A run in real time serves a management socket of every switch and every host, "
+			 "DIR/management/NAME.manage, which `rocelab trace DIR` asks; beside a run in virtual time "
+			 "`rocelab trace SCENARIO` serves them"),
+	CFG_FIELD("rtt", CFG_TIME, offsetof(S, rtt_ps), .def = "0s", .max = 1e13,
+		  .doc = "Round trip of the management network: so long after a request its reply can be read"),
+	CFG_FIELD("greeting_rtts", CFG_INT, offsetof(S, greeting_rtts), .def = "2", .max = 100,
+		  .doc = "Round trips until a new connection is greeted: TCP's handshake and the way of the greeting are "
+			 "2; SSH takes more"),
 };
 #undef S
 
 #define S struct limits_params
 static const struct cfg_field limits_fields[] = {
-	{ "virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), "0s", 0, 1e16, NULL,
-	  "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the work of hosts ask "
-	  "for; 0: 60s after what hold and pingmesh.duration ask for" },
-	{ "hold", CFG_TIME, offsetof(S, hold_ps), "0s", 0, 1e16, NULL,
-	  "The run goes on for so long at least, work or not, within virtual_time: for people who use the hosts (`rocelab "
-	  "shell`)" },
-	{ "connect", CFG_TIME, offsetof(S, connect_ps), "60s", 1e9, 1e16, NULL,
-	  "Hosts that have their own kernel must be up and connected within this time" },
-	{ "stall", CFG_TIME, offsetof(S, stall_ps), "2s", 1e6, 1e16, NULL,
-	  "The run ends when no host accepted a byte for so long although one was due (end_reason stall), within hold and "
-	  "pingmesh.duration too" },
-	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "4GB", 1e6, 1e15, NULL,
-	  "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, payload, records and "
-	  "diagnosis together" },
+	CFG_FIELD("virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), .def = "0s", .max = 1e16,
+		  .doc = "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the work "
+			 "of hosts ask for; 0: 60s after what hold and pingmesh.duration ask for"),
+	CFG_FIELD("hold", CFG_TIME, offsetof(S, hold_ps), .def = "0s", .max = 1e16,
+		  .doc = "The run goes on for so long at least, work or not, within virtual_time: for people who use the "
+			 "hosts (`rocelab shell`)"),
+	CFG_FIELD("connect", CFG_TIME, offsetof(S, connect_ps), .def = "60s", .min = 1e9, .max = 1e16,
+		  .doc = "Hosts that have their own kernel must be up and connected within this time"),
+	CFG_FIELD("stall", CFG_TIME, offsetof(S, stall_ps), .def = "2s", .min = 1e6, .max = 1e16,
+		  .doc = "The run ends when no host accepted a byte for so long although one was due (end_reason stall), "
+			 "within hold and pingmesh.duration too"),
+	CFG_FIELD("memory", CFG_BYTES, offsetof(S, memory_bytes), .def = "4GB", .min = 1e6, .max = 1e15,
+		  .doc = "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, "
+			 "payload, records and diagnosis together"),
 };
 #undef S
 
@@ -133,20 +131,20 @@ static const struct cfg_choice contentions[] = {
 
 #define S struct telemetry_params
 static const struct cfg_field telemetry_fields[] = {
-	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
-	  "Keep rows; without them nothing can be diagnosed, it shows what they cost" },
-	{ "epoch", CFG_TIME, offsetof(S, epoch_ps), "1ms", 1e7, 1e12, NULL, "Length of an epoch" },
-	{ "epochs_kept", CFG_INT, offsetof(S, epochs_kept), "0", 0, 1024, NULL,
-	  "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of detections, at least "
-	  "2" },
-	{ "quiet_depth", CFG_INT, offsetof(S, quiet_depth), "8", 0, 1e6, NULL,
-	  "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone, and one that "
-	  "told "
-	  "of many too unless the open epoch has news; the diagnosis takes no queue below 8 for a reason. 0: every port "
-	  "tells of the open epoch as well" },
-	{ "contention", CFG_ENUM, offsetof(S, contention), "replay", 0, 0, contentions,
-	  "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact counts every packet "
-	  "ahead, which no hardware does" },
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
+		  .doc = "Keep rows; without them nothing can be diagnosed, it shows what they cost"),
+	CFG_FIELD("epoch", CFG_TIME, offsetof(S, epoch_ps), .def = "1ms", .min = 1e7, .max = 1e12,
+		  .doc = "Length of an epoch"),
+	CFG_FIELD("epochs_kept", CFG_INT, offsetof(S, epochs_kept), .def = "0", .max = 1024,
+		  .doc = "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of "
+			 "detections, at least 2"),
+	CFG_FIELD("quiet_depth", CFG_INT, offsetof(S, quiet_depth), .def = "8", .max = 1e6,
+		  .doc = "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone, "
+			 "and one that told of many too unless the open epoch has news; the diagnosis takes no queue below "
+			 "8 for a reason. 0: every port tells of the open epoch as well"),
+	CFG_FIELD("contention", CFG_ENUM, offsetof(S, contention), .def = "replay", .choices = contentions,
+		  .doc = "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact "
+			 "counts every packet ahead, which no hardware does"),
 };
 #undef S
 
@@ -268,22 +266,24 @@ static const struct cfg_choice trace_first_hops[] = { REC_TRACE_FIRST_HOPS(CHOIC
 
 #define AT(field) offsetof(struct flowtracer_params, field)
 static const struct cfg_field flowtracer_fields[] = {
-	{ "enabled", CFG_BOOL, AT(enabled), "false", 0, 0, NULL,
-	  "An operator's tracer asks hosts for their flows and switches for the egress of each (FlowTracer, Algorithm 1)" },
-	{ "start", CFG_TIME, AT(start_ps), "0s", 0, 1e15, NULL, "The first round begins" },
-	{ "period", CFG_TIME, AT(period_ps), "0s", 0, 1e15, NULL,
-	  "So long after a round the next begins; 0: there is one. The run waits for the first alone" },
-	{ "rtt", CFG_TIME, AT(rtt_ps), "1ms", 1e6, 1e12, NULL, "Round trip of the network of management" },
-	{ "connections", CFG_ENUM, AT(connections), "parallel", 0, 0, trace_connections,
-	  "To switches and hosts (FlowTracer, Fig. 5). ad-hoc and persistent: of one thread a process" },
-	{ "first_hop", CFG_ENUM, AT(first_hop), "host", 0, 0, trace_first_hops,
-	  "Who names flows, and the port by which they leave their host (III-B1)" },
-	{ "processes", CFG_INT, AT(processes), "1", 1, TRACE_MOST_PROCESSES, NULL,
-	  "Among which pairs of hosts are divided (P of Algorithm 1)" },
-	{ "threads", CFG_INT, AT(threads), "8", 1, TRACE_MOST_THREADS, NULL,
-	  "Of a process, among which a pair's flows are divided (T)" },
-	{ "all_flows", CFG_BOOL, AT(all_flows), "true", 0, 0, NULL,
-	  "Background flows and those of generators are traced, too; false: those of jobs alone" },
+	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "false",
+		  .doc = "An operator's tracer asks hosts for their flows and switches for the egress of each (FlowTracer, "
+			 "Algorithm 1)"),
+	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0s", .max = 1e15, .doc = "The first round begins"),
+	CFG_FIELD("period", CFG_TIME, AT(period_ps), .def = "0s", .max = 1e15,
+		  .doc = "So long after a round the next begins; 0: there is one. The run waits for the first alone"),
+	CFG_FIELD("rtt", CFG_TIME, AT(rtt_ps), .def = "1ms", .min = 1e6, .max = 1e12,
+		  .doc = "Round trip of the network of management"),
+	CFG_FIELD("connections", CFG_ENUM, AT(connections), .def = "parallel", .choices = trace_connections,
+		  .doc = "To switches and hosts (FlowTracer, Fig. 5). ad-hoc and persistent: of one thread a process"),
+	CFG_FIELD("first_hop", CFG_ENUM, AT(first_hop), .def = "host", .choices = trace_first_hops,
+		  .doc = "Who names flows, and the port by which they leave their host (III-B1)"),
+	CFG_FIELD("processes", CFG_INT, AT(processes), .def = "1", .min = 1, .max = TRACE_MOST_PROCESSES,
+		  .doc = "Among which pairs of hosts are divided (P of Algorithm 1)"),
+	CFG_FIELD("threads", CFG_INT, AT(threads), .def = "8", .min = 1, .max = TRACE_MOST_THREADS,
+		  .doc = "Of a process, among which a pair's flows are divided (T)"),
+	CFG_FIELD("all_flows", CFG_BOOL, AT(all_flows), .def = "true",
+		  .doc = "Background flows and those of generators are traced, too; false: those of jobs alone"),
 };
 #undef AT
 

@@ -102,11 +102,13 @@ struct port_cfg {
 
 #define S struct port_cfg
 static const struct cfg_field fields[] = {
-	{ "src", CFG_STRING, offsetof(S, src), NULL, 0, 0, NULL, "Sending host, or host:nic" },
-	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Receiving host, or host:nic" },
-	{ "sport", CFG_INT, offsetof(S, sport), NULL, 1, 65535, NULL, "UDP source port that the flow would have" },
-	{ "dport", CFG_INT, offsetof(S, dport), "4791", 1, 65535, NULL, "Its UDP destination port" },
-	{ "to", CFG_INT, offsetof(S, to), NULL, 1, 65535, NULL, "UDP source port that it has" },
+	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .doc = "Sending host, or host:nic"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Receiving host, or host:nic"),
+	CFG_FIELD("sport", CFG_INT, offsetof(S, sport), .min = 1, .max = 65535,
+		  .doc = "UDP source port that the flow would have"),
+	CFG_FIELD("dport", CFG_INT, offsetof(S, dport), .def = "4791", .min = 1, .max = 65535,
+		  .doc = "Its UDP destination port"),
+	CFG_FIELD("to", CFG_INT, offsetof(S, to), .min = 1, .max = 65535, .doc = "UDP source port that it has"),
 };
 #undef S
 

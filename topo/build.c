@@ -232,7 +232,7 @@ struct kind {
 };
 
 static const struct cfg_field kind_fields[] = {
-	{ "kind", CFG_STRING, offsetof(struct kind, kind), "", 0, 0, NULL, "What makes the topology." },
+	CFG_FIELD("kind", CFG_STRING, offsetof(struct kind, kind), .def = "", .doc = "What makes the topology."),
 };
 
 static const struct cfg_table kind_table = {

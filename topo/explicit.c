@@ -19,21 +19,26 @@ struct link_cfg {
 
 #define S struct explicit_cfg
 static const struct cfg_field fields[] = {
-	{ "hosts", CFG_STRINGS, offsetof(S, hosts), NULL, 0, 0, NULL, "Names of the hosts, in the order of node ids" },
-	{ "switches", CFG_STRINGS, offsetof(S, switches), "", 0, 0, NULL, "Names of the switches, ids after the hosts'" },
-	{ "bonds", CFG_STRINGS, offsetof(S, bonds), "", 0, 0, NULL,
-	  "Hosts whose ports are one bond (LAG) with one address, whatever leaves they lead to (MLAG)" },
-	{ "rate", CFG_RATE, offsetof(S, rate_bps), "100Gbps", 1e6, 1e13, NULL, "Rate of links that give none" },
-	{ "delay", CFG_TIME, offsetof(S, delay_ps), "1us", 1, 1e12, NULL, "Delay of links that give none, one way" },
+	CFG_FIELD("hosts", CFG_STRINGS, offsetof(S, hosts), .doc = "Names of the hosts, in the order of node ids"),
+	CFG_FIELD("switches", CFG_STRINGS, offsetof(S, switches), .def = "",
+		  .doc = "Names of the switches, ids after the hosts'"),
+	CFG_FIELD("bonds", CFG_STRINGS, offsetof(S, bonds), .def = "",
+		  .doc = "Hosts whose ports are one bond (LAG) with one address, whatever leaves they lead to (MLAG)"),
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
+		  .doc = "Rate of links that give none"),
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
+		  .doc = "Delay of links that give none, one way"),
 };
 #undef S
 
 #define S struct link_cfg
 static const struct cfg_field link_fields[] = {
-	{ "a", CFG_STRING, offsetof(S, a), NULL, 0, 0, NULL, "Node at one end" },
-	{ "b", CFG_STRING, offsetof(S, b), NULL, 0, 0, NULL, "Node at the other end" },
-	{ "rate", CFG_RATE, offsetof(S, rate_bps), "", 1e6, 1e13, NULL, "Each way; default: the topology's rate" },
-	{ "delay", CFG_TIME, offsetof(S, delay_ps), "", 1, 1e12, NULL, "One way; default: the topology's delay" },
+	CFG_FIELD("a", CFG_STRING, offsetof(S, a), .doc = "Node at one end"),
+	CFG_FIELD("b", CFG_STRING, offsetof(S, b), .doc = "Node at the other end"),
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = 1e13,
+		  .doc = "Each way; default: the topology's rate"),
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "", .min = 1, .max = 1e12,
+		  .doc = "One way; default: the topology's delay"),
 };
 #undef S
 

@@ -15,19 +15,22 @@ struct leaf_spine_cfg {
 
 #define S struct leaf_spine_cfg
 static const struct cfg_field fields[] = {
-	{ "leaves", CFG_INT, offsetof(S, leaves), NULL, 1, TOPO_MAX_NODES, NULL, "Leaf switches l0.." },
-	{ "spines", CFG_INT, offsetof(S, spines), NULL, 1, TOPO_MAX_PORTS, NULL, "Spine switches s0.." },
-	{ "hosts_per_leaf", CFG_INT, offsetof(S, hosts_per_leaf), NULL, 1, TOPO_MAX_PORTS, NULL,
-	  "Hosts of a leaf; h0.. are the first leaf's" },
-	{ "parallel", CFG_INT, offsetof(S, parallel), "1", 1, TOPO_MAX_PORTS, NULL, "Links between a leaf and a spine" },
-	{ "rate", CFG_RATE, offsetof(S, rate_bps), "100Gbps", 1e6, 1e13, NULL, "Rate of links to hosts" },
-	{ "delay", CFG_TIME, offsetof(S, delay_ps), "1us", 1, 1e12, NULL, "Delay of links to hosts, one way" },
-	{ "uplink_rate", CFG_RATE, offsetof(S, uplink_rate_bps), "", 1e6, 1e13, NULL,
-	  "Rate of a link between leaf and spine; default: what oversubscription asks for, else rate" },
-	{ "uplink_delay", CFG_TIME, offsetof(S, uplink_delay_ps), "", 1, 1e12, NULL,
-	  "Delay of a link between leaf and spine; default: delay" },
-	{ "oversubscription", CFG_FLOAT, offsetof(S, oversubscription), "", 0.01, 1000, NULL,
-	  "Rate of a leaf's hosts over the rate of its uplinks; sets uplink_rate, or is checked against it" },
+	CFG_FIELD("leaves", CFG_INT, offsetof(S, leaves), .min = 1, .max = TOPO_MAX_NODES, .doc = "Leaf switches l0.."),
+	CFG_FIELD("spines", CFG_INT, offsetof(S, spines), .min = 1, .max = TOPO_MAX_PORTS, .doc = "Spine switches s0.."),
+	CFG_FIELD("hosts_per_leaf", CFG_INT, offsetof(S, hosts_per_leaf), .min = 1, .max = TOPO_MAX_PORTS,
+		  .doc = "Hosts of a leaf; h0.. are the first leaf's"),
+	CFG_FIELD("parallel", CFG_INT, offsetof(S, parallel), .def = "1", .min = 1, .max = TOPO_MAX_PORTS,
+		  .doc = "Links between a leaf and a spine"),
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
+		  .doc = "Rate of links to hosts"),
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
+		  .doc = "Delay of links to hosts, one way"),
+	CFG_FIELD("uplink_rate", CFG_RATE, offsetof(S, uplink_rate_bps), .def = "", .min = 1e6, .max = 1e13,
+		  .doc = "Rate of a link between leaf and spine; default: what oversubscription asks for, else rate"),
+	CFG_FIELD("uplink_delay", CFG_TIME, offsetof(S, uplink_delay_ps), .def = "", .min = 1, .max = 1e12,
+		  .doc = "Delay of a link between leaf and spine; default: delay"),
+	CFG_FIELD("oversubscription", CFG_FLOAT, offsetof(S, oversubscription), .def = "", .min = 0.01, .max = 1000,
+		  .doc = "Rate of a leaf's hosts over the rate of its uplinks; sets uplink_rate, or is checked against it"),
 };
 #undef S
 

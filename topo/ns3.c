@@ -22,9 +22,9 @@ struct ns3_cfg {
 };
 
 static const struct cfg_field fields[] = {
-	{ "file", CFG_PATH, offsetof(struct ns3_cfg, file), NULL, 0, 0, NULL,
-	  "Path of the file, relative to the scenario: \"nodes switches links\", the switches' ids, then \"src dst rate "
-	  "delay error_rate\" a link" },
+	CFG_FIELD("file", CFG_PATH, offsetof(struct ns3_cfg, file),
+		  .doc = "Path of the file, relative to the scenario: \"nodes switches links\", the switches' ids, then "
+			 "\"src dst rate delay error_rate\" a link"),
 };
 
 static const struct cfg_table table = {

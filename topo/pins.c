@@ -17,16 +17,17 @@ struct pin_cfg {
 
 #define S struct pin_cfg
 static const struct cfg_field fields[] = {
-	{ "src", CFG_STRING, offsetof(S, src), NULL, 0, 0, NULL, "Sending host" },
-	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Receiving host" },
-	{ "sport", CFG_INT, offsetof(S, sport), "0", 0, 65535, NULL, "UDP source port of the flow; 0: any" },
-	{ "dport", CFG_INT, offsetof(S, dport), "0", 0, 65535, NULL, "UDP destination port of the flow; 0: any" },
-	{ "data", CFG_STRINGS, offsetof(S, data), "", 0, 0, NULL,
-	  "Egress ports \"switch:port\" in order, from the sender's switch to the receiver's; none: ECMP. A bonded "
-	  "sender's "
-	  "own port may stand before them: the QP's member of the bond" },
-	{ "ack", CFG_STRINGS, offsetof(S, ack), "", 0, 0, NULL,
-	  "The same for ACKs, from the receiver's switch to the sender's; none: ECMP" },
+	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .doc = "Sending host"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Receiving host"),
+	CFG_FIELD("sport", CFG_INT, offsetof(S, sport), .def = "0", .max = 65535,
+		  .doc = "UDP source port of the flow; 0: any"),
+	CFG_FIELD("dport", CFG_INT, offsetof(S, dport), .def = "0", .max = 65535,
+		  .doc = "UDP destination port of the flow; 0: any"),
+	CFG_FIELD("data", CFG_STRINGS, offsetof(S, data), .def = "",
+		  .doc = "Egress ports \"switch:port\" in order, from the sender's switch to the receiver's; none: ECMP. A "
+			 "bonded sender's own port may stand before them: the QP's member of the bond"),
+	CFG_FIELD("ack", CFG_STRINGS, offsetof(S, ack), .def = "",
+		  .doc = "The same for ACKs, from the receiver's switch to the sender's; none: ECMP"),
 };
 #undef S
 

@@ -12,20 +12,23 @@ struct rail_cfg {
 
 #define S struct rail_cfg
 static const struct cfg_field fields[] = {
-	{ "hosts", CFG_INT, offsetof(S, hosts), NULL, 1, TOPO_MAX_NODES, NULL, "Hosts h0.." },
-	{ "nics", CFG_INT, offsetof(S, nics), NULL, 1, TOPO_MAX_PORTS, NULL, "NIC ports of a host: the number of rails" },
-	{ "hosts_per_group", CFG_INT, offsetof(S, hosts_per_group), NULL, 1, TOPO_MAX_PORTS, NULL,
-	  "Hosts that share rail switches" },
-	{ "spines", CFG_INT, offsetof(S, spines), "1", 0, TOPO_MAX_PORTS, NULL,
-	  "Spine switches s0.. above all rail switches; 0: rails stay apart" },
-	{ "parallel", CFG_INT, offsetof(S, parallel), "1", 1, TOPO_MAX_PORTS, NULL,
-	  "Links between a rail switch and a spine" },
-	{ "rate", CFG_RATE, offsetof(S, rate_bps), "100Gbps", 1e6, 1e13, NULL, "Rate of links to hosts" },
-	{ "delay", CFG_TIME, offsetof(S, delay_ps), "1us", 1, 1e12, NULL, "Delay of links to hosts, one way" },
-	{ "uplink_rate", CFG_RATE, offsetof(S, uplink_rate_bps), "", 1e6, 1e13, NULL,
-	  "Rate of a link between rail switch and spine; default: rate" },
-	{ "uplink_delay", CFG_TIME, offsetof(S, uplink_delay_ps), "", 1, 1e12, NULL,
-	  "Delay of a link between rail switch and spine; default: delay" },
+	CFG_FIELD("hosts", CFG_INT, offsetof(S, hosts), .min = 1, .max = TOPO_MAX_NODES, .doc = "Hosts h0.."),
+	CFG_FIELD("nics", CFG_INT, offsetof(S, nics), .min = 1, .max = TOPO_MAX_PORTS,
+		  .doc = "NIC ports of a host: the number of rails"),
+	CFG_FIELD("hosts_per_group", CFG_INT, offsetof(S, hosts_per_group), .min = 1, .max = TOPO_MAX_PORTS,
+		  .doc = "Hosts that share rail switches"),
+	CFG_FIELD("spines", CFG_INT, offsetof(S, spines), .def = "1", .max = TOPO_MAX_PORTS,
+		  .doc = "Spine switches s0.. above all rail switches; 0: rails stay apart"),
+	CFG_FIELD("parallel", CFG_INT, offsetof(S, parallel), .def = "1", .min = 1, .max = TOPO_MAX_PORTS,
+		  .doc = "Links between a rail switch and a spine"),
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
+		  .doc = "Rate of links to hosts"),
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
+		  .doc = "Delay of links to hosts, one way"),
+	CFG_FIELD("uplink_rate", CFG_RATE, offsetof(S, uplink_rate_bps), .def = "", .min = 1e6, .max = 1e13,
+		  .doc = "Rate of a link between rail switch and spine; default: rate"),
+	CFG_FIELD("uplink_delay", CFG_TIME, offsetof(S, uplink_delay_ps), .def = "", .min = 1, .max = 1e12,
+		  .doc = "Delay of a link between rail switch and spine; default: delay"),
 };
 #undef S
 

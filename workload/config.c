@@ -91,14 +91,15 @@ static const struct cfg_choice phases[] = {
 
 static const struct cfg_field collective_fields[] = {
 	OPERATION_KEYS,
-	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
-	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; "
-	  "absent: every host of the topology at its first NIC." },
-	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times the operation runs." },
-	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
-	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
-	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
-	  "false: it keeps its number, ports and hosts, but never begins; the rest runs as without it." },
+	CFG_FIELD("ranks", CFG_STRINGS, AT(ranks), .def = "",
+		  .doc = "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: every host of "
+			 "the topology at its first NIC."),
+	CFG_FIELD("iterations", CFG_INT, AT(iterations), .def = "1", .min = 1, .max = 1000000,
+		  .doc = "How many times the operation runs."),
+	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0ns", .doc = "When the first iteration starts."),
+	CFG_FIELD("gap", CFG_TIME, AT(gap_ps), .def = "0ns", .doc = "Pause of a rank between its iterations."),
+	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true",
+		  .doc = "false: it keeps its number, ports and hosts, but never begins; the rest runs as without it."),
 };
 
 const struct cfg_table collective_table = {
@@ -112,17 +113,15 @@ const struct cfg_table collective_table = {
 
 static const struct cfg_field job_collective_fields[] = {
 	OPERATION_KEYS,
-	{ "group", CFG_STRING, AT(group), "", 0, 0, NULL,
-	  "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it for itself, all at "
-	  "the "
-	  "same time; absent: all ranks, and in a phase those of a stage." },
-	{ "after", CFG_STRINGS, AT(after), "", 0, 0, NULL,
-	  "Names of collectives before it in the list: a rank begins it when its part in these is over; absent: the one "
-	  "before "
-	  "it; []: at once." },
-	{ "compute", CFG_TIME, AT(compute_ps), "0ns", 0, 0, NULL,
-	  "How long every rank that has part computes before it; varied by jitter and delays." },
-	{ "phase", CFG_ENUM, AT(phase), "none", 0, 0, phases, "Its part in the job's pipeline." },
+	CFG_FIELD("group", CFG_STRING, AT(group), .def = "",
+		  .doc = "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it for "
+			 "itself, all at the same time; absent: all ranks, and in a phase those of a stage."),
+	CFG_FIELD("after", CFG_STRINGS, AT(after), .def = "",
+		  .doc = "Names of collectives before it in the list: a rank begins it when its part in these is over; "
+			 "absent: the one before it; []: at once."),
+	CFG_FIELD("compute", CFG_TIME, AT(compute_ps), .def = "0ns",
+		  .doc = "How long every rank that has part computes before it; varied by jitter and delays."),
+	CFG_FIELD("phase", CFG_ENUM, AT(phase), .def = "none", .choices = phases, .doc = "Its part in the job's pipeline."),
 };
 
 const struct cfg_table job_collective_table = {
@@ -144,16 +143,19 @@ static const struct cfg_choice modes[] = {
 };
 
 static const struct cfg_field background_fields[] = {
-	{ "src", CFG_STRING, AT(src), NULL, 0, 0, NULL, "Sending host, or host:nic." },
-	{ "dst", CFG_STRING, AT(dst), NULL, 0, 0, NULL, "Receiving host, or host:nic." },
-	{ "sport", CFG_INT, AT(sport), NULL, 1, 65535, NULL, "UDP source port." },
-	{ "dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL, "UDP destination port (RoCEv2: 4791)." },
-	{ "bytes", CFG_BYTES, AT(bytes), NULL, 1, 2147483648.0, NULL, "Bytes of a message." },
-	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first message is posted." },
-	{ "prio", CFG_INT, AT(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },
-	{ "mode", CFG_ENUM, AT(mode), "once", 0, 0, modes, "One message, or one after another." },
-	{ "until", CFG_TIME, AT(until_ps), "0ns", 0, 0, NULL, "mode repeat: no message starts at or after this time." },
-	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL, "false: it keeps its number, but sends nothing." },
+	CFG_FIELD("src", CFG_STRING, AT(src), .doc = "Sending host, or host:nic."),
+	CFG_FIELD("dst", CFG_STRING, AT(dst), .doc = "Receiving host, or host:nic."),
+	CFG_FIELD("sport", CFG_INT, AT(sport), .min = 1, .max = 65535, .doc = "UDP source port."),
+	CFG_FIELD("dport", CFG_INT, AT(dport), .def = "4791", .min = 1, .max = 65535,
+		  .doc = "UDP destination port (RoCEv2: 4791)."),
+	CFG_FIELD("bytes", CFG_BYTES, AT(bytes), .min = 1, .max = 2147483648.0, .doc = "Bytes of a message."),
+	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0ns", .doc = "When the first message is posted."),
+	CFG_FIELD("prio", CFG_INT, AT(prio), .def = "-1", .min = -1, .max = 7,
+		  .doc = "Priority; -1: that of the collectives' data."),
+	CFG_FIELD("mode", CFG_ENUM, AT(mode), .def = "once", .choices = modes, .doc = "One message, or one after another."),
+	CFG_FIELD("until", CFG_TIME, AT(until_ps), .def = "0ns",
+		  .doc = "mode repeat: no message starts at or after this time."),
+	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true", .doc = "false: it keeps its number, but sends nothing."),
 };
 
 const struct cfg_table background_table = {
@@ -255,29 +257,17 @@ struct schedule_config {
 #define FORMAT(id, value_, name_, ...) { .name = name_, .value = id },
 static const struct cfg_choice kinds[] = { IMPORT_KINDS(FORMAT){ 0 } };
 
-#define KIND_FIELD                                                                                                         \
-	{                                                                                                                  \
-		"kind", CFG_ENUM, FILE_AT(kind), NULL, 0, 0, kinds, "Format of the file."                                  \
-	}
-#define FILE_FIELD(what)                                                                                                   \
-	{                                                                                                                  \
-		"file", CFG_PATH, FILE_AT(file), NULL, 0, 0, NULL, "Relative to the scenario: " what "."                   \
-	}
+#define KIND_FIELD CFG_FIELD("kind", CFG_ENUM, FILE_AT(kind), .choices = kinds, .doc = "Format of the file.")
+#define FILE_FIELD(what) CFG_FIELD("file", CFG_PATH, FILE_AT(file), .doc = "Relative to the scenario: " what ".")
 #define LOCAL_RATE_FIELD                                                                                                   \
-	{                                                                                                                  \
-		"local_rate", CFG_RATE, FILE_AT(local_bps), "", 0, 0, NULL,                                                \
-			"At which a rank adds and copies; absent: in no time."                                             \
-	}
+	CFG_FIELD("local_rate", CFG_RATE, FILE_AT(local_bps), .def = "",                                                   \
+		  .doc = "At which a rank adds and copies; absent: in no time.")
 #define GROUPS_FIELD                                                                                                       \
-	{                                                                                                                  \
-		"groups", CFG_PATH, FILE_AT(groups), "", 0, 0, NULL,                                                       \
-			"Process groups that the trace does not tell: JSON, { \"NAME\": [ranks], ... }."                   \
-	}
+	CFG_FIELD("groups", CFG_PATH, FILE_AT(groups), .def = "",                                                          \
+		  .doc = "Process groups that the trace does not tell: JSON, { \"NAME\": [ranks], ... }.")
 #define CHANNELS_FIELD                                                                                                     \
-	{                                                                                                                  \
-		"channels", CFG_INT, FILE_AT(channels), "16", 1, IMPORT_MAX_CHANNELS, NULL,                                \
-			"Queue pairs of two ranks, one a tag; more tags share them."                                       \
-	}
+	CFG_FIELD("channels", CFG_INT, FILE_AT(channels), .def = "16", .min = 1, .max = IMPORT_MAX_CHANNELS,               \
+		  .doc = "Queue pairs of two ranks, one a tag; more tags share them.")
 
 /* What any kind may have: to bind it. */
 static const struct cfg_field fields[] = { KIND_FIELD, FILE_FIELD("the file"), LOCAL_RATE_FIELD, GROUPS_FIELD,

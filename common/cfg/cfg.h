@@ -48,11 +48,17 @@ struct cfg_field {
 	const char *name;
 	enum cfg_type type;
 	size_t offset;   /* offsetof() in the bound struct */
-	const char *def; /* default as it would be written in a file; NULL: required; "": absent -> 0, NULL or empty */
+	const char *def; /* default as it would be written in a file; not given: required; "": absent -> 0, NULL or empty */
 	double min, max; /* inclusive, in the type's own unit; no lower limit with both 0, no upper one with max < min */
 	const struct cfg_choice *choices; /* CFG_ENUM */
 	const char *doc;                  /* meaning, one sentence; units; paper or standard where one defines it */
 };
+
+/* A row of a table: its key, type and offset, then the members of cfg_field that are not 0, by name. */
+#define CFG_FIELD(name_, type_, offset_, ...)                                                                              \
+	{                                                                                                                  \
+		.name = (name_), .type = (type_), .offset = (offset_), __VA_ARGS__                                         \
+	}
 
 /* A key that is written otherwise by now; a list of them ends with a name of NULL. */
 struct cfg_gone {

@@ -25,12 +25,11 @@ struct adaptive {
 
 #define S struct adaptive
 static const struct cfg_field fields[] = {
-	{ "quantum", CFG_BYTES, offsetof(S, quantum_bytes), "256", 0, 1e9, NULL,
-	  "Loads that lie in the same multiple of this are equal, and a packet draws among them; 0: exact" },
-	{ "memory", CFG_BYTES, offsetof(S, memory_bytes), "64KiB", 0, 1e9, NULL,
-	  "How far the bytes that a port was sent count besides what waits there: one that got less than others by this "
-	  "and "
-	  "more is preferred by as much; 0: what waits alone" },
+	CFG_FIELD("quantum", CFG_BYTES, offsetof(S, quantum_bytes), .def = "256", .max = 1e9,
+		  .doc = "Loads that lie in the same multiple of this are equal, and a packet draws among them; 0: exact"),
+	CFG_FIELD("memory", CFG_BYTES, offsetof(S, memory_bytes), .def = "64KiB", .max = 1e9,
+		  .doc = "How far the bytes that a port was sent count besides what waits there: one that got less than "
+			 "others by this and more is preferred by as much; 0: what waits alone"),
 };
 
 static const struct cfg_table table = {

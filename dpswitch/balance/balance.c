@@ -46,20 +46,21 @@ static const struct cfg_choice encapsulations[] = {
 
 #define S struct balance_group
 static const struct cfg_field fields[] = {
-	{ "kind", CFG_ENUM, offsetof(S, kind), "ecmp", 0, 0, kinds,
-	  "What has a port of its own, and how it is chosen. Only where several are of equal cost; pinned flows keep their "
-	  "path" },
-	{ "hash", CFG_ENUM, offsetof(S, hash), "crc32c", 0, 0, hashes, "Function of ecmp" },
-	{ "fields", CFG_STRINGS, offsetof(S, fields), "", 0, 0, NULL,
-	  "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP), with host.ip_version = 6 "
-	  "\"flow-label\"; "
-	  "default: all. The source port, or the label, is what tells flows of one pair of hosts apart" },
-	{ "encapsulation", CFG_ENUM, offsetof(S, encapsulation), "none", 0, 0, encapsulations,
-	  "What headers switches see, and hash. Packets are no longer for it" },
-	{ "entropy_bits", CFG_INT, offsetof(S, entropy_bits), "14", 0, ROUTE_VXLAN_BITS, NULL,
-	  "With vxlan: of that hash, so that there are 2^n outer source ports between two hosts. RFC 7348 has all dynamic "
-	  "ports, 14 bits; 0: one for all flows" },
-	{ "seeds", CFG_ENUM, offsetof(S, seeds), "own", 0, 0, seeds, "Its seeds, made from the run's" },
+	CFG_FIELD("kind", CFG_ENUM, offsetof(S, kind), .def = "ecmp", .choices = kinds,
+		  .doc = "What has a port of its own, and how it is chosen. Only where several are of equal cost; pinned "
+			 "flows keep their path"),
+	CFG_FIELD("hash", CFG_ENUM, offsetof(S, hash), .def = "crc32c", .choices = hashes, .doc = "Function of ecmp"),
+	CFG_FIELD("fields", CFG_STRINGS, offsetof(S, fields), .def = "",
+		  .doc = "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP), with host.ip_version = "
+			 "6 \"flow-label\"; default: all. The source port, or the label, is what tells flows of one pair "
+			 "of hosts apart"),
+	CFG_FIELD("encapsulation", CFG_ENUM, offsetof(S, encapsulation), .def = "none", .choices = encapsulations,
+		  .doc = "What headers switches see, and hash. Packets are no longer for it"),
+	CFG_FIELD("entropy_bits", CFG_INT, offsetof(S, entropy_bits), .def = "14", .max = ROUTE_VXLAN_BITS,
+		  .doc = "With vxlan: of that hash, so that there are 2^n outer source ports between two hosts. RFC 7348 "
+			 "has all dynamic ports, 14 bits; 0: one for all flows"),
+	CFG_FIELD("seeds", CFG_ENUM, offsetof(S, seeds), .def = "own", .choices = seeds,
+		  .doc = "Its seeds, made from the run's"),
 };
 #undef S
 

@@ -15,9 +15,9 @@ struct flowlet {
 
 #define S struct flowlet
 static const struct cfg_field fields[] = {
-	{ "gap", CFG_TIME, offsetof(S, gap_ps), "50us", 0, 1e12, NULL,
-	  "Between two packets of a flow at a switch: after a longer one the second draws a port. What is longer than the "
-	  "difference between ways keeps a flow's order" },
+	CFG_FIELD("gap", CFG_TIME, offsetof(S, gap_ps), .def = "50us", .max = 1e12,
+		  .doc = "Between two packets of a flow at a switch: after a longer one the second draws a port. What is "
+			 "longer than the difference between ways keeps a flow's order"),
 };
 
 static const struct cfg_table table = {

@@ -20,10 +20,10 @@ struct acl {
 #define S struct acl
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "switch", CFG_STRING, offsetof(S, sw), NULL, 0, 0, NULL, "Switch that has the rule" },
-	{ "src", CFG_STRING, offsetof(S, src), "", 0, 0, NULL,
-	  "Who sends: a host, one of its NICs (\"host:port\"), or addresses (\"10.0.0.0/24\"); absent: all" },
-	{ "dst", CFG_STRING, offsetof(S, dst), "", 0, 0, NULL, "To whom, in the same words; absent: all" },
+	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that has the rule"),
+	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .def = "",
+		  .doc = "Who sends: a host, one of its NICs (\"host:port\"), or addresses (\"10.0.0.0/24\"); absent: all"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .def = "", .doc = "To whom, in the same words; absent: all"),
 };
 
 static const struct cfg_table table = {

@@ -25,8 +25,8 @@ extern const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS];
 #define S struct fault_at_route
 const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS] = {
 	FAULT_COMMON_FIELDS,
-	{ "switch", CFG_STRING, offsetof(S, sw), NULL, 0, 0, NULL, "Switch that drops the packets" },
-	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Host that they are for" },
+	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that drops the packets"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Host that they are for"),
 };
 #undef S
 

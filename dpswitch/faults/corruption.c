@@ -13,7 +13,7 @@ struct corruption {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port whose outgoing direction is faulty, \"node:port\""),
-	{ "rate", CFG_FLOAT, offsetof(S, rate), NULL, 0, 1, NULL, "Probability that a frame is damaged" },
+	CFG_FIELD("rate", CFG_FLOAT, offsetof(S, rate), .max = 1, .doc = "Probability that a frame is damaged"),
 };
 
 static const struct cfg_table table = {

@@ -13,9 +13,10 @@ struct delay {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port whose outgoing direction is slow, \"node:port\""),
-	{ "extra", CFG_TIME, offsetof(S, extra_ps), NULL, 0, 1e12, NULL,
-	  "Added to the cable's delay; headroom that is not configured grows with it" },
-	{ "jitter", CFG_TIME, offsetof(S, jitter_ps), "0s", 0, 1e12, NULL, "Besides, at random, up to so much" },
+	CFG_FIELD("extra", CFG_TIME, offsetof(S, extra_ps), .max = 1e12,
+		  .doc = "Added to the cable's delay; headroom that is not configured grows with it"),
+	CFG_FIELD("jitter", CFG_TIME, offsetof(S, jitter_ps), .def = "0s", .max = 1e12,
+		  .doc = "Besides, at random, up to so much"),
 };
 
 static const struct cfg_table table = {

@@ -18,8 +18,9 @@ struct ecmp_imbalance {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port of a switch that gets too much, \"switch:port\""),
-	{ "share", CFG_FLOAT, offsetof(S, share), "1.0", 0, 1, NULL,
-	  "Of the flows that may take this port or others of equal cost, so many take it; the hash chooses for the rest" },
+	CFG_FIELD("share", CFG_FLOAT, offsetof(S, share), .def = "1.0", .max = 1,
+		  .doc = "Of the flows that may take this port or others of equal cost, so many take it; the hash chooses "
+			 "for the rest"),
 };
 
 static const struct cfg_table table = {

@@ -73,39 +73,24 @@ struct fault_at_host {
 	uint32_t node; /* set by fault_at_host_resolve() */
 };
 
-#define FAULT_AT_HOST_FIELD(meaning)                                                                                       \
-	{                                                                                                                  \
-		"host", CFG_STRING, offsetof(struct fault_at_host, host), NULL, 0, 0, NULL, meaning                        \
-	}
+#define FAULT_AT_HOST_FIELD(meaning) CFG_FIELD("host", CFG_STRING, offsetof(struct fault_at_host, host), .doc = meaning)
 
-#define FAULT_AT_PORT_FIELD(meaning)                                                                                       \
-	{                                                                                                                  \
-		"port", CFG_STRING, offsetof(struct fault_at_port, port), NULL, 0, 0, NULL, meaning                        \
-	}
+#define FAULT_AT_PORT_FIELD(meaning) CFG_FIELD("port", CFG_STRING, offsetof(struct fault_at_port, port), .doc = meaning)
 
 #define FAULT_ENABLED_FIELD                                                                                                \
-	{                                                                                                                  \
-		"enabled", CFG_BOOL, offsetof(struct fault_common, enabled), "true", 0, 0, NULL,                           \
-			"false: it never begins; headroom is planned as with it"                                           \
-	}
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(struct fault_common, enabled), .def = "true",                              \
+		  .doc = "false: it never begins; headroom is planned as with it")
 
 #define FAULT_COMMON_FIELDS                                                                                                \
 	FAULT_ENABLED_FIELD,                                                                                               \
-		{ "start", CFG_TIME, offsetof(struct fault_common, start_ps), "0us", 0, 1e17, NULL, "When it begins" },    \
-		{ "duration", CFG_TIME, offsetof(struct fault_common, duration_ps),   "0us", 0,                            \
-		  1e17,       NULL,     "How long it lasts; 0: to the end of the run" },                                   \
-		{ "period",                                                                                                \
-		  CFG_TIME,                                                                                                \
-		  offsetof(struct fault_common, period_ps),                                                                \
-		  "0us",                                                                                                   \
-		  0,                                                                                                       \
-		  1e17,                                                                                                    \
-		  NULL,                                                                                                    \
-		  "Begins again every period (a flap), 1us and more; 0: once" },                                           \
-	{                                                                                                                  \
-		"known", CFG_BOOL, offsetof(struct fault_common, known), "false", 0, 0, NULL,                              \
-			"Operators know of it before the run, and diagnosers are told: a KNOWN_FAULT record"               \
-	}
+		CFG_FIELD("start", CFG_TIME, offsetof(struct fault_common, start_ps), .def = "0us", .max = 1e17,           \
+			  .doc = "When it begins"),                                                                        \
+		CFG_FIELD("duration", CFG_TIME, offsetof(struct fault_common, duration_ps), .def = "0us", .max = 1e17,     \
+			  .doc = "How long it lasts; 0: to the end of the run"),                                           \
+		CFG_FIELD("period", CFG_TIME, offsetof(struct fault_common, period_ps), .def = "0us", .max = 1e17,         \
+			  .doc = "Begins again every period (a flap), 1us and more; 0: once"),                             \
+		CFG_FIELD("known", CFG_BOOL, offsetof(struct fault_common, known), .def = "false",                         \
+			  .doc = "Operators know of it before the run, and diagnosers are told: a KNOWN_FAULT record")
 
 struct fault_ops {
 	const char *kind;

@@ -17,15 +17,16 @@ struct fib_corruption {
 #define S struct fib_corruption
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "switch", CFG_STRING, offsetof(S, sw), NULL, 0, 0, NULL, "Switch that swallows packets" },
-	{ "in", CFG_STRING, offsetof(S, in), "", 0, 0, NULL,
-	  "Port of the switch, \"switch:port\": those alone that come in by it; absent: by any" },
-	{ "out", CFG_STRING, offsetof(S, out), "", 0, 0, NULL,
-	  "The same of those that would leave by it. Where packets are sprayed, each has its own way" },
-	{ "src", CFG_STRING, offsetof(S, src), "", 0, 0, NULL, "Host whose packets vanish; absent: of all" },
-	{ "dst", CFG_STRING, offsetof(S, dst), "", 0, 0, NULL, "Host to which they vanish; absent: to all" },
-	{ "share", CFG_FLOAT, offsetof(S, fib.share), "1.0", 0, 1, NULL,
-	  "Of the pairs of sender and receiver for which that holds: so many are hit, by chance, with all their packets" },
+	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that swallows packets"),
+	CFG_FIELD("in", CFG_STRING, offsetof(S, in), .def = "",
+		  .doc = "Port of the switch, \"switch:port\": those alone that come in by it; absent: by any"),
+	CFG_FIELD("out", CFG_STRING, offsetof(S, out), .def = "",
+		  .doc = "The same of those that would leave by it. Where packets are sprayed, each has its own way"),
+	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .def = "", .doc = "Host whose packets vanish; absent: of all"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .def = "", .doc = "Host to which they vanish; absent: to all"),
+	CFG_FIELD("share", CFG_FLOAT, offsetof(S, fib.share), .def = "1.0", .max = 1,
+		  .doc = "Of the pairs of sender and receiver for which that holds: so many are hit, by chance, with all "
+			 "their packets"),
 };
 
 static const struct cfg_table table = {

@@ -14,11 +14,10 @@ struct loss {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port whose outgoing direction is faulty, \"node:port\""),
-	{ "rate", CFG_FLOAT, offsetof(S, rate), NULL, 0, 1, NULL, "Probability that a frame is lost" },
-	{ "silent", CFG_BOOL, offsetof(S, silent), "false", 0, 0, NULL,
-	  "It is lost behind the receiving MAC, in a memory of the pipeline: no counter differs from another. false: on "
-	  "the "
-	  "cable, so that fewer frames are counted at the one end than at the other" },
+	CFG_FIELD("rate", CFG_FLOAT, offsetof(S, rate), .max = 1, .doc = "Probability that a frame is lost"),
+	CFG_FIELD("silent", CFG_BOOL, offsetof(S, silent), .def = "false",
+		  .doc = "It is lost behind the receiving MAC, in a memory of the pipeline: no counter differs from "
+			 "another. false: on the cable, so that fewer frames are counted at the one end than at the other"),
 };
 
 static const struct cfg_table table = {

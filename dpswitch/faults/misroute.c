@@ -16,8 +16,8 @@ struct misroute {
 #define S struct misroute
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	{ "dst", CFG_STRING, offsetof(S, dst), NULL, 0, 0, NULL, "Host whose packets go the wrong way" },
-	{ "port", CFG_STRING, offsetof(S, port), NULL, 0, 0, NULL, "Egress port that they take, \"switch:port\"" },
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Host whose packets go the wrong way"),
+	CFG_FIELD("port", CFG_STRING, offsetof(S, port), .doc = "Egress port that they take, \"switch:port\""),
 };
 
 static const struct cfg_table table = {

@@ -16,10 +16,10 @@ struct pfc_headroom {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port of a switch by which packets come in, \"switch:port\""),
-	{ "headroom", CFG_BYTES, offsetof(S, headroom_bytes), "0", 0, 1e9, NULL,
-	  "Room behind XOFF, of each lossless class" },
-	{ "pfc", CFG_BOOL, offsetof(S, pfc), "true", 0, 0, NULL,
-	  "false: PFC is not configured, and it never pauses its peer" },
+	CFG_FIELD("headroom", CFG_BYTES, offsetof(S, headroom_bytes), .def = "0", .max = 1e9,
+		  .doc = "Room behind XOFF, of each lossless class"),
+	CFG_FIELD("pfc", CFG_BOOL, offsetof(S, pfc), .def = "true",
+		  .doc = "false: PFC is not configured, and it never pauses its peer"),
 };
 
 static const struct cfg_table table = {

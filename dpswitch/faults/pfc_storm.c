@@ -17,8 +17,10 @@ struct pfc_storm {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_PORT_FIELD("Port that sends PAUSE, \"node:port\"; a host's too"),
-	{ "priority", CFG_INT, offsetof(S, priority), "3", 1, 7, NULL, "Class that it pauses" },
-	{ "interval", CFG_TIME, offsetof(S, interval_ps), "100us", 1e5, 1e12, NULL, "Between two PAUSE frames" },
+	CFG_FIELD("priority", CFG_INT, offsetof(S, priority), .def = "3", .min = 1, .max = 7,
+		  .doc = "Class that it pauses"),
+	CFG_FIELD("interval", CFG_TIME, offsetof(S, interval_ps), .def = "100us", .min = 1e5, .max = 1e12,
+		  .doc = "Between two PAUSE frames"),
 };
 
 static const struct cfg_table table = {

@@ -12,19 +12,20 @@
 
 #define S struct switch_params
 static const struct cfg_field switch_fields[] = {
-	{ "buffer", CFG_BYTES, offsetof(S, buffer_bytes), "0", 0, 1e12, NULL,
-	  "Packet buffer of a switch, shared by its ports; 0 sizes it from ports, rates and delays" },
-	{ "lossy_queue", CFG_BYTES, offsetof(S, lossy_queue_bytes), "1MiB", 1, 1e12, NULL,
-	  "Limit of an egress queue of a class without PFC; what exceeds it is dropped and counted (queue_full)" },
-	{ "control_queue", CFG_BYTES, offsetof(S, control_queue_bytes), "1MiB", 1, 1e12, NULL,
-	  "Limit of the egress queue of class 0 (ACKs, polling, notifications)" },
-	{ "weights", CFG_STRINGS, offsetof(S, weights), "", 0, 0, NULL,
-	  "DWRR weights of data classes as \"class:weight\", 1..64; classes not named weigh 1" },
-	{ "strict", CFG_STRINGS, offsetof(S, strict), "", 0, 0, NULL,
-	  "Data classes, 1..7, that switches and embedded hosts' NICs serve before all others, a higher one before a lower "
-	  "(IEEE 802.1Q 8.6.8.1); class 0 stays first" },
-	{ "sampling", CFG_INT, offsetof(S, sampling), "0", 0, 1e6, NULL,
-	  "Of packets that come in from hosts, one in so many is sampled, as by sFlow (RFC 3176); 0: none" },
+	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "0", .max = 1e12,
+		  .doc = "Packet buffer of a switch, shared by its ports; 0 sizes it from ports, rates and delays"),
+	CFG_FIELD("lossy_queue", CFG_BYTES, offsetof(S, lossy_queue_bytes), .def = "1MiB", .min = 1, .max = 1e12,
+		  .doc = "Limit of an egress queue of a class without PFC; what exceeds it is dropped and counted "
+			 "(queue_full)"),
+	CFG_FIELD("control_queue", CFG_BYTES, offsetof(S, control_queue_bytes), .def = "1MiB", .min = 1, .max = 1e12,
+		  .doc = "Limit of the egress queue of class 0 (ACKs, polling, notifications)"),
+	CFG_FIELD("weights", CFG_STRINGS, offsetof(S, weights), .def = "",
+		  .doc = "DWRR weights of data classes as \"class:weight\", 1..64; classes not named weigh 1"),
+	CFG_FIELD("strict", CFG_STRINGS, offsetof(S, strict), .def = "",
+		  .doc = "Data classes, 1..7, that switches and embedded hosts' NICs serve before all others, a higher one "
+			 "before a lower (IEEE 802.1Q 8.6.8.1); class 0 stays first"),
+	CFG_FIELD("sampling", CFG_INT, offsetof(S, sampling), .def = "0", .max = 1e6,
+		  .doc = "Of packets that come in from hosts, one in so many is sampled, as by sFlow (RFC 3176); 0: none"),
 };
 #undef S
 
@@ -36,35 +37,38 @@ static const struct cfg_choice models[] = {
 
 #define S struct switch_pfc_params
 static const struct cfg_field pfc_fields[] = {
-	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
-	  "Priority-based flow control (IEEE 802.1Qbb) on the lossless classes" },
-	{ "priorities", CFG_STRINGS, offsetof(S, priorities), "", 0, 0, NULL, "Lossless classes, 1..7; default: class 3" },
-	{ "model", CFG_ENUM, offsetof(S, model), "dynamic", 0, 0, models,
-	  "XOFF threshold: dynamic = alpha x free pool (shared-buffer ASICs); static = xoff" },
-	{ "alpha", CFG_FLOAT, offsetof(S, alpha), "0.125", 0.001, 64, NULL,
-	  "dynamic: share of the free pool that one ingress may use; rounded to 1/1024" },
-	{ "reserve", CFG_BYTES, offsetof(S, reserve_bytes), "4096", 0, 1e9, NULL,
-	  "Guaranteed buffer of an ingress (port, class)" },
-	{ "headroom", CFG_BYTES, offsetof(S, headroom_bytes), "0", 0, 1e9, NULL,
-	  "Room for what is on the wire when a PAUSE leaves, per ingress (port, class); 0: 3 x rate x delay, and never "
-	  "less than the cable needs" },
-	{ "xoff", CFG_BYTES, offsetof(S, xoff_bytes), "64KiB", 0, 1e9, NULL,
-	  "static: bytes above the reserve at which an ingress pauses its peer" },
-	{ "xon_offset", CFG_BYTES, offsetof(S, xon_offset_bytes), "3072", 0, 1e9, NULL,
-	  "RESUME this far below the threshold" },
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
+		  .doc = "Priority-based flow control (IEEE 802.1Qbb) on the lossless classes"),
+	CFG_FIELD("priorities", CFG_STRINGS, offsetof(S, priorities), .def = "",
+		  .doc = "Lossless classes, 1..7; default: class 3"),
+	CFG_FIELD("model", CFG_ENUM, offsetof(S, model), .def = "dynamic", .choices = models,
+		  .doc = "XOFF threshold: dynamic = alpha x free pool (shared-buffer ASICs); static = xoff"),
+	CFG_FIELD("alpha", CFG_FLOAT, offsetof(S, alpha), .def = "0.125", .min = 0.001, .max = 64,
+		  .doc = "dynamic: share of the free pool that one ingress may use; rounded to 1/1024"),
+	CFG_FIELD("reserve", CFG_BYTES, offsetof(S, reserve_bytes), .def = "4096", .max = 1e9,
+		  .doc = "Guaranteed buffer of an ingress (port, class)"),
+	CFG_FIELD("headroom", CFG_BYTES, offsetof(S, headroom_bytes), .def = "0", .max = 1e9,
+		  .doc = "Room for what is on the wire when a PAUSE leaves, per ingress (port, class); 0: 3 x rate x "
+			 "delay, and never less than the cable needs"),
+	CFG_FIELD("xoff", CFG_BYTES, offsetof(S, xoff_bytes), .def = "64KiB", .max = 1e9,
+		  .doc = "static: bytes above the reserve at which an ingress pauses its peer"),
+	CFG_FIELD("xon_offset", CFG_BYTES, offsetof(S, xon_offset_bytes), .def = "3072", .max = 1e9,
+		  .doc = "RESUME this far below the threshold"),
 };
 #undef S
 
 #define S struct switch_ecn_params
 static const struct cfg_field ecn_fields[] = {
-	{ "enabled", CFG_BOOL, offsetof(S, enabled), "true", 0, 0, NULL,
-	  "ECN marking at dequeue (RFC 3168) with DCQCN's thresholds" },
-	{ "rate", CFG_RATE, offsetof(S, reference_rate_bps), "100Gbps", 1e6, 1e13, NULL,
-	  "Link rate that kmin and kmax are meant for; they scale with a port's rate" },
-	{ "kmin", CFG_BYTES, offsetof(S, kmin_bytes), "400KB", 0, 1e12, NULL, "No marking up to this queue" },
-	{ "kmax", CFG_BYTES, offsetof(S, kmax_bytes), "1600KB", 0, 1e12, NULL,
-	  "Every packet marked above this queue; equal to kmin: a step, as DCTCP marks" },
-	{ "pmax", CFG_FLOAT, offsetof(S, pmax), "0.2", 0, 1, NULL, "Marking probability just below kmax" },
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
+		  .doc = "ECN marking at dequeue (RFC 3168) with DCQCN's thresholds"),
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, reference_rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
+		  .doc = "Link rate that kmin and kmax are meant for; they scale with a port's rate"),
+	CFG_FIELD("kmin", CFG_BYTES, offsetof(S, kmin_bytes), .def = "400KB", .max = 1e12,
+		  .doc = "No marking up to this queue"),
+	CFG_FIELD("kmax", CFG_BYTES, offsetof(S, kmax_bytes), .def = "1600KB", .max = 1e12,
+		  .doc = "Every packet marked above this queue; equal to kmin: a step, as DCTCP marks"),
+	CFG_FIELD("pmax", CFG_FLOAT, offsetof(S, pmax), .def = "0.2", .max = 1,
+		  .doc = "Marking probability just below kmax"),
 };
 #undef S
 
@@ -154,40 +158,45 @@ static const struct cfg_choice exports[] = {
 
 #define S struct volumes_params
 static const struct cfg_field fields[] = {
-	{ "enabled", CFG_BOOL, offsetof(S, enabled), "false", 0, 0, NULL,
-	  "Every switch below others watches what comes down to it of measured collectives (their key measured)" },
-	{ "prediction", CFG_ENUM, offsetof(S, prediction), "analytical", 0, 0, predictions,
-	  "Where it knows from how much is to come by each port in an iteration:" },
-	{ "file", CFG_PATH, offsetof(S, file), "", 0, 0, NULL,
-	  "prediction = \"simulated\": the `flowpulse.csv` of a run, made with export = \"counts\", or a `prediction.csv`: "
-	  "what its iterations had on average is what is to come. Absent: runs made before this one tell it" },
-	{ "simulations", CFG_INT, offsetof(S, simulations), "2", 1, 64, NULL,
-	  "prediction = \"simulated\" without a file: so many runs, each with another seed and 4 iterations at most, of "
-	  "what "
-	  "is known before" },
-	{ "detector", CFG_ENUM, offsetof(S, detector), "threshold", 0, 0, detectors,
-	  "What tells that too little was seen; all but the first need 4 ports, and compare senders at ports:" },
-	{ "false_alarms", CFG_FLOAT, offsetof(S, false_alarms), "0.0001", 1e-9, 0.01, NULL,
-	  "False alarms that a sender may raise at a switch in an iteration. detector = \"threshold\": where its noise "
-	  "reaches the threshold" },
-	{ "threshold", CFG_FLOAT, offsetof(S, threshold), "0.01", 0, 1, NULL,
-	  "detector = \"threshold\": share of what was predicted that may be missing; beyond it is an alarm" },
-	{ "tolerance", CFG_FLOAT, offsetof(S, tolerance), "0.01", 0, 1, NULL,
-	  "By so much of itself the volume of a sender, by all ports together, may differ from what was predicted; beyond "
-	  "it its demand is another, and it is not compared" },
-	{ "learn", CFG_INT, offsetof(S, learn), "1", 1, 1000, NULL,
-	  "prediction = \"measured\" or \"learned\": so many first iterations" },
-	{ "senders", CFG_INT, offsetof(S, senders), "64", 1, 4096, NULL,
-	  "Room of a monitor, in sending switches: it holds 245 B for each at each port, and 152 B more with detector = "
-	  "\"pooled\"" },
-	{ "grace", CFG_TIME, offsetof(S, grace_ps), "10us", 1, 1e12, NULL,
-	  "Late packets of an iteration that is over count to it for so long; at least the shortest delay between two "
-	  "nodes" },
-	{ "idle", CFG_TIME, offsetof(S, idle_ps), "10ms", 1, 1e13, NULL,
-	  "An iteration that no other follows is over when nothing came for so long, that delay at least, and at the "
-	  "run's end" },
-	{ "compare", CFG_ENUM, offsetof(S, compare), "senders", 0, 0, compares, "What is compared:" },
-	{ "export", CFG_ENUM, offsetof(S, export), "alarms", 0, 0, exports, "What leaves the switches:" },
+	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "false",
+		  .doc = "Every switch below others watches what comes down to it of measured collectives (their key "
+			 "measured)"),
+	CFG_FIELD("prediction", CFG_ENUM, offsetof(S, prediction), .def = "analytical", .choices = predictions,
+		  .doc = "Where it knows from how much is to come by each port in an iteration:"),
+	CFG_FIELD("file", CFG_PATH, offsetof(S, file), .def = "",
+		  .doc = "prediction = \"simulated\": the `flowpulse.csv` of a run, made with export = \"counts\", or a "
+			 "`prediction.csv`: what its iterations had on average is what is to come. Absent: runs made "
+			 "before this one tell it"),
+	CFG_FIELD("simulations", CFG_INT, offsetof(S, simulations), .def = "2", .min = 1, .max = 64,
+		  .doc = "prediction = \"simulated\" without a file: so many runs, each with another seed and 4 iterations "
+			 "at most, of what is known before"),
+	CFG_FIELD("detector", CFG_ENUM, offsetof(S, detector), .def = "threshold", .choices = detectors,
+		  .doc = "What tells that too little was seen; all but the first need 4 ports, and compare senders at "
+			 "ports:"),
+	CFG_FIELD("false_alarms", CFG_FLOAT, offsetof(S, false_alarms), .def = "0.0001", .min = 1e-9, .max = 0.01,
+		  .doc = "False alarms that a sender may raise at a switch in an iteration. detector = \"threshold\": "
+			 "where its noise reaches the threshold"),
+	CFG_FIELD(
+		"threshold", CFG_FLOAT, offsetof(S, threshold), .def = "0.01", .max = 1,
+		.doc = "detector = \"threshold\": share of what was predicted that may be missing; beyond it is an alarm"),
+	CFG_FIELD("tolerance", CFG_FLOAT, offsetof(S, tolerance), .def = "0.01", .max = 1,
+		  .doc = "By so much of itself the volume of a sender, by all ports together, may differ from what was "
+			 "predicted; beyond it its demand is another, and it is not compared"),
+	CFG_FIELD("learn", CFG_INT, offsetof(S, learn), .def = "1", .min = 1, .max = 1000,
+		  .doc = "prediction = \"measured\" or \"learned\": so many first iterations"),
+	CFG_FIELD("senders", CFG_INT, offsetof(S, senders), .def = "64", .min = 1, .max = 4096,
+		  .doc = "Room of a monitor, in sending switches: it holds 245 B for each at each port, and 152 B more "
+			 "with detector = \"pooled\""),
+	CFG_FIELD("grace", CFG_TIME, offsetof(S, grace_ps), .def = "10us", .min = 1, .max = 1e12,
+		  .doc = "Late packets of an iteration that is over count to it for so long; at least the shortest delay "
+			 "between two nodes"),
+	CFG_FIELD("idle", CFG_TIME, offsetof(S, idle_ps), .def = "10ms", .min = 1, .max = 1e13,
+		  .doc = "An iteration that no other follows is over when nothing came for so long, that delay at least, "
+			 "and at the run's end"),
+	CFG_FIELD("compare", CFG_ENUM, offsetof(S, compare), .def = "senders", .choices = compares,
+		  .doc = "What is compared:"),
+	CFG_FIELD("export", CFG_ENUM, offsetof(S, export), .def = "alarms", .choices = exports,
+		  .doc = "What leaves the switches:"),
 };
 #undef S
 

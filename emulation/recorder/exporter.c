@@ -21,13 +21,15 @@
 /* The configuration. */
 
 static const struct cfg_field exporter_fields[] = {
-	{ "budget", CFG_BYTES, offsetof(struct exporter_config, budget), "1250MB", 0, 0, NULL,
-	  "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer: the default is what "
-	  "a port of 10 Gbps of the analyzer's takes. 0: unlimited." },
-	{ "burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), "0", 0, 1 << 30, NULL,
-	  "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least 4608." },
-	{ "queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), "1MB", 0, 1 << 30, NULL,
-	  "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and counted." },
+	CFG_FIELD("budget", CFG_BYTES, offsetof(struct exporter_config, budget), .def = "1250MB",
+		  .doc = "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer: the "
+			 "default is what a port of 10 Gbps of the analyzer's takes. 0: unlimited."),
+	CFG_FIELD("burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), .def = "0", .max = 1 << 30,
+		  .doc = "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least "
+			 "4608."),
+	CFG_FIELD("queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), .def = "1MB", .max = 1 << 30,
+		  .doc = "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and "
+			 "counted."),
 };
 
 const struct cfg_table exporter_cfg_table = {

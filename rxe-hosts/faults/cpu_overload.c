@@ -18,10 +18,10 @@ struct cpu_overload {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_HOST_FIELD("The overloaded host."),
-	{ "delay", CFG_TIME, offsetof(S, delay_ps), NULL, 0, MOST_PS, NULL,
-	  "Median of what it adds until a completion is handled; half of it always, the rest exponential." },
-	{ "steps", CFG_BOOL, offsetof(S, steps), "false", 0, 0, NULL,
-	  "Each step of its ranks' collectives starts later by this median, too: the CPU posts them" },
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .max = MOST_PS,
+		  .doc = "Median of what it adds until a completion is handled; half of it always, the rest exponential."),
+	CFG_FIELD("steps", CFG_BOOL, offsetof(S, steps), .def = "false",
+		  .doc = "Each step of its ranks' collectives starts later by this median, too: the CPU posts them"),
 };
 
 static const struct cfg_table table = {

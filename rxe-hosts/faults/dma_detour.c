@@ -15,12 +15,12 @@ struct dma_detour {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_NIC_FIELD,
-	{ "delay", CFG_TIME, offsetof(S, delay_ps), "0s", 0, 1e12, NULL,
-	  "Until what came in is in memory, and the host knows; DMA of others goes on meanwhile" },
-	{ "rate", CFG_RATE, offsetof(S, rate_bps), "", 1e6, 1e13, NULL,
-	  "At most so much, in each direction; absent: as fast as the line" },
-	{ "buffer", CFG_BYTES, offsetof(S, buffer_bytes), "128KB", 16384, 1e9, NULL,
-	  "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on" },
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "0s", .max = 1e12,
+		  .doc = "Until what came in is in memory, and the host knows; DMA of others goes on meanwhile"),
+	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = 1e13,
+		  .doc = "At most so much, in each direction; absent: as fast as the line"),
+	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "128KB", .min = 16384, .max = 1e9,
+		  .doc = "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on"),
 };
 
 static const struct cfg_table table = {

@@ -13,12 +13,13 @@ struct pcie_downgrade {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_NIC_FIELD,
-	{ "generation", CFG_INT, offsetof(S, generation), "1", 1, 6, NULL,
-	  "Speed that is left: 2.5, 5, 8, 16, 32 or 64 GT/s a lane, less what its line code takes (8b/10b, from 8 GT/s "
-	  "128b/130b)" },
-	{ "lanes", CFG_INT, offsetof(S, lanes), "1", 1, 16, NULL, "Width that is left: 1, 2, 4, 8 or 16 lanes" },
-	{ "buffer", CFG_BYTES, offsetof(S, buffer_bytes), "128KB", 16384, 1e9, NULL,
-	  "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on" },
+	CFG_FIELD("generation", CFG_INT, offsetof(S, generation), .def = "1", .min = 1, .max = 6,
+		  .doc = "Speed that is left: 2.5, 5, 8, 16, 32 or 64 GT/s a lane, less what its line code takes (8b/10b, "
+			 "from 8 GT/s 128b/130b)"),
+	CFG_FIELD("lanes", CFG_INT, offsetof(S, lanes), .def = "1", .min = 1, .max = 16,
+		  .doc = "Width that is left: 1, 2, 4, 8 or 16 lanes"),
+	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "128KB", .min = 16384, .max = 1e9,
+		  .doc = "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on"),
 };
 
 static const struct cfg_table table = {

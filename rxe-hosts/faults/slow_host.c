@@ -12,9 +12,11 @@ struct slow_host {
 static const struct cfg_field fields[] = {
 	FAULT_ENABLED_FIELD,
 	FAULT_AT_HOST_FIELD("The slow host."),
-	{ "collective", CFG_INT, offsetof(S, collective), "-1", -1, 16383, NULL, "Which collective, from 0; -1: all." },
-	{ "step", CFG_INT, offsetof(S, step), "0", 0, 4194303, NULL, "Which step, from 1; 0: every step." },
-	{ "delay", CFG_TIME, offsetof(S, at.common.duration_ps), NULL, 0, 0, NULL, "How much later the step starts." },
+	CFG_FIELD("collective", CFG_INT, offsetof(S, collective), .def = "-1", .min = -1, .max = 16383,
+		  .doc = "Which collective, from 0; -1: all."),
+	CFG_FIELD("step", CFG_INT, offsetof(S, step), .def = "0", .max = 4194303,
+		  .doc = "Which step, from 1; 0: every step."),
+	CFG_FIELD("delay", CFG_TIME, offsetof(S, at.common.duration_ps), .doc = "How much later the step starts."),
 };
 
 static const struct cfg_table table = {

@@ -27,33 +27,35 @@ static const struct cfg_choice algorithms[] = {
 
 #define AT(field) offsetof(struct pingmesh_params, field)
 static const struct cfg_field fields[] = {
-	{ "enabled", CFG_BOOL, AT(enabled), "false", 0, 0, NULL,
-	  "Every host has an agent that probes by one UD QP an RNIC, and a controller tells it whom (R-Pingmesh 4)" },
-	{ "time_factor", CFG_FLOAT, AT(time_factor), "1", 0.00001, 100, NULL,
-	  "All of the protocol's times are multiplied by it: 100 ms between ToR-mesh probes of an RNIC, 500 ms timeout, 5 "
-	  "s "
-	  "between uploads, 20 s of analysis (R-Pingmesh 5). Packets and CPUs take as long as ever" },
-	{ "duration", CFG_TIME, AT(duration_ps), "0s", 0, 1e17, NULL,
-	  "Agents probe for so long, also when all jobs are over" },
-	{ "management_delay", CFG_TIME, AT(management_ps), "1ms", 1e9, 1e13, NULL,
-	  "One way between an agent and its controller, by the network of management" },
-	{ "cpu_delay", CFG_TIME, AT(cpu_ps), "10us", 0, (double)PROBE_CPU_MAX_PS, NULL,
-	  "Median time until a host's agent handles what its RNIC completed; half of it always, the rest exponential" },
-	{ "service", CFG_BOOL, AT(service), "true", 0, 0, NULL,
-	  "Agents trace the connections of jobs, too, and probe by their 5-tuples (R-Pingmesh 4.2.2)" },
-	{ "rails", CFG_BOOL, AT(rails), "false", 0, 0, NULL,
-	  "RNICs of a host, which are at different ToRs, probe each other one way instead of other hosts beyond their ToR "
-	  "(R-Pingmesh 7.4)" },
-	{ "clock_offset", CFG_TIME, AT(clock_ps), "1ms", 0, 1e12, NULL,
-	  "Clocks of RNICs are apart by up to so much, always the same: it shows where a probe leaves by one and comes to "
-	  "another, with rails" },
-	{ "tracing", CFG_ENUM, AT(tracing), "traceroute", 0, 0, tracings,
-	  "How the ways of probes and their ACKs are known." },
-	{ "algorithm", CFG_ENUM, AT(algorithm), "likelihood", 0, 0, algorithms,
-	  "How the analyzer places losses and high RTTs that it puts down to switches." },
-	{ "trace_rate", CFG_INT, AT(trace_rate), "100", 0, 1000000, NULL,
-	  "So many traceroute packets a switch answers in a second of the protocol's time, 16 of them at once; others it "
-	  "drops. 0: none" },
+	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "false",
+		  .doc = "Every host has an agent that probes by one UD QP an RNIC, and a controller tells it whom "
+			 "(R-Pingmesh 4)"),
+	CFG_FIELD("time_factor", CFG_FLOAT, AT(time_factor), .def = "1", .min = 0.00001, .max = 100,
+		  .doc = "All of the protocol's times are multiplied by it: 100 ms between ToR-mesh probes of an RNIC, 500 "
+			 "ms timeout, 5 s between uploads, 20 s of analysis (R-Pingmesh 5). Packets and CPUs take as long "
+			 "as ever"),
+	CFG_FIELD("duration", CFG_TIME, AT(duration_ps), .def = "0s", .max = 1e17,
+		  .doc = "Agents probe for so long, also when all jobs are over"),
+	CFG_FIELD("management_delay", CFG_TIME, AT(management_ps), .def = "1ms", .min = 1e9, .max = 1e13,
+		  .doc = "One way between an agent and its controller, by the network of management"),
+	CFG_FIELD("cpu_delay", CFG_TIME, AT(cpu_ps), .def = "10us", .max = (double)PROBE_CPU_MAX_PS,
+		  .doc = "Median time until a host's agent handles what its RNIC completed; half of it always, the rest "
+			 "exponential"),
+	CFG_FIELD("service", CFG_BOOL, AT(service), .def = "true",
+		  .doc = "Agents trace the connections of jobs, too, and probe by their 5-tuples (R-Pingmesh 4.2.2)"),
+	CFG_FIELD("rails", CFG_BOOL, AT(rails), .def = "false",
+		  .doc = "RNICs of a host, which are at different ToRs, probe each other one way instead of other hosts "
+			 "beyond their ToR (R-Pingmesh 7.4)"),
+	CFG_FIELD("clock_offset", CFG_TIME, AT(clock_ps), .def = "1ms", .max = 1e12,
+		  .doc = "Clocks of RNICs are apart by up to so much, always the same: it shows where a probe leaves by "
+			 "one and comes to another, with rails"),
+	CFG_FIELD("tracing", CFG_ENUM, AT(tracing), .def = "traceroute", .choices = tracings,
+		  .doc = "How the ways of probes and their ACKs are known."),
+	CFG_FIELD("algorithm", CFG_ENUM, AT(algorithm), .def = "likelihood", .choices = algorithms,
+		  .doc = "How the analyzer places losses and high RTTs that it puts down to switches."),
+	CFG_FIELD("trace_rate", CFG_INT, AT(trace_rate), .def = "100", .max = 1000000,
+		  .doc = "So many traceroute packets a switch answers in a second of the protocol's time, 16 of them at "
+			 "once; others it drops. 0: none"),
 };
 #undef AT
 

@@ -11,45 +11,53 @@
 #define FIELD(member) offsetof(struct roce_cfg, member)
 
 static const struct cfg_field fields[] = {
-	{ "ip_version", CFG_INT, FIELD(ip_version), "4", 4, 6, NULL,
-	  "4 or 6: of all that hosts send. With 6 frames are 20 B longer and have a flow label, which "
-	  "load_balancing.fields can "
-	  "hash; for embedded hosts alone" },
-	{ "mtu", CFG_BYTES, FIELD(mtu_bytes), "1024", 1, ROCE_MAX_MTU, NULL,
-	  "payload of a full packet; 256, 512, 1024, 2048 or 4096 (IBTA path MTU) unless data_overhead is set" },
-	{ "data_overhead", CFG_BYTES, FIELD(data_overhead_bytes), "0", 0, 1000, NULL,
-	  "bytes on the wire beyond a data packet's payload; 0: those of real RoCEv2, preamble and gap included" },
-	{ "ack_bytes", CFG_BYTES, FIELD(ack_bytes), "0", 0, 1500, NULL,
-	  "bytes an ACK, NAK or CNP occupies on the wire; 0: those of real RoCEv2 (86; CNP 98; over IPv6 20 more)" },
-	{ "control_bytes", CFG_BYTES, FIELD(control_bytes), "90", 20, 1500, NULL,
-	  "bytes a polling or notification packet occupies on the wire over IPv4; over IPv6 20 more" },
-	{ "ack_every", CFG_INT, FIELD(ack_every), "1", 1, 1024, NULL,
-	  "one ACK for so many data packets, besides those that ask for one (last of a message, window full)" },
-	{ "transport", CFG_ENUM, FIELD(transport), "go-back-n", 0, 0, transport_choices, "how losses are repaired" },
-	{ "cc", CFG_ENUM, FIELD(cc), "dcqcn", 0, 0, cc_choices,
-	  "congestion control of the senders: what they go by, and the group of its parameters" },
-	{ "window", CFG_STRING, FIELD(window), "bdp", 0, 0, NULL,
-	  "payload bytes a QP may have in flight: \"bdp\" (largest bandwidth-delay product of the topology), \"none\" "
-	  "or a size" },
-	{ "window_scales_with_rate", CFG_BOOL, FIELD(window_scales_with_rate), "true", 0, 0, NULL,
-	  "the window shrinks with the QP's rate" },
-	{ "data_prio", CFG_INT, FIELD(data_prio), "3", 1, 7, NULL, "802.1p class of data packets" },
-	{ "measured_prio", CFG_INT, FIELD(measured_prio), "0", 0, 7, NULL,
-	  "that of measured collectives' data packets; 0: that of all data. switch.strict lets it pass other data" },
-	{ "timeout", CFG_TIME, FIELD(timeout_ps), "4ms", 0, 0, NULL,
-	  "time without progress after which unacknowledged packets are sent again; 0ps: never (IBTA 9.7.6.1.3)" },
-	{ "kernel_timeout", CFG_TIME, FIELD(kernel_timeout_ps), "1s", 0, 0, NULL,
-	  "the timeout of queue pairs of hosts with a kernel of their own: the next of 4.096us * 2^n, 16.8ms at least; "
-	  "0ps: never" },
-	{ "timeout_doublings", CFG_INT, FIELD(timeout_doublings), "3", 0, 16, NULL,
-	  "the timeout doubles with each retry in a row, at most so often" },
-	{ "retry_count", CFG_INT, FIELD(retry_count), "7", 0, 255, NULL, "timeouts in a row that a QP survives" },
-	{ "rnr_delay", CFG_TIME, FIELD(rnr_delay_ps), "20us", 0, 0, NULL,
-	  "pause of a sender whose receiver had no posted receive" },
-	{ "rnr_retry", CFG_INT, FIELD(rnr_retry), "7", 0, ROCE_RNR_UNLIMITED, NULL,
-	  "receiver-not-ready answers in a row that a QP survives; 7: any number" },
-	{ "nak", CFG_BOOL, FIELD(nak), "true", 0, 0, NULL,
-	  "receivers answer a gap with a NAK; without, only the timeout repairs it" },
+	CFG_FIELD("ip_version", CFG_INT, FIELD(ip_version), .def = "4", .min = 4, .max = 6,
+		  .doc = "4 or 6: of all that hosts send. With 6 frames are 20 B longer and have a flow label, which "
+			 "load_balancing.fields can hash; for embedded hosts alone"),
+	CFG_FIELD("mtu", CFG_BYTES, FIELD(mtu_bytes), .def = "1024", .min = 1, .max = ROCE_MAX_MTU,
+		  .doc = "payload of a full packet; 256, 512, 1024, 2048 or 4096 (IBTA path MTU) unless data_overhead is "
+			 "set"),
+	CFG_FIELD("data_overhead", CFG_BYTES, FIELD(data_overhead_bytes), .def = "0", .max = 1000,
+		  .doc = "bytes on the wire beyond a data packet's payload; 0: those of real RoCEv2, preamble and gap "
+			 "included"),
+	CFG_FIELD("ack_bytes", CFG_BYTES, FIELD(ack_bytes), .def = "0", .max = 1500,
+		  .doc = "bytes an ACK, NAK or CNP occupies on the wire; 0: those of real RoCEv2 (86; CNP 98; over IPv6 20 "
+			 "more)"),
+	CFG_FIELD("control_bytes", CFG_BYTES, FIELD(control_bytes), .def = "90", .min = 20, .max = 1500,
+		  .doc = "bytes a polling or notification packet occupies on the wire over IPv4; over IPv6 20 more"),
+	CFG_FIELD(
+		"ack_every", CFG_INT, FIELD(ack_every), .def = "1", .min = 1, .max = 1024,
+		.doc = "one ACK for so many data packets, besides those that ask for one (last of a message, window full)"),
+	CFG_FIELD("transport", CFG_ENUM, FIELD(transport), .def = "go-back-n", .choices = transport_choices,
+		  .doc = "how losses are repaired"),
+	CFG_FIELD("cc", CFG_ENUM, FIELD(cc), .def = "dcqcn", .choices = cc_choices,
+		  .doc = "congestion control of the senders: what they go by, and the group of its parameters"),
+	CFG_FIELD("window", CFG_STRING, FIELD(window), .def = "bdp",
+		  .doc = "payload bytes a QP may have in flight: \"bdp\" (largest bandwidth-delay product of the "
+			 "topology), \"none\" or a size"),
+	CFG_FIELD("window_scales_with_rate", CFG_BOOL, FIELD(window_scales_with_rate), .def = "true",
+		  .doc = "the window shrinks with the QP's rate"),
+	CFG_FIELD("data_prio", CFG_INT, FIELD(data_prio), .def = "3", .min = 1, .max = 7,
+		  .doc = "802.1p class of data packets"),
+	CFG_FIELD("measured_prio", CFG_INT, FIELD(measured_prio), .def = "0", .max = 7,
+		  .doc = "that of measured collectives' data packets; 0: that of all data. switch.strict lets it pass "
+			 "other data"),
+	CFG_FIELD("timeout", CFG_TIME, FIELD(timeout_ps), .def = "4ms",
+		  .doc = "time without progress after which unacknowledged packets are sent again; 0ps: never (IBTA "
+			 "9.7.6.1.3)"),
+	CFG_FIELD("kernel_timeout", CFG_TIME, FIELD(kernel_timeout_ps), .def = "1s",
+		  .doc = "the timeout of queue pairs of hosts with a kernel of their own: the next of 4.096us * 2^n, "
+			 "16.8ms at least; 0ps: never"),
+	CFG_FIELD("timeout_doublings", CFG_INT, FIELD(timeout_doublings), .def = "3", .max = 16,
+		  .doc = "the timeout doubles with each retry in a row, at most so often"),
+	CFG_FIELD("retry_count", CFG_INT, FIELD(retry_count), .def = "7", .max = 255,
+		  .doc = "timeouts in a row that a QP survives"),
+	CFG_FIELD("rnr_delay", CFG_TIME, FIELD(rnr_delay_ps), .def = "20us",
+		  .doc = "pause of a sender whose receiver had no posted receive"),
+	CFG_FIELD("rnr_retry", CFG_INT, FIELD(rnr_retry), .def = "7", .max = ROCE_RNR_UNLIMITED,
+		  .doc = "receiver-not-ready answers in a row that a QP survives; 7: any number"),
+	CFG_FIELD("nak", CFG_BOOL, FIELD(nak), .def = "true",
+		  .doc = "receivers answer a gap with a NAK; without, only the timeout repairs it"),
 };
 
 const struct cfg_table roce_table = {
@@ -70,12 +78,14 @@ static const struct cfg_choice sel_timers[] = {
 };
 
 static const struct cfg_field sel_fields[] = {
-	{ "repeat_after", CFG_TIME, SEL_FIELD(repeat_after_ps), "5us", 1, 0, NULL,
-	  "the timeout, if the longest round trip without queues is no more than half of it; else it is this above that" },
-	{ "timer", CFG_ENUM, SEL_FIELD(timer), "adaptive", 0, 0, sel_timers, "when a packet is taken for lost" },
-	{ "windows", CFG_INT, SEL_FIELD(windows), "4", 1, 64, NULL,
-	  "how many times host.window lies between the oldest missing packet and the newest at most (16384 packets at "
-	  "most)" },
+	CFG_FIELD("repeat_after", CFG_TIME, SEL_FIELD(repeat_after_ps), .def = "5us", .min = 1,
+		  .doc = "the timeout, if the longest round trip without queues is no more than half of it; else it is "
+			 "this above that"),
+	CFG_FIELD("timer", CFG_ENUM, SEL_FIELD(timer), .def = "adaptive", .choices = sel_timers,
+		  .doc = "when a packet is taken for lost"),
+	CFG_FIELD("windows", CFG_INT, SEL_FIELD(windows), .def = "4", .min = 1, .max = 64,
+		  .doc = "how many times host.window lies between the oldest missing packet and the newest at most (16384 "
+			 "packets at most)"),
 };
 
 const struct cfg_table sel_table = {

@@ -38,8 +38,9 @@ static const struct cfg_choice kinds[] = {
 
 #define AT(field) offsetof(struct jitter, field)
 static const struct cfg_field jitter_fields[] = {
-	{ "kind", CFG_ENUM, AT(kind), "none", 0, 0, kinds, "How computation differs from the planned time." },
-	{ "spread", CFG_TIME, AT(spread_ps), "0ns", 0, 0, NULL, "By how much." },
+	CFG_FIELD("kind", CFG_ENUM, AT(kind), .def = "none", .choices = kinds,
+		  .doc = "How computation differs from the planned time."),
+	CFG_FIELD("spread", CFG_TIME, AT(spread_ps), .def = "0ns", .doc = "By how much."),
 };
 #undef AT
 
@@ -54,10 +55,11 @@ const struct cfg_table jitter_table = {
 
 #define AT(field) offsetof(struct straggler, field)
 static const struct cfg_field straggler_fields[] = {
-	{ "rank", CFG_INT, AT(rank), NULL, 0, 1023, NULL, "The slow rank." },
-	{ "delay", CFG_TIME, AT(delay_ps), NULL, 0, 0, NULL, "How much longer it computes before each collective." },
-	{ "collective", CFG_STRING, AT(collective), "", 0, 0, NULL, "Before this one of the job's alone." },
-	{ "iteration", CFG_INT, AT(iteration), "-1", -1, 999999, NULL, "In this iteration alone, from 0; -1: in all." },
+	CFG_FIELD("rank", CFG_INT, AT(rank), .max = 1023, .doc = "The slow rank."),
+	CFG_FIELD("delay", CFG_TIME, AT(delay_ps), .doc = "How much longer it computes before each collective."),
+	CFG_FIELD("collective", CFG_STRING, AT(collective), .def = "", .doc = "Before this one of the job's alone."),
+	CFG_FIELD("iteration", CFG_INT, AT(iteration), .def = "-1", .min = -1, .max = 999999,
+		  .doc = "In this iteration alone, from 0; -1: in all."),
 };
 #undef AT
 

@@ -7,20 +7,22 @@
 
 #define AT(field) offsetof(struct work_job_config, field)
 static const struct cfg_field job_fields[] = {
-	{ "name", CFG_STRING, AT(name), NULL, 0, 0, NULL,
-	  "What reports call it: letters, digits, '_', '.' and '-', at most 31." },
-	{ "ranks", CFG_STRINGS, AT(ranks), "", 0, 0, NULL,
-	  "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: where placement puts them, and "
-	  "without one every host of the topology at its first NIC. Hosts named so may be those of other jobs." },
-	{ "iterations", CFG_INT, AT(iterations), "1", 1, 1000000, NULL, "How many times it runs all its collectives." },
-	{ "start", CFG_TIME, AT(start_ps), "0ns", 0, 0, NULL, "When the first iteration starts." },
-	{ "gap", CFG_TIME, AT(gap_ps), "0ns", 0, 0, NULL, "Pause of a rank between its iterations." },
-	{ "compute", CFG_TIME, AT(compute_ps), "0ns", 0, 0, NULL,
-	  "How long every rank computes at the beginning of an iteration, before its collectives." },
-	{ "enabled", CFG_BOOL, AT(enabled), "true", 0, 0, NULL,
-	  "false: it keeps its number, hosts and ports, but never begins; the rest runs as without it." },
-	{ "measured", CFG_BOOL, AT(measured), "false", 0, 0, NULL,
-	  "As of all its collectives, and of what its pipeline sends." },
+	CFG_FIELD("name", CFG_STRING, AT(name),
+		  .doc = "What reports call it: letters, digits, '_', '.' and '-', at most 31."),
+	CFG_FIELD("ranks", CFG_STRINGS, AT(ranks), .def = "",
+		  .doc = "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: where placement "
+			 "puts them, and without one every host of the topology at its first NIC. Hosts named so may be "
+			 "those of other jobs."),
+	CFG_FIELD("iterations", CFG_INT, AT(iterations), .def = "1", .min = 1, .max = 1000000,
+		  .doc = "How many times it runs all its collectives."),
+	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0ns", .doc = "When the first iteration starts."),
+	CFG_FIELD("gap", CFG_TIME, AT(gap_ps), .def = "0ns", .doc = "Pause of a rank between its iterations."),
+	CFG_FIELD("compute", CFG_TIME, AT(compute_ps), .def = "0ns",
+		  .doc = "How long every rank computes at the beginning of an iteration, before its collectives."),
+	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true",
+		  .doc = "false: it keeps its number, hosts and ports, but never begins; the rest runs as without it."),
+	CFG_FIELD("measured", CFG_BOOL, AT(measured), .def = "false",
+		  .doc = "As of all its collectives, and of what its pipeline sends."),
 };
 #undef AT
 
@@ -45,11 +47,15 @@ static const struct cfg_choice schedules[] = {
 
 #define AT(field) offsetof(struct pipeline_config, field)
 static const struct cfg_field pipeline_fields[] = {
-	{ "dim", CFG_STRING, AT(dim), "pipeline", 0, 0, NULL, "Which of the job's dims has the stages as its places." },
-	{ "micro_batches", CFG_INT, AT(micro_batches), NULL, 1, 1024, NULL, "Micro-batches of an iteration." },
-	{ "order", CFG_ENUM, AT(order), "1f1b", 0, 0, schedules, "In which order a stage works." },
-	{ "bytes", CFG_BYTES, AT(bytes), NULL, 4, 2147483648.0, NULL,
-	  "Of the activations that a rank sends to the next stage, and of the gradients to the last, for a micro-batch." },
+	CFG_FIELD("dim", CFG_STRING, AT(dim), .def = "pipeline",
+		  .doc = "Which of the job's dims has the stages as its places."),
+	CFG_FIELD("micro_batches", CFG_INT, AT(micro_batches), .min = 1, .max = 1024,
+		  .doc = "Micro-batches of an iteration."),
+	CFG_FIELD("order", CFG_ENUM, AT(order), .def = "1f1b", .choices = schedules,
+		  .doc = "In which order a stage works."),
+	CFG_FIELD("bytes", CFG_BYTES, AT(bytes), .min = 4, .max = 2147483648.0,
+		  .doc = "Of the activations that a rank sends to the next stage, and of the gradients to the last, for a "
+			 "micro-batch."),
 };
 #undef AT
 

@@ -26,15 +26,16 @@ static const struct cfg_choice kinds[] = {
 
 #define AT(field) offsetof(struct placement, field)
 static const struct cfg_field fields[] = {
-	{ "kind", CFG_ENUM, AT(kind), "packed", 0, 0, kinds,
-	  "In which order free hosts are taken; a leaf is the switch of a host's first NIC." },
-	{ "count", CFG_INT, AT(count), "0", 0, 1024, NULL, "Ranks; 0: as many as there is room for." },
-	{ "nics", CFG_INT, AT(nics), "1", 1, TOPO_MAX_PORTS, NULL,
-	  "Ranks of a host, one a NIC: rank 0 is at NIC 1 of the first host, rank 1 at its NIC 2, ..." },
-	{ "seed", CFG_INT, AT(seed), "-1", -1, 9e18, NULL, "Of kind random; -1: the run's seed." },
-	{ "hosts", CFG_STRINGS, AT(hosts), "", 0, 0, NULL,
-	  "Hosts to choose from, ranges as in ranks; absent: every host of the topology." },
-	{ "share", CFG_BOOL, AT(share), "false", 0, 0, NULL, "Takes hosts too that other jobs use." },
+	CFG_FIELD("kind", CFG_ENUM, AT(kind), .def = "packed", .choices = kinds,
+		  .doc = "In which order free hosts are taken; a leaf is the switch of a host's first NIC."),
+	CFG_FIELD("count", CFG_INT, AT(count), .def = "0", .max = 1024, .doc = "Ranks; 0: as many as there is room for."),
+	CFG_FIELD("nics", CFG_INT, AT(nics), .def = "1", .min = 1, .max = TOPO_MAX_PORTS,
+		  .doc = "Ranks of a host, one a NIC: rank 0 is at NIC 1 of the first host, rank 1 at its NIC 2, ..."),
+	CFG_FIELD("seed", CFG_INT, AT(seed), .def = "-1", .min = -1, .max = 9e18,
+		  .doc = "Of kind random; -1: the run's seed."),
+	CFG_FIELD("hosts", CFG_STRINGS, AT(hosts), .def = "",
+		  .doc = "Hosts to choose from, ranges as in ranks; absent: every host of the topology."),
+	CFG_FIELD("share", CFG_BOOL, AT(share), .def = "false", .doc = "Takes hosts too that other jobs use."),
 };
 #undef AT
 
@@ -211,8 +212,8 @@ placement_ranks(const struct placement *placement, const struct placement_site *
 
 #define AT(field) offsetof(struct grid_dim, field)
 static const struct cfg_field dim_fields[] = {
-	{ "name", CFG_STRING, AT(name), NULL, 0, 0, NULL, "What group of a collective calls it." },
-	{ "size", CFG_INT, AT(size), NULL, 1, 1024, NULL, "Ranks along it." },
+	CFG_FIELD("name", CFG_STRING, AT(name), .doc = "What group of a collective calls it."),
+	CFG_FIELD("size", CFG_INT, AT(size), .min = 1, .max = 1024, .doc = "Ranks along it."),
 };
 #undef AT
 

@@ -36,50 +36,36 @@ struct generator {
 };
 
 #define G(field) offsetof(struct generator, field)
-#define GENERATOR_FIELDS                                                                                                       \
-	{ "name",  CFG_STRING,                                                                                                 \
-	  G(name), "",                                                                                                         \
-	  0,       0,                                                                                                          \
-	  NULL,    "What it is called in files, and what its random numbers depend on; absent: its kind." },                   \
-		{ "hosts",                                                                                                     \
-		  CFG_STRINGS,                                                                                                 \
-		  G(hosts),                                                                                                    \
-		  "",                                                                                                          \
-		  0,                                                                                                           \
-		  0,                                                                                                           \
-		  NULL,                                                                                                        \
-		  "Hosts, or host:nic, that send and receive; absent: every host of the topology at its first NIC." },         \
-		{ "sizes", CFG_ENUM, G(sizes),      "",                                                                        \
-		  0,       0,        traffic_sizes, "Published distribution of flow sizes. Give this, sizes_file or bytes." }, \
-		{ "sizes_file",                                                                                                \
-		  CFG_PATH,                                                                                                    \
-		  G(sizes_file),                                                                                               \
-		  "",                                                                                                          \
-		  0,                                                                                                           \
-		  0,                                                                                                           \
-		  NULL,                                                                                                        \
-		  "Distribution of flow sizes, relative to the scenario: lines \"BYTES PERCENT\", from 0 to 100 %, "           \
-		  "linear between them (the format of HPCC's traffic generator)." },                                           \
-		{ "bytes", CFG_BYTES, G(bytes), "0", 0, 2147483648.0, NULL, "Size of every flow." },                           \
-		{ "start", CFG_TIME, G(start_ps), "0ns", 0, 0, NULL, "No flow comes before." },                                \
-		{ "until", CFG_TIME, G(until_ps), "0ns", 0, 0, NULL, "No flow comes at or after this time." },                 \
-		{ "seed", CFG_INT, G(seed), "0", 0, 9e18, NULL, "Other random numbers, with the run's seed as it is." },       \
-		{ "prio", CFG_INT, G(prio), "-1", -1, 7, NULL, "Priority; -1: that of the collectives' data." },               \
-		{ "dport", CFG_INT, G(dport), "4791", 1, 65535, NULL, "UDP destination port (RoCEv2: 4791)." },                \
-		{ "enabled", CFG_BOOL, G(enabled), "true",                                                                     \
-		  0,         0,        NULL,       "false: it sends nothing; what others send stays as it is." },              \
-	{                                                                                                                      \
-		"connections", CFG_INT, G(connections), "16", 1, 4096, NULL,                                                   \
-			"Queue pairs from one host to another, each with a source port and so a path of its own; flows "       \
-			"take turns on them, one at a time."                                                                   \
-	}
+#define GENERATOR_FIELDS                                                                                                   \
+	CFG_FIELD("name", CFG_STRING, G(name), .def = "",                                                                  \
+		  .doc = "What it is called in files, and what its random numbers depend on; absent: its kind."),          \
+		CFG_FIELD("hosts", CFG_STRINGS, G(hosts), .def = "",                                                       \
+			  .doc = "Hosts, or host:nic, that send and receive; absent: every host of the topology at its "   \
+				 "first NIC."),                                                                            \
+		CFG_FIELD("sizes", CFG_ENUM, G(sizes), .def = "", .choices = traffic_sizes,                                \
+			  .doc = "Published distribution of flow sizes. Give this, sizes_file or bytes."),                 \
+		CFG_FIELD("sizes_file", CFG_PATH, G(sizes_file), .def = "",                                                \
+			  .doc = "Distribution of flow sizes, relative to the scenario: lines \"BYTES PERCENT\", from 0 "  \
+				 "to 100 %, linear between them (the format of HPCC's traffic generator)."),               \
+		CFG_FIELD("bytes", CFG_BYTES, G(bytes), .def = "0", .max = 2147483648.0, .doc = "Size of every flow."),    \
+		CFG_FIELD("start", CFG_TIME, G(start_ps), .def = "0ns", .doc = "No flow comes before."),                   \
+		CFG_FIELD("until", CFG_TIME, G(until_ps), .def = "0ns", .doc = "No flow comes at or after this time."),    \
+		CFG_FIELD("seed", CFG_INT, G(seed), .def = "0", .max = 9e18,                                               \
+			  .doc = "Other random numbers, with the run's seed as it is."),                                   \
+		CFG_FIELD("prio", CFG_INT, G(prio), .def = "-1", .min = -1, .max = 7,                                      \
+			  .doc = "Priority; -1: that of the collectives' data."),                                          \
+		CFG_FIELD("dport", CFG_INT, G(dport), .def = "4791", .min = 1, .max = 65535,                               \
+			  .doc = "UDP destination port (RoCEv2: 4791)."),                                                  \
+		CFG_FIELD("enabled", CFG_BOOL, G(enabled), .def = "true",                                                  \
+			  .doc = "false: it sends nothing; what others send stays as it is."),                             \
+		CFG_FIELD("connections", CFG_INT, G(connections), .def = "16", .min = 1, .max = 4096,                      \
+			  .doc = "Queue pairs from one host to another, each with a source port and so a path of its "     \
+				 "own; flows take turns on them, one at a time.")
 
 /* For kinds whose senders and receivers may differ. */
 #define GENERATOR_SETS                                                                                                     \
-	{ "src", CFG_STRINGS, G(src), "", 0, 0, NULL, "Senders, instead of hosts." },                                      \
-	{                                                                                                                  \
-		"dst", CFG_STRINGS, G(dst), "", 0, 0, NULL, "Receivers, instead of hosts."                                 \
-	}
+	CFG_FIELD("src", CFG_STRINGS, G(src), .def = "", .doc = "Senders, instead of hosts."),                             \
+		CFG_FIELD("dst", CFG_STRINGS, G(dst), .def = "", .doc = "Receivers, instead of hosts.")
 
 struct generator_ops {
 	const char *kind;
@@ -121,17 +107,9 @@ struct arrivals_cfg {
 };
 
 #define ARRIVALS_FIELDS(T, member)                                                                                         \
-	{ "load",                                                                                                          \
-	  CFG_FLOAT,                                                                                                       \
-	  offsetof(T, member.load),                                                                                        \
-	  "0",                                                                                                             \
-	  0,                                                                                                               \
-	  1,                                                                                                               \
-	  NULL,                                                                                                            \
-	  "What a sender offers, as a share of its NIC's rate, in payload. Give this or rate." },                          \
-	{                                                                                                                  \
-		"rate", CFG_RATE, offsetof(T, member.rate_bps), "0bps", 0, 0, NULL, "The same as a rate."                  \
-	}
+	CFG_FIELD("load", CFG_FLOAT, offsetof(T, member.load), .def = "0", .max = 1,                                       \
+		  .doc = "What a sender offers, as a share of its NIC's rate, in payload. Give this or rate."),            \
+		CFG_FIELD("rate", CFG_RATE, offsetof(T, member.rate_bps), .def = "0bps", .doc = "The same as a rate.")
 
 /* @return 0 or -EINVAL: none or both of load and rate, no end, a rate above that of a sender */
 int arrivals_check(const struct arrivals_cfg *arrivals, const struct generator *generator, const struct traffic *traffic,

@@ -15,10 +15,10 @@ struct incast {
 static const struct cfg_field fields[] = {
 	GENERATOR_FIELDS,
 	GENERATOR_SETS,
-	{ "degree", CFG_INT, offsetof(struct incast, degree), NULL, 1, 16384, NULL,
-	  "Senders that start a flow to a receiver together; which, is picked anew every time." },
-	{ "period", CFG_TIME, offsetof(struct incast, period_ps), "0ns", 0, 0, NULL,
-	  "Again every period, until the end; 0: once." },
+	CFG_FIELD("degree", CFG_INT, offsetof(struct incast, degree), .min = 1, .max = 16384,
+		  .doc = "Senders that start a flow to a receiver together; which, is picked anew every time."),
+	CFG_FIELD("period", CFG_TIME, offsetof(struct incast, period_ps), .def = "0ns",
+		  .doc = "Again every period, until the end; 0: once."),
 };
 
 static const struct cfg_table table = {

@@ -13,14 +13,16 @@
 #define FIELD(member) offsetof(struct hpcc_params, member)
 
 static const struct cfg_field fields[] = {
-	{ "eta", CFG_FLOAT, FIELD(eta), "0.95", 0.01, 1, NULL, "utilization that links are held at" },
-	{ "max_stage", CFG_INT, FIELD(max_stage), "5", 0, 1000, NULL,
-	  "additive increases in a row before a multiplicative step" },
-	{ "wai", CFG_BYTES, FIELD(wai_bytes), "80", 0, 1e6, NULL, "additive increase of the window, each time" },
-	{ "base_rtt", CFG_TIME, FIELD(base_rtt_ps), "0ps", 0, 0, NULL,
-	  "T of the paper; 0ps: the longest round trip of the network without queues" },
-	{ "min_rate", CFG_RATE, FIELD(min_rate_bps), "100Mbps", 1, 1e13, NULL,
-	  "the window never falls below what this rate sends in base_rtt" },
+	CFG_FIELD("eta", CFG_FLOAT, FIELD(eta), .def = "0.95", .min = 0.01, .max = 1,
+		  .doc = "utilization that links are held at"),
+	CFG_FIELD("max_stage", CFG_INT, FIELD(max_stage), .def = "5", .max = 1000,
+		  .doc = "additive increases in a row before a multiplicative step"),
+	CFG_FIELD("wai", CFG_BYTES, FIELD(wai_bytes), .def = "80", .max = 1e6,
+		  .doc = "additive increase of the window, each time"),
+	CFG_FIELD("base_rtt", CFG_TIME, FIELD(base_rtt_ps), .def = "0ps",
+		  .doc = "T of the paper; 0ps: the longest round trip of the network without queues"),
+	CFG_FIELD("min_rate", CFG_RATE, FIELD(min_rate_bps), .def = "100Mbps", .min = 1, .max = 1e13,
+		  .doc = "the window never falls below what this rate sends in base_rtt"),
 };
 
 static const struct cfg_table table = {

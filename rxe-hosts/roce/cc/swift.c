@@ -15,26 +15,28 @@
 #define FIELD(member) offsetof(struct swift_params, member)
 
 static const struct cfg_field fields[] = {
-	{ "ai", CFG_FLOAT, FIELD(ai), "1.0", 1e-6, 1000, NULL, "additive increase, in packets a round trip" },
-	{ "beta", CFG_FLOAT, FIELD(beta), "0.8", 1e-6, 1, NULL, "multiplicative decrease" },
-	{ "max_mdf", CFG_FLOAT, FIELD(max_mdf), "0.5", 1e-6, 0.999999, NULL,
-	  "share of the window that one decrease takes at most" },
-	{ "base_target", CFG_TIME, FIELD(base_target_ps), "0ps", 0, 0, NULL,
-	  "target delay of a path without switches; 0ps: one and a half times the network's longest round trip without "
-	  "queues" },
-	{ "hop", CFG_TIME, FIELD(hop_ps), "1us", 0, 0, NULL, "target delay added by each switch" },
-	{ "fs_range", CFG_TIME, FIELD(fs_range_ps), "100us", 0, 0, NULL,
-	  "most that flow scaling adds to the target, at fs_min_cwnd and below; 0ps: no flow scaling" },
-	{ "fs_min_cwnd", CFG_FLOAT, FIELD(fs_min_cwnd), "0.1", 1e-6, 1e6, NULL,
-	  "window in packets at which flow scaling adds fs_range" },
-	{ "fs_max_cwnd", CFG_FLOAT, FIELD(fs_max_cwnd), "100", 1e-6, 1e6, NULL,
-	  "window in packets from which on it adds nothing" },
-	{ "min_cwnd", CFG_FLOAT, FIELD(min_cwnd), "0.001", 1e-6, 1, NULL, "smallest window in packets" },
-	{ "max_cwnd", CFG_FLOAT, FIELD(max_cwnd), "0.0", 0, 1e6, NULL,
-	  "largest window in packets; 0: what the line carries in base_target, or in the longest round trip without "
-	  "queues" },
-	{ "retx_reset", CFG_INT, FIELD(retx_reset), "5", 1, 1000, NULL,
-	  "timeouts in a row after which the window falls to min_cwnd" },
+	CFG_FIELD("ai", CFG_FLOAT, FIELD(ai), .def = "1.0", .min = 1e-6, .max = 1000,
+		  .doc = "additive increase, in packets a round trip"),
+	CFG_FIELD("beta", CFG_FLOAT, FIELD(beta), .def = "0.8", .min = 1e-6, .max = 1, .doc = "multiplicative decrease"),
+	CFG_FIELD("max_mdf", CFG_FLOAT, FIELD(max_mdf), .def = "0.5", .min = 1e-6, .max = 0.999999,
+		  .doc = "share of the window that one decrease takes at most"),
+	CFG_FIELD("base_target", CFG_TIME, FIELD(base_target_ps), .def = "0ps",
+		  .doc = "target delay of a path without switches; 0ps: one and a half times the network's longest round "
+			 "trip without queues"),
+	CFG_FIELD("hop", CFG_TIME, FIELD(hop_ps), .def = "1us", .doc = "target delay added by each switch"),
+	CFG_FIELD("fs_range", CFG_TIME, FIELD(fs_range_ps), .def = "100us",
+		  .doc = "most that flow scaling adds to the target, at fs_min_cwnd and below; 0ps: no flow scaling"),
+	CFG_FIELD("fs_min_cwnd", CFG_FLOAT, FIELD(fs_min_cwnd), .def = "0.1", .min = 1e-6, .max = 1e6,
+		  .doc = "window in packets at which flow scaling adds fs_range"),
+	CFG_FIELD("fs_max_cwnd", CFG_FLOAT, FIELD(fs_max_cwnd), .def = "100", .min = 1e-6, .max = 1e6,
+		  .doc = "window in packets from which on it adds nothing"),
+	CFG_FIELD("min_cwnd", CFG_FLOAT, FIELD(min_cwnd), .def = "0.001", .min = 1e-6, .max = 1,
+		  .doc = "smallest window in packets"),
+	CFG_FIELD("max_cwnd", CFG_FLOAT, FIELD(max_cwnd), .def = "0.0", .max = 1e6,
+		  .doc = "largest window in packets; 0: what the line carries in base_target, or in the longest round trip "
+			 "without queues"),
+	CFG_FIELD("retx_reset", CFG_INT, FIELD(retx_reset), .def = "5", .min = 1, .max = 1000,
+		  .doc = "timeouts in a row after which the window falls to min_cwnd"),
 };
 
 static const struct cfg_table table = {

@@ -22,11 +22,11 @@ struct part {
 };
 
 static const struct cfg_field part_fields[] = {
-	{ "name", CFG_STRING, offsetof(struct part, name), NULL, 0, 0, NULL, "Its name." },
-	{ "size", CFG_INT, offsetof(struct part, size), "3", 1, 9, NULL, "Its size." },
+	CFG_FIELD("name", CFG_STRING, offsetof(struct part, name), .doc = "Its name."),
+	CFG_FIELD("size", CFG_INT, offsetof(struct part, size), .def = "3", .min = 1, .max = 9, .doc = "Its size."),
 };
 static const struct cfg_field size_fields[] = {
-	{ "size", CFG_INT, offsetof(struct part, size), "5", 1, 9, NULL, "Its size." },
+	CFG_FIELD("size", CFG_INT, offsetof(struct part, size), .def = "5", .min = 1, .max = 9, .doc = "Its size."),
 };
 
 #define TABLE(path_, list_, fields_)                                                                                       \

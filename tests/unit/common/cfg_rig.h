@@ -35,15 +35,16 @@ static const struct cfg_choice models[] = {
 
 #define F(field) offsetof(struct pfc, field)
 static const struct cfg_field pfc_fields[] = {
-	{ "enabled", CFG_BOOL, F(enabled), "true", 0, 0, NULL, "PFC on or off." },
-	{ "model", CFG_ENUM, F(model), "dynamic", 0, 0, models, "Threshold model." },
-	{ "alpha", CFG_FLOAT, F(alpha), "0.125", 0.001, 8, NULL, "Share." },
-	{ "headroom", CFG_BYTES, F(headroom_bytes), "20KB", 1000, 1e6, NULL, "Room per ingress." },
-	{ "interval", CFG_TIME, F(interval_ps), "2us", 1000, 1e12, NULL, "Between two." },
-	{ "rate", CFG_RATE, F(rate_bps), "", 1e6, 1e12, NULL, "Of the link." },
-	{ "ports", CFG_INT, F(ports), "4", 1, -1, NULL, "How many." },
-	{ "name", CFG_STRING, F(name), "", 0, 0, NULL, "Label." },
-	{ "classes", CFG_STRINGS, F(classes), "", 0, 0, NULL, "Lossless classes." },
+	CFG_FIELD("enabled", CFG_BOOL, F(enabled), .def = "true", .doc = "PFC on or off."),
+	CFG_FIELD("model", CFG_ENUM, F(model), .def = "dynamic", .choices = models, .doc = "Threshold model."),
+	CFG_FIELD("alpha", CFG_FLOAT, F(alpha), .def = "0.125", .min = 0.001, .max = 8, .doc = "Share."),
+	CFG_FIELD("headroom", CFG_BYTES, F(headroom_bytes), .def = "20KB", .min = 1000, .max = 1e6,
+		  .doc = "Room per ingress."),
+	CFG_FIELD("interval", CFG_TIME, F(interval_ps), .def = "2us", .min = 1000, .max = 1e12, .doc = "Between two."),
+	CFG_FIELD("rate", CFG_RATE, F(rate_bps), .def = "", .min = 1e6, .max = 1e12, .doc = "Of the link."),
+	CFG_FIELD("ports", CFG_INT, F(ports), .def = "4", .min = 1, .max = -1, .doc = "How many."),
+	CFG_FIELD("name", CFG_STRING, F(name), .def = "", .doc = "Label."),
+	CFG_FIELD("classes", CFG_STRINGS, F(classes), .def = "", .doc = "Lossless classes."),
 };
 #undef F
 static const struct cfg_gone pfc_gone[] = { { "on", "enabled" }, { 0 } };
@@ -61,9 +62,9 @@ struct flow_cfg {
 };
 
 static const struct cfg_field flow_fields[] = {
-	{ "src", CFG_STRING, offsetof(struct flow_cfg, src), NULL, 0, 0, NULL, "Sender." },
-	{ "dst", CFG_STRING, offsetof(struct flow_cfg, dst), NULL, 0, 0, NULL, "Receiver." },
-	{ "bytes", CFG_BYTES, offsetof(struct flow_cfg, size_bytes), "1MB", 0, 0, NULL, "Size." },
+	CFG_FIELD("src", CFG_STRING, offsetof(struct flow_cfg, src), .doc = "Sender."),
+	CFG_FIELD("dst", CFG_STRING, offsetof(struct flow_cfg, dst), .doc = "Receiver."),
+	CFG_FIELD("bytes", CFG_BYTES, offsetof(struct flow_cfg, size_bytes), .def = "1MB", .doc = "Size."),
 };
 static const struct cfg_table flow_table = { .path = "flows",
 					     .doc = "Background.",
@@ -80,11 +81,11 @@ struct fault_cfg {
 };
 
 static const struct cfg_field storm_fields[] = {
-	{ "port", CFG_STRING, offsetof(struct fault_cfg, port), NULL, 0, 0, NULL, "Where." },
+	CFG_FIELD("port", CFG_STRING, offsetof(struct fault_cfg, port), .doc = "Where."),
 };
 static const struct cfg_field loss_fields[] = {
-	{ "port", CFG_STRING, offsetof(struct fault_cfg, port), NULL, 0, 0, NULL, "Where." },
-	{ "probability", CFG_FLOAT, offsetof(struct fault_cfg, rate), "0.5", 0, 1, NULL, "How often." },
+	CFG_FIELD("port", CFG_STRING, offsetof(struct fault_cfg, port), .doc = "Where."),
+	CFG_FIELD("probability", CFG_FLOAT, offsetof(struct fault_cfg, rate), .def = "0.5", .max = 1, .doc = "How often."),
 };
 static const struct cfg_table storm_table = { .path = "faults",
 					      .doc = "Storm.",
