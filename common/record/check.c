@@ -758,6 +758,7 @@ check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t inde
 		most = rec->time_ps + RECORD_AHEAD_PS;
 		break;
 	case RECORD_COUNT:
+	case RECORD_TOTAL:
 		most = RECORD_MAX_SUM - check->sums[rec->type][index];
 		most = most < RECORD_MAX_COUNT ? most : RECORD_MAX_COUNT;
 		break;
@@ -789,6 +790,6 @@ add_sums(struct record_check *check, const struct rec_hdr *rec)
 	const struct record_kind *kind = &record_kinds[rec->type];
 
 	for (uint32_t i = 0; i < kind->nfields; i++)
-		if (kind->fields[i].rule == RECORD_COUNT)
+		if (kind->fields[i].rule == RECORD_COUNT || kind->fields[i].rule == RECORD_TOTAL)
 			check->sums[rec->type][i] += value_of(rec, &kind->fields[i]);
 }

@@ -16,7 +16,7 @@
 #define RULE_ENUM(list) .rule = RECORD_RANGE, .max = ENUM_COUNT(list) - 1
 #define RULE_ZERO .rule = RECORD_RANGE
 #define RULE_FLAG .rule = RECORD_RANGE, .max = 1
-#define RULE_TOTAL .rule = RECORD_RANGE, .max = RECORD_MAX_COUNT
+#define RULE_TOTAL .rule = RECORD_TOTAL
 #define RULE_COUNT .rule = RECORD_COUNT
 #define RULE_TIME .rule = RECORD_TIME
 #define RULE_PAST .rule = RECORD_PAST

@@ -22,7 +22,8 @@ enum record_rule {
 	RECORD_PAST,         /* at most RECORD_AHEAD_PS after the record's own time */
 	RECORD_UNTIL,        /* the same, and not before the time that the 8 bytes before it hold */
 	RECORD_LAST_EPOCH,   /* not before the epoch that the 4 bytes before it hold, nor after that of the report */
-	RECORD_COUNT,        /* at most RECORD_MAX_COUNT, all of the kind at most RECORD_MAX_SUM */
+	RECORD_COUNT,        /* at most RECORD_MAX_COUNT, all of the kind at most RECORD_MAX_SUM; from 0 in each record */
+	RECORD_TOTAL,        /* the same limits; near the value of the record before */
 	RECORD_STEP,         /* from 1, of the collective and iteration that the 8 bytes before it hold, described */
 	RECORD_REPORT_KIND,  /* enum rec_type of what hosts or switches report */
 	RECORD_TUPLE,        /* reserved is 0 */

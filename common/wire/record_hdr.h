@@ -47,13 +47,14 @@ WIRE_SIZE(rec_hdr, 24)
 
 /* Largest values in records: larger ones are refused at the border (common/record/check.h). */
 
-#define RECORD_KINDS 64               /* types are below it */
-#define RECORD_MAX_FIELDS 28          /* of a kind, behind the header */
-#define RECORD_MAX_PS (1ULL << 62)    /* 53 days: two of them add up */
-#define RECORD_MAX_COUNT (1ULL << 52) /* of packets or bytes; exact as a double too */
-#define RECORD_MAX_SUM (1ULL << 63)   /* of one field over all records of a kind */
+#define RECORD_KINDS 64                                  /* types are below it */
+#define RECORD_MAX_FIELDS 28                             /* of a kind, behind the header */
+#define RECORD_MAX_PS (1ULL << 62)                       /* 53 days: two of them add up */
+#define RECORD_MAX_COUNT (1ULL << 52)                    /* of packets or bytes; exact as a double too */
+#define RECORD_MAX_SUM ((1ULL << 62) - RECORD_MAX_COUNT) /* of one field over all records of a kind: two add up */
 #define RECORD_MAX_NODES 65536
 #define RECORD_MAX_PORTS_A_NODE 1024
 #define RECORD_MAX_PORTS (1u << 20) /* of all nodes */
 #define RECORD_MAX_HOPS 255
-#define RECORD_AHEAD_PS 1000000000000ULL /* how far ahead of its report a time of a host's clock may be */
+#define RECORD_MAX_ROUND (UINT32_MAX - 1) /* of traces: the number of rounds fits 32 bits, too */
+#define RECORD_AHEAD_PS 1000000000000ULL  /* how far ahead of its report a time of a host's clock may be */

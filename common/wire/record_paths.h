@@ -50,7 +50,7 @@ struct rec_traced {
 	F(T, 48, set_high, ANY)                                                                                            \
 	F(T, 56, told_ps, PAST)                                                                                            \
 	F(T, 64, messages, ANY)                                                                                            \
-	F(T, 72, round, ANY)                                                                                               \
+	F(T, 72, round, RANGE(0, RECORD_MAX_ROUND))                                                                        \
 	F(T, 76, nic, PORT)                                                                                                \
 	F(T, 78, result, ENUM(REC_TRACE_RESULTS))
 #define REC_TRACED_KEY(K, T)
@@ -75,7 +75,7 @@ struct rec_traced_hop {
 	F(T, 24, tuple, TUPLE)                                                                                             \
 	F(T, 40, set_low, ANY)                                                                                             \
 	F(T, 48, set_high, ANY)                                                                                            \
-	F(T, 56, round, ANY)                                                                                               \
+	F(T, 56, round, RANGE(0, RECORD_MAX_ROUND))                                                                        \
 	F(T, 60, hop, RANGE(1, RECORD_MAX_HOPS))                                                                           \
 	F(T, 62, in_port, PORT)                                                                                            \
 	F(T, 64, out_port, PORT_OR_NONE)                                                                                   \
@@ -100,9 +100,9 @@ struct rec_trace_round {
 
 #define REC_TRACE_ROUND_FIELDS(F, T)                                                                                       \
 	F(T, 24, start_ps, PAST)                                                                                           \
-	F(T, 32, sent_bytes, ANY)                                                                                          \
-	F(T, 40, received_bytes, ANY)                                                                                      \
-	F(T, 48, round, ANY)                                                                                               \
+	F(T, 32, sent_bytes, TOTAL)                                                                                        \
+	F(T, 40, received_bytes, TOTAL)                                                                                    \
+	F(T, 48, round, RANGE(0, RECORD_MAX_ROUND))                                                                        \
 	F(T, 52, flows, ANY)                                                                                               \
 	F(T, 56, traced, ANY)                                                                                              \
 	F(T, 60, questions, ANY)                                                                                           \

@@ -69,10 +69,14 @@ sum_rounds(struct flowtracer *own, const struct evidence *ev, struct err *err)
 		round->questions += rec->questions;
 		round->connections += rec->connections;
 		round->start_ps = min_u64(round->start_ps, rec->start_ps);
-		round->end_ps = max_u64(round->end_ps, rec->hdr.time_ps);
+		/* A host's clock may be ahead of its report. */
+		round->end_ps = max_u64(round->end_ps, max_u64(rec->start_ps, rec->hdr.time_ps));
 		round->bytes += rec->sent_bytes + rec->received_bytes;
 		round->complete &= rec->complete != 0;
 	}
+	for (uint32_t i = 0; i < count; i++)
+		if (own->rounds[i].hosts == 0) /* the budget kept its records back */
+			own->rounds[i] = (struct flowtracer_round){ .complete = false };
 	return 0;
 }
 
@@ -460,7 +464,7 @@ traced_share(const struct flowtracer *own, const struct run *run)
 	if (own->shown >= own->nrounds || own->rounds[own->shown].flows == 0)
 		return 0;
 	round = &own->rounds[own->shown];
-	share = (double)round->traced / round->flows;
+	share = (double)round->traced / (double)round->flows;
 	return own->config.first_hop == REC_TRACE_SFLOW ? share * known_share(own, run) : share;
 }
 

@@ -32,7 +32,8 @@ struct flowtracer_path {
 
 /* A round of traces, over all hosts. */
 struct flowtracer_round {
-	uint32_t hosts, flows, traced, questions, connections;
+	uint32_t hosts;
+	uint64_t flows, traced, questions, connections;
 	uint64_t start_ps, end_ps;
 	uint64_t bytes; /* over the management network, both directions */
 	bool complete;

@@ -3,6 +3,7 @@
 #include "diag/report/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -110,9 +111,8 @@ print_round(const struct text *text, const struct flowtracer *own)
 		uint64_t took_ps = r->end_ps - r->start_ps;
 
 		fmt_append(line, sizeof(line),
-			   "%u of %u flows of %u host%s were traced in %s, by %u questions over %u connections (%s), %s on "
-			   "the "
-			   "network of management%s.",
+			   "%" PRIu64 " of %" PRIu64 " flows of %u host%s were traced in %s, by %" PRIu64
+			   " questions over %" PRIu64 " connections (%s), %s on the network of management%s.",
 			   r->traced, r->flows, r->hosts, r->hosts == 1 ? "" : "s",
 			   fmt_time(fmt_unit_for(took_ps), took_ps).text, r->questions, r->connections,
 			   connections[own->config.connections], fmt_bytes(r->bytes).text,

@@ -235,6 +235,7 @@ static void
 sums_are_bounded(void **state)
 {
 	struct rec_meter_row row = { .bytes = RECORD_MAX_COUNT };
+	struct rec_trace_round round = { .sent_bytes = RECORD_MAX_COUNT };
 	uint64_t most = RECORD_MAX_SUM / RECORD_MAX_COUNT;
 
 	connect_all();
@@ -243,6 +244,9 @@ sums_are_bounded(void **state)
 	bad(&row, REC_METER_ROW, 0, "bytes = 4503599627370496; right would be at most 0");
 	row.bytes = 0;
 	good(&row, REC_METER_ROW, 0);
+	for (uint64_t i = 0; i < most; i++)
+		good(&round, REC_TRACE_ROUND, 1);
+	bad(&round, REC_TRACE_ROUND, 1, "sent_bytes = 4503599627370496; right would be at most 0");
 }
 
 static void
@@ -381,6 +385,25 @@ traces_are_of_their_ports(void **state)
 	bad(&round, REC_TRACE_ROUND, 1, "traced = 3; right would be at most 2");
 }
 
+/* The number of rounds is the last one's and 1. */
+static void
+rounds_can_be_counted(void **state)
+{
+	struct rec_traced traced = { .set_low = 1, .round = UINT32_MAX };
+	struct rec_traced_hop hop = { .set_low = 3, .hop = 1, .out_port = 1, .round = UINT32_MAX };
+	struct rec_trace_round round = { .round = UINT32_MAX, .complete = 1 };
+
+	(void)state;
+	connect_all();
+	bad(&traced, REC_TRACED, 1, "round = 4294967295; right would be 0 to 4294967294");
+	bad(&hop, REC_TRACED_HOP, 0, "round = 4294967295; right would be 0 to 4294967294");
+	bad(&round, REC_TRACE_ROUND, 1, "round = 4294967295; right would be 0 to 4294967294");
+	traced.round = hop.round = round.round = UINT32_MAX - 1;
+	good(&traced, REC_TRACED, 1);
+	good(&hop, REC_TRACED_HOP, 0);
+	good(&round, REC_TRACE_ROUND, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 UNIT_TEST(record_check)
@@ -395,6 +418,7 @@ UNIT_TEST(record_check)
 		TEST(volumes_are_of_switches),
 		TEST(probes_are_of_their_hosts),
 		TEST(traces_are_of_their_ports),
+		TEST(rounds_can_be_counted),
 		TEST(collectives_are_found_among_many),
 	};
 

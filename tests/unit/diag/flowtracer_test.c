@@ -78,6 +78,21 @@ put_path(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
 }
 
 static struct verdict *
+verdict_of(struct records *r)
+{
+	struct verdict *v = NULL;
+	struct err err = { 0 };
+	struct evidence ev;
+
+	records_evidence(r, &ev);
+	if (registry_diagnose(&ev, &v, &err) != 0)
+		fail_msg("%s", err.text);
+	evidence_fini(&ev);
+	records_fini(r);
+	return v;
+}
+
+static struct verdict *
 diagnose(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
 {
 	struct rec_trace_round round = { .sent_bytes = 100,
@@ -87,18 +102,10 @@ diagnose(struct records *r, uint32_t flows, uint32_t traced, uint64_t end_ps)
 					 .questions = 4 * flows,
 					 .connections = 4,
 					 .complete = traced == flows };
-	struct verdict *v = NULL;
-	struct err err = { 0 };
-	struct evidence ev;
 
 	RECORDS_PUT(r, round, REC_TRACE_ROUND, HOST(0), PS_PER_MS);
 	records_end(r, REC_END_COMPLETE, end_ps);
-	records_evidence(r, &ev);
-	if (registry_diagnose(&ev, &v, &err) != 0)
-		fail_msg("%s", err.text);
-	evidence_fini(&ev);
-	records_fini(r);
-	return v;
+	return verdict_of(r);
 }
 
 static const struct flowtracer *
@@ -328,6 +335,45 @@ what_waits_is_earlier_too(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * Hosts of one round name more flows together than 32 bits count, one of them begins it by a clock that is ahead, and no
+ * record of the round before arrived.
+ */
+static void
+rounds_add_up(void **state)
+{
+	const struct rec_trace_round most = { .start_ps = PS_PER_S,
+					      .round = 1,
+					      .flows = UINT32_MAX,
+					      .traced = 1u << 31,
+					      .questions = UINT32_MAX,
+					      .connections = UINT32_MAX };
+	const struct flowtracer *own;
+	struct records r;
+	struct verdict *v;
+
+	(void)state;
+	put_network(&r, 1);
+	for (uint32_t i = 1; i < 3; i++) {
+		struct rec_trace_round round = most;
+
+		RECORDS_PUT(&r, round, REC_TRACE_ROUND, HOST(i), PS_PER_MS);
+	}
+	records_end(&r, REC_END_COMPLETE, PS_PER_MS);
+	v = verdict_of(&r);
+	own = own_of(v);
+	assert_int_equal(own->nrounds, 2);
+	assert_int_equal(own->rounds[0].hosts, 0);
+	assert_int_equal(own->rounds[0].start_ps, 0);
+	assert_false(own->rounds[0].complete);
+	assert_int_equal(own->rounds[1].flows, 2ULL * UINT32_MAX);
+	assert_int_equal(own->rounds[1].traced, 1ULL << 32);
+	assert_int_equal(own->rounds[1].questions, 2ULL * UINT32_MAX);
+	assert_int_equal(own->rounds[1].connections, 2ULL * UINT32_MAX);
+	assert_true(own->rounds[1].end_ps >= own->rounds[1].start_ps);
+	verdict_destroy(v);
+}
+
 /* Text and JSON of all of that, and of a stream in which the tracer never got an answer. */
 static void
 reports_hold_it(void **state)
@@ -375,6 +421,7 @@ UNIT_TEST(flowtracer)
 		cmocka_unit_test(without_a_choice_nothing_collides),
 		cmocka_unit_test(flows_of_nobody_collide_too),
 		cmocka_unit_test(what_waits_is_earlier_too),
+		cmocka_unit_test(rounds_add_up),
 		cmocka_unit_test(reports_hold_it),
 	};
 
