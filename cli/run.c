@@ -44,7 +44,7 @@ static const struct argp_option options[] = {
 	  "CPUs are to spare); as --set timing.idle=busy",
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
-	{ "parts", 'P', "N", 0, "Real time: N programs run the fabric, each a part of it (default: one runs all)", 0 },
+	{ "partitions", 'P', "N", 0, "Run the fabric in N processes, one partition each; real time only (default: 1)", 0 },
 	{ "eal", 'e', "ARGS", 0,
 	  "Further arguments of DPDK's EAL, in one word: \"-a 0000:03:00.0\", \"--telemetry\" for dpdk-telemetry.py", 0 },
 	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
@@ -132,7 +132,7 @@ parse(int key, char *arg, struct argp_state *state)
 	case 'l':
 		return pass_on(state, &run->pass, "--lcores", arg);
 	case 'P':
-		run->partitions = (uint32_t)args_number(state, "--parts", arg, 2, PARTITION_MAX);
+		run->partitions = (uint32_t)args_number(state, "--partitions", arg, 2, PARTITION_MAX);
 		return 0;
 	case 'D':
 		if (run->nprograms <= PLUGIN_PROGRAMS)
@@ -247,7 +247,7 @@ run_in(const struct run_dir *dir, struct run_options *run, struct systems_plan *
 	int ret;
 
 	if (plan->count != 0 && run->partitions != 0) {
-		log_error("--parts: systems side by side are runs of a fabric that is whole: leave either out");
+		log_error("--partitions cannot be used with --systems: systems are compared on an undivided fabric");
 		return EXIT_USAGE;
 	}
 	for (uint32_t i = 0; i < plan->nprograms; i++)

@@ -29,7 +29,7 @@
 #define RUN_SYSTEMS "systems" /* a folder of folders: runs and reports of systems that are compared */
 #define RUN_PLUGIN "plugins.json"
 #define RUN_MANAGEMENT "management" /* a folder: sockets of devices, while a run in real time goes on */
-#define RUN_PARTITIONS "parts"      /* a folder: K/ has the files of part K, where several programs ran the fabric */
+#define RUN_PARTITIONS "partitions" /* a folder: K/ has the files of partition K, if several processes ran the fabric */
 #define RUN_GUESTS "guests"         /* a folder: NAME.log of each host with its own kernel */
 
 /*

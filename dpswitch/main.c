@@ -38,11 +38,12 @@ static const struct argp_option option_table[] = {
 	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
 	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it)", 0 },
 	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
-	{ "part", 'P', "I/N", 0,
-	  "Run the I-th of N parts of the fabric, from 0; all of it by default. Part 0 exports records", 0 },
-	{ "parts-at", 'A', "ADDRESS,...", 0,
-	  "Where the parts listen, in their order: paths of unix sockets, with a '/', or HOST:PORT", 0 },
-	{ "token", 'T', "FILE", 0, "Its first line is what parts know each other by, where others could come, too", 0 },
+	{ "partition", 'P', "I/N", 0,
+	  "Run the I-th of N partitions of the fabric, from 0; all of it by default. Partition 0 exports records", 0 },
+	{ "partitions-at", 'A', "ADDRESS,...", 0,
+	  "Where the partitions listen, in their order: paths of unix sockets, with a '/', or HOST:PORT", 0 },
+	{ "token", 'T', "FILE", 0, "Its first line is what partitions know each other by, where others could come, too",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
 	{ "brief", 'b', NULL, 0, "Results only where elements were verified: the analyzer shows the rest", 0 },
 	{ "try-port", 'p', "PORT", 0,
@@ -65,7 +66,7 @@ parse_size(const struct argp_state *state, const char *option, const char *arg, 
 	return size_bytes;
 }
 
-/* Of a fabric in parts, or of the scenario. */
+/* Of a fabric in partitions, or of the scenario. */
 static error_t
 parse_partition(int key, char *arg, struct argp_state *state)
 {
@@ -75,7 +76,7 @@ parse_partition(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'P':
 		if (partition_number(arg, &options->run.partitions, &err) < 0)
-			args_error(state, "--part %s", err.text);
+			args_error(state, "--partition %s", err.text);
 		return 0;
 	case 'A':
 		options->run.partitions.addresses = arg;
@@ -136,7 +137,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if ((options->run.partitions.count != 0) != (options->run.partitions.addresses != NULL))
-			args_error(state, "--part and --parts-at go together");
+			args_error(state, "--partition and --partitions-at go together");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		return options->calibration != NULL || options->try_port != NULL

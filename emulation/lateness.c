@@ -165,7 +165,7 @@ run_ps(const struct lateness *l, uint64_t ns)
 static void
 put(struct lateness *l, uint32_t node, struct rec_lateness *rec, uint64_t now_ps)
 {
-	rec->part = l->emulation->partition != NULL ? l->emulation->partition->which : 0;
+	rec->partition = l->emulation->partition != NULL ? l->emulation->partition->which : 0;
 	recbuf_put(l->emulation->records[node], rec, REC_LATENESS, sizeof(*rec), now_ps);
 }
 

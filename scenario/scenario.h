@@ -112,7 +112,7 @@ struct host_config {
 	bool pfc;              /* HOST_PORT: the peer honours 802.1Qbb frames */
 };
 
-/* One part of a fabric that several programs run: the nodes that it has. */
+/* One partition of a fabric that several programs run: the nodes that it has. */
 struct partition_config {
 	struct cfg_where where;
 	struct cfg_strings names;

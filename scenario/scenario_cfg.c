@@ -85,7 +85,8 @@ static const struct cfg_field host_fields[] = {
 #define S struct partition_config
 static const struct cfg_field part_fields[] = {
 	CFG_FIELD("names", CFG_STRINGS, offsetof(S, names),
-		  .doc = "Its switches, every switch in one part; a host is in the part of the switch at its first port, "
+		  .doc = "Its switches, every switch in one partition; a host is in the partition of the switch at its "
+			 "first port, "
 			 "unless it is named too"),
 };
 #undef S
@@ -190,8 +191,9 @@ const struct cfg_table host_cfg = {
 };
 
 const struct cfg_table partition_cfg = {
-	.path = "parts",
-	.doc = "How a fabric is divided that several programs run (`rocelab run --parts`): a group a part. Absent: by "
+	.path = "partitions",
+	.doc = "How a fabric is divided that several programs run (`rocelab run --partitions`): a group a partition. "
+	       "Absent: by "
 	       "METIS.",
 	.list = true,
 	.size = sizeof(struct partition_config),

@@ -144,13 +144,14 @@ check_names(const struct scenario *sc, bool *named, struct err *err)
 	}
 	for (uint32_t i = 0; i < sc->topo->nnodes; i++)
 		if (sc->topo->nodes[i].kind == TOPO_SWITCH && !named[i])
-			return cfg_fail(&sc->partitions[0].where, "names", err,
-					"switch \"%s\" is in no part: name every switch in one, or leave \"parts\" out",
-					sc->topo->nodes[i].name);
+			return cfg_fail(
+				&sc->partitions[0].where, "names", err,
+				"switch \"%s\" is in no partition: name every switch in one, or leave \"partitions\" out",
+				sc->topo->nodes[i].name);
 	return 0;
 }
 
-/* The groups of "parts", once the topology is known. @return 0, -EINVAL, -ENOMEM */
+/* The groups of "partitions", once the topology is known. @return 0, -EINVAL, -ENOMEM */
 static int
 scenario_load_partitions(struct scenario *sc, struct err *err)
 {
@@ -161,7 +162,7 @@ scenario_load_partitions(struct scenario *sc, struct err *err)
 		return ret;
 	named = calloc(sc->topo->nnodes, sizeof(*named));
 	if (named == NULL)
-		return err_set(err, -ENOMEM, "out of memory for the parts");
+		return err_set(err, -ENOMEM, "out of memory for the partitions");
 	ret = check_names(sc, named, err);
 	free(named);
 	return ret;

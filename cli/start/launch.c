@@ -174,7 +174,7 @@ analyzer_reread(struct analyzer *analyzer, struct err *err)
 struct launch_partitions {
 	uint32_t count; /* with partition 0; 0: the fabric is not partitioned */
 	const struct launch *launch;
-	char addresses[PARTITION_MAX * 64]; /* as --parts-at wants them */
+	char addresses[PARTITION_MAX * 64]; /* as --partitions-at wants them */
 	char number[PARTITION_MAX][16];     /* "1/2" */
 	char dir[PARTITION_MAX][PATH_MAX];
 	char first[64]; /* socket of partition 0 */
@@ -196,14 +196,14 @@ launch_partitions_init(struct launch_partitions *partitions, const struct launch
 
 	*partitions = (struct launch_partitions){ .count = launch->partitions, .launch = launch };
 	for (uint32_t p = 0; p < partitions->count; p++) {
-		at += (size_t)snprintf(partitions->addresses + at, sizeof(partitions->addresses) - at, "%s%s/part-%u",
+		at += (size_t)snprintf(partitions->addresses + at, sizeof(partitions->addresses) - at, "%s%s/partition-%u",
 				       p != 0 ? "," : "", launch->private_dir, p);
 		snprintf(partitions->number[p], sizeof(partitions->number[p]), "%u/%u", p, partitions->count);
 		if (snprintf(partitions->dir[p], sizeof(partitions->dir[p]), "%s/" RUN_PARTITIONS "/%u", launch->dir, p) >=
 		    (int)sizeof(partitions->dir[p]))
 			return err_set(err, -ENAMETOOLONG, "%s: too long a path", launch->dir);
 	}
-	snprintf(partitions->first, sizeof(partitions->first), "%s/part-0", launch->private_dir);
+	snprintf(partitions->first, sizeof(partitions->first), "%s/partition-0", launch->private_dir);
 	return 0;
 }
 
@@ -211,7 +211,7 @@ launch_partitions_init(struct launch_partitions *partitions, const struct launch
 static int
 launch_partitions_add(const struct launch_partitions *partitions, uint32_t which, struct child_args *args, struct err *err)
 {
-	const char *const pairs[] = { "--part", partitions->number[which], "--parts-at", partitions->addresses };
+	const char *const pairs[] = { "--partition", partitions->number[which], "--partitions-at", partitions->addresses };
 
 	for (size_t i = 0; partitions->count != 0 && i < sizeof(pairs) / sizeof(pairs[0]); i++)
 		if (child_add(args, pairs[i], err) < 0)
@@ -258,7 +258,7 @@ reap(struct launch_partitions *partitions)
 			continue;
 		partitions->pids[p] = 0;
 		if (status > EXIT_NOT_BEGUN && !exit_code_is_of_run(status))
-			log_error("dpswitch of part %u %s", p, child_text(status, text, sizeof(text)));
+			log_error("dpswitch of partition %u %s", p, child_text(status, text, sizeof(text)));
 		if (status > partitions->status)
 			partitions->status = status;
 		if (partitions->refused == EXIT_DONE && (status == EXIT_USAGE || status == EXIT_NOT_BEGUN))

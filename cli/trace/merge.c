@@ -204,10 +204,10 @@ check_twice(const struct merge *m)
 	qsort(flows, m->result->count, sizeof(*flows), by_tuple);
 	for (uint32_t i = 1; i < m->result->count; i++)
 		if (by_tuple(&flows[i - 1], &flows[i]) == 0)
-			return err_set(
-				m->err, -EINVAL,
-				"a flow of %s, UDP source port %u, is in the files twice: they are not of different parts",
-				m->topo->nodes[flows[i].source].name, flows[i].flow.sport);
+			return err_set(m->err, -EINVAL,
+				       "a flow of %s, UDP source port %u, is in two files: give each partition of the "
+				       "sources once",
+				       m->topo->nodes[flows[i].source].name, flows[i].flow.sport);
 	return 0;
 }
 

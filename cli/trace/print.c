@@ -257,6 +257,6 @@ trace_json(const struct trace_view *view)
 	if (json != NULL && view->options->partitions != 0)
 		json_object_set_new(
 			json, "partition",
-			json_pack("{s:i, s:i}", "part", view->options->partition, "of", view->options->partitions));
+			json_pack("{s:i, s:i}", "partition", view->options->partition, "of", view->options->partitions));
 	return json;
 }

@@ -84,7 +84,7 @@ static const struct argp_option options[] = {
 	  "--help tells "
 	  "more",
 	  4 },
-	{ "partition", KEY_PARTITION, "I/N", 0, "Only the I-th of N parts of the sources", 4 },
+	{ "partition", KEY_PARTITION, "I/N", 0, "Trace the I-th of N partitions of the sources only", 4 },
 	{ "out", KEY_OUT, "FILE", 0, "Write what was found there, for --merge", 4 },
 	{ "merge", KEY_MERGE, NULL, 0, "SCENARIO FILE...: what instances with --partition found, together", 4 },
 	{ "paths", KEY_PATHS, NULL, 0, "Print all paths, not only those that end early", 5 },
@@ -112,7 +112,7 @@ partition_arg(const struct argp_state *state, struct trace_options *trace, const
 
 	if (rest == NULL || *rest != '/' || !number_parse(rest + 1, 1, 10000, &partitions) || partition < 1 ||
 	    partition > partitions)
-		args_error(state, "--partition %s: right would be I/N, as in 1/4 for the first of four parts", arg);
+		args_error(state, "--partition %s: right would be I/N, as in 1/4 for the first of four partitions", arg);
 	trace->partition = (uint32_t)partition;
 	trace->partitions = (uint32_t)partitions;
 }

@@ -137,10 +137,10 @@ enum rec_lateness_kind { REC_LATENESS_KINDS(ENUM_VALUE) };
  */
 struct rec_lateness {
 	struct rec_hdr hdr;
-	uint32_t kind;     /* enum rec_lateness_kind */
-	uint32_t lcore;    /* of its program; REC_NONE: of no lcore */
-	uint32_t part;     /* of the fabric, from 0 */
-	uint32_t measured; /* 0: its lateness in that time is unknown */
+	uint32_t kind;      /* enum rec_lateness_kind */
+	uint32_t lcore;     /* of its program; REC_NONE: of no lcore */
+	uint32_t partition; /* of the fabric, from 0 */
+	uint32_t measured;  /* 0: its lateness in that time is unknown */
 	uint64_t from_ps, to_ps;
 	uint64_t
 		late_ps; /* waited for a processor, by all tasks together; of windows: the time in which the fabric was behind */
@@ -151,7 +151,7 @@ struct rec_lateness {
 #define REC_LATENESS_FIELDS(F, T)                                                                                          \
 	F(T, 24, kind, ENUM(REC_LATENESS_KINDS))                                                                           \
 	F(T, 28, lcore, ANY)                                                                                               \
-	F(T, 32, part, ANY)                                                                                                \
+	F(T, 32, partition, ANY)                                                                                           \
 	F(T, 36, measured, FLAG)                                                                                           \
 	F(T, 40, from_ps, PAST)                                                                                            \
 	F(T, 48, to_ps, UNTIL)                                                                                             \

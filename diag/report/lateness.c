@@ -42,8 +42,8 @@ append_kind(const struct facts *facts, enum rec_lateness_kind kind, char *buf, s
 	const struct run_lateness *most = latest(run, kind, &count, &unmeasured);
 	const char *what = kind == REC_LATENESS_LCORE ? "lcores" : "hosts";
 
-	if (most != NULL && kind == REC_LATENESS_LCORE && run->lateness[run->nlateness - 1].part != 0)
-		fmt_append(buf, cap, " lcore %u of part %u", most->lcore, most->part);
+	if (most != NULL && kind == REC_LATENESS_LCORE && run->lateness[run->nlateness - 1].partition != 0)
+		fmt_append(buf, cap, " lcore %u of partition %u", most->lcore, most->partition);
 	else if (most != NULL && kind == REC_LATENESS_LCORE)
 		fmt_append(buf, cap, " lcore %u", most->lcore);
 	else if (most != NULL)
@@ -108,7 +108,7 @@ source_json(const struct verdict *v, const struct run_lateness *source)
 	if (source->kind == REC_LATENESS_HOST)
 		json_object_set_new(json, "host", value_text(v->run.nodes[source->node].name));
 	else
-		json_object_set_new(json, "part", json_integer(source->part));
+		json_object_set_new(json, "partition", json_integer(source->partition));
 	if (source->kind == REC_LATENESS_LCORE)
 		json_object_set_new(json, "lcore", json_integer(source->lcore));
 	json_object_set_new(json, source->kind == REC_LATENESS_WINDOWS ? "behind_ns" : "waited_ns",

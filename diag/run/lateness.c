@@ -23,7 +23,7 @@ cmp_record(const void *pa, const void *pb)
 	int by = cmp_u64(a->kind, b->kind);
 
 	if (by == 0)
-		by = cmp_u64(a->part, b->part);
+		by = cmp_u64(a->partition, b->partition);
 	if (by == 0)
 		by = cmp_u64(a->lcore, b->lcore);
 	if (by == 0 && a->kind == REC_LATENESS_HOST)
@@ -36,7 +36,7 @@ cmp_record(const void *pa, const void *pb)
 static bool
 is_of(const struct run_lateness *source, const struct rec_lateness *rec)
 {
-	return source->kind == rec->kind && source->part == rec->part && source->lcore == rec->lcore &&
+	return source->kind == rec->kind && source->partition == rec->partition && source->lcore == rec->lcore &&
 	       (rec->kind != REC_LATENESS_HOST || source->node == rec->hdr.node);
 }
 
@@ -48,9 +48,11 @@ add(struct run *run, uint32_t i)
 
 	if (source == NULL || !is_of(source, rec)) {
 		source = &run->lateness[run->nlateness++];
-		*source = (struct run_lateness){
-			.kind = rec->kind, .node = rec->hdr.node, .part = rec->part, .lcore = rec->lcore, .first = i
-		};
+		*source = (struct run_lateness){ .kind = rec->kind,
+						 .node = rec->hdr.node,
+						 .partition = rec->partition,
+						 .lcore = rec->lcore,
+						 .first = i };
 	}
 	source->count++;
 	source->late_ps += rec->measured ? rec->late_ps : 0;

@@ -182,10 +182,10 @@ struct run_notification {
 
 /* ---- real time ---- */
 
-/* An lcore, a host with its own kernel, or the windows of a part of the fabric: how late it was in the whole run. */
+/* An lcore, a host with its own kernel, or the windows of a partition of the fabric: how late it was in the whole run. */
 struct run_lateness {
 	uint32_t kind; /* enum rec_lateness_kind */
-	uint32_t node, part, lcore;
+	uint32_t node, partition, lcore;
 	uint32_t first, count; /* in run.late_records, in order of time */
 	uint64_t late_ps, most_ps;
 	uint64_t measured_ps, unmeasured_ps; /* of the run's time */

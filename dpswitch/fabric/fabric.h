@@ -139,7 +139,7 @@ struct fabric_hooks {
 	void (*leaving)(void *ctx, const struct window *window);
 	void (*entering)(void *ctx, const struct window *window);
 	uint64_t (*horizon_ps)(void *ctx);
-	/* Whether the run is over because of another part: why, and at which node, REC_NONE: at none. */
+	/* Whether the run is over because of another partition: why, and at which node, REC_NONE: at none. */
 	bool (*over)(void *ctx, enum rec_end_reason *reason, uint32_t *node);
 };
 

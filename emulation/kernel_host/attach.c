@@ -557,7 +557,8 @@ name_missing(const struct attach *attach, struct err *err)
 
 	units_format_time(attach->scenario->limits.connect_ps, limit, sizeof(limit));
 	if (manage_first_missing(attach->manage, state) == REC_NONE)
-		return err_set(err, -ETIMEDOUT, "hosts of other parts did not %s within limits.connect = %s", what, limit);
+		return err_set(err, -ETIMEDOUT, "hosts of other partitions did not %s within limits.connect = %s", what,
+			       limit);
 	return err_set(err, -ETIMEDOUT, "%s did not %s within limits.connect = %s",
 		       manage_missing(attach->manage, state, names, sizeof(names)), what, limit);
 }

@@ -51,8 +51,8 @@ check_list(const struct topo *topo, const uint32_t *partition_of, uint32_t parti
 		return err_set(err, -EPROTO, "REPORT: %s.%s is no list", of->name, of->list);
 	json_array_foreach(list, i, entry)
 		if (place_of(topo, of, entry, &node) == TOPO_NONE || partition_of[node] != partition)
-			return err_set(err, -EPROTO, "REPORT: %s.%s[%zu].%s names nothing of its part", of->name, of->list,
-				       i, of->key);
+			return err_set(err, -EPROTO, "REPORT: %s.%s[%zu].%s names nothing of its partition", of->name,
+				       of->list, i, of->key);
 	return 0;
 }
 

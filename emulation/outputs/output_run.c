@@ -343,6 +343,6 @@ output_run(const struct emulation *emulation, const char *dir, struct err *err)
 	if (flow_summary(emulation, &flows) == 0 && flows.flows != 0)
 		json_object_set_new(root, "flows", flow_summary_json(&flows));
 	if (emulation->partition != NULL)
-		json_object_set_new(root, "part", emulation->partition->ops->json(emulation->partition->ctx));
+		json_object_set_new(root, "partition", emulation->partition->ops->json(emulation->partition->ctx));
 	return output_json(root, dir, RUN_SUMMARY, err);
 }

@@ -77,7 +77,7 @@ refill(struct segments *segments)
 	if (segments->nfree > cap / 2)
 		return;
 	segments->slots =
-		grow(segments->slots, &segments->cap, cap + 1, sizeof(*segments->slots), "contents of other parts");
+		grow(segments->slots, &segments->cap, cap + 1, sizeof(*segments->slots), "contents of other partitions");
 	segments->free = grow(segments->free, &segments->free_cap, segments->cap, sizeof(*segments->free), "their handles");
 	memset(segments->slots + cap, 0, (segments->cap - cap) * sizeof(*segments->slots));
 	for (size_t i = segments->cap; i-- > cap;)
@@ -95,7 +95,7 @@ segments_put(struct segments *segments, struct pkt *p, const struct pkt_message 
 		refill(segments);
 	handle = segments->free[--segments->nfree];
 	slot = &segments->slots[handle];
-	slot->bytes = grow(slot->bytes, &slot->cap_bytes, p->payload_bytes + 1u, 1, "contents of other parts");
+	slot->bytes = grow(slot->bytes, &slot->cap_bytes, p->payload_bytes + 1u, 1, "contents of other partitions");
 	memcpy(slot->bytes, message->payload, p->payload_bytes);
 	slot->body = (struct body){
 		.opcode = p->opcode,
@@ -454,7 +454,7 @@ crossing_of(struct partitions *partitions, uint32_t from, bool pause, uint32_t p
 	uint64_t least_ps;
 
 	if (crossing == NULL || crossing->from != from) {
-		err_set(err, -EPROTO, "%s: port = %u is not at a cable between its part and this one", what, port);
+		err_set(err, -EPROTO, "%s: port = %u is not at a cable between its partition and this one", what, port);
 		return NULL;
 	}
 	least_ps = max_u64(partitions->peers[from].leaves_ps + partitions->emulation->fabric->links[port].delay_ps,
@@ -542,7 +542,7 @@ keep_frame(struct partitions *partitions, struct boundary_crossing *crossing, co
 		crossing->frames_head = 0;
 	}
 	crossing->frames = grow(crossing->frames, &crossing->frames_cap, crossing->frames_used + 1,
-				sizeof(*crossing->frames), "frames of other parts");
+				sizeof(*crossing->frames), "frames of other partitions");
 	crossing->frames[crossing->frames_used++] = *frame;
 	crossing->last_ps = frame->p.time_ps;
 	return 0;
@@ -652,7 +652,7 @@ boundary_on_pause(struct partitions *partitions, uint32_t from, const struct cha
 		crossing->pauses_head = 0;
 	}
 	crossing->pauses = grow(crossing->pauses, &crossing->pauses_cap, crossing->pauses_used + 1,
-				sizeof(*crossing->pauses), "pauses of other parts");
+				sizeof(*crossing->pauses), "pauses of other partitions");
 	crossing->pauses[crossing->pauses_used++] =
 		(struct pause_frame){ .time_ps = pause.time_ps, .prio_mask = pause.prio_mask, .xoff = pause.xoff != 0 };
 	crossing->last_pause_ps = pause.time_ps;

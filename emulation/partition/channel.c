@@ -57,7 +57,7 @@ append(struct channel *channel, const void *data, size_t size)
 {
 	if (size == 0)
 		return;
-	channel->out = grow(channel->out, &channel->out_cap, channel->out_used + size, 1, "messages to another part");
+	channel->out = grow(channel->out, &channel->out_cap, channel->out_used + size, 1, "messages to another partition");
 	memcpy(channel->out + channel->out_used, data, size);
 	channel->out_used += size;
 }
@@ -127,8 +127,8 @@ channel_read(struct channel *channel)
 	for (uint32_t i = 0; i < READS && channel->fd >= 0 && !channel->ended; i++) {
 		ssize_t got;
 
-		channel->in =
-			grow(channel->in, &channel->in_cap, channel->in_used + READ_BYTES, 1, "messages of another part");
+		channel->in = grow(channel->in, &channel->in_cap, channel->in_used + READ_BYTES, 1,
+				   "messages of another partition");
 		got = recv(channel->fd, channel->in + channel->in_used, READ_BYTES, MSG_DONTWAIT);
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -156,9 +156,9 @@ channel_take(struct channel *channel, struct channel_message *message, struct er
 		return 0;
 	memcpy(&hdr, channel->in + channel->in_head, sizeof(hdr));
 	if (hdr.magic != PARTITION_MAGIC)
-		return err_set(err, -EPROTO, "what it sends is no message of a part (magic %#x)", hdr.magic);
+		return err_set(err, -EPROTO, "what it sends is no message of a partition (magic %#x)", hdr.magic);
 	if (hdr.type >= PARTITION_TYPES || hdr.type == PARTITION_NONE)
-		return err_set(err, -EPROTO, "type = %u is no message of a part", hdr.type);
+		return err_set(err, -EPROTO, "type = %u is no message of a partition", hdr.type);
 	if (hdr.size < kinds[hdr.type].least || hdr.size > kinds[hdr.type].most)
 		return err_set(err, -EPROTO, "%s of %u B; right would be %u to %u", kinds[hdr.type].name, hdr.size,
 			       kinds[hdr.type].least, kinds[hdr.type].most);

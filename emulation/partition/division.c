@@ -107,7 +107,7 @@ assign_by_metis(const struct topo *topo, uint32_t partitions, uint32_t *partitio
 		if (topo->nodes[i].kind == TOPO_SWITCH)
 			partition[i] = (uint32_t)g.partition[g.vertex[i]];
 	graph_fini(&g);
-	return ret == 0 ? 0 : err_set(err, ret, "this topology could not be divided into %u parts", partitions);
+	return ret == 0 ? 0 : err_set(err, ret, "this topology could not be divided into %u partitions", partitions);
 }
 
 int
@@ -117,11 +117,11 @@ division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partitio
 	int ret = 0;
 
 	if (sc->npartitions != 0 && sc->npartitions != partitions)
-		return cfg_fail(&sc->partitions[0].where, NULL, err, "the scenario has %zu parts, and %u are asked for",
-				sc->npartitions, partitions);
+		return cfg_fail(&sc->partitions[0].where, NULL, err,
+				"the scenario has %zu partitions, and %u are asked for", sc->npartitions, partitions);
 	if (partitions > topo->nswitches)
-		return err_set(err, -EINVAL, "%s: %u parts of %u switches: every part has one at least", cfg_file(sc->cfg),
-			       partitions, topo->nswitches);
+		return err_set(err, -EINVAL, "%s: %u partitions of %u switches: every partition has one at least",
+			       cfg_file(sc->cfg), partitions, topo->nswitches);
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		partition[i] = UNSET;
 	if (sc->npartitions != 0)
@@ -138,7 +138,8 @@ division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partitio
 			any |= partition[i] == p;
 		if (!any)
 			ret = err_set(err, -EINVAL,
-				      "%s: part %u of %u would have no node: ask for fewer, or name switches in \"parts\"",
+				      "%s: partition %u of %u would have no node: ask for fewer, or name switches in "
+				      "\"partitions\"",
 				      cfg_file(sc->cfg), p, partitions);
 	}
 	return ret;
@@ -148,7 +149,7 @@ char *
 division_name(const struct topo *topo, const uint32_t *partition, uint32_t which, char *buf)
 {
 	uint32_t count = 0, shown = 0;
-	int at = snprintf(buf, DIVISION_NAME, "part %u (", which);
+	int at = snprintf(buf, DIVISION_NAME, "partition %u (", which);
 
 	for (uint32_t i = 0; i < topo->nnodes; i++) {
 		count += partition[i] == which;

@@ -168,15 +168,17 @@ split(char *list, const struct partition_options *options, const char *addresses
 		if (address_check(address, err) < 0)
 			return -EINVAL;
 		if (count == options->count)
-			return err_set(err, -EINVAL, "--parts-at has more addresses than the %u parts", options->count);
+			return err_set(err, -EINVAL, "--partitions-at has more addresses than the %u partitions",
+				       options->count);
 		if (!address_is_local(address) && options->token == NULL)
 			return err_set(err, -EINVAL,
-				       "%s can be reached from other machines: give all parts the same --token FILE",
+				       "%s can be reached from other machines: give all partitions the same --token FILE",
 				       address);
 		addresses[count++] = address;
 	}
 	if (count != options->count)
-		return err_set(err, -EINVAL, "--parts-at has %u addresses for %u parts: give one for each, in their order",
+		return err_set(err, -EINVAL,
+			       "--partitions-at has %u addresses for %u partitions: give one for each, in their order",
 			       count, options->count);
 	return 0;
 }
@@ -213,7 +215,7 @@ partition_rendezvous(struct partitions *partitions, const struct partition_optio
 	int ret = list != NULL && digest_scenario(partitions->scenario, &hello.scenario) == 0 ? 0 : -ENOMEM;
 
 	if (ret < 0)
-		err_set(err, ret, "out of memory for parts");
+		err_set(err, ret, "out of memory for partitions");
 	for (uint32_t p = 0; p < PARTITION_MAX; p++)
 		channels[p] = (struct channel){ .fd = -1 };
 	ret = ret == 0 ? split(list, options, addresses, err) : ret;
@@ -225,7 +227,7 @@ partition_rendezvous(struct partitions *partitions, const struct partition_optio
 		partitions->check = record_check_create();
 	free(list);
 	if (ret == 0 && partitions->which == 0 && partitions->check == NULL)
-		ret = err_set(err, -ENOMEM, "out of memory for parts");
+		ret = err_set(err, -ENOMEM, "out of memory for partitions");
 	return ret;
 }
 
@@ -646,9 +648,9 @@ partition_json(const void *ctx)
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		if (!partitions->remote[i])
 			json_array_append_new(nodes, json_string(topo->nodes[i].name));
-	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "part", (json_int_t)partitions->which,
-			 "of", (json_int_t)partitions->count, "nodes", nodes, "boundary_links",
-			 (json_int_t)partitions->boundary.count, "frames_in",
+	root = json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "partition",
+			 (json_int_t)partitions->which, "of", (json_int_t)partitions->count, "nodes", nodes,
+			 "boundary_links", (json_int_t)partitions->boundary.count, "frames_in",
 			 (json_int_t)partitions->boundary.crossed.in_packets, "frames_out",
 			 (json_int_t)partitions->boundary.crossed.out_packets, "bytes_out",
 			 (json_int_t)partitions->boundary.crossed.out_bytes, "frames_ended",
@@ -684,23 +686,25 @@ static int
 check_scenario(const struct scenario *sc, struct err *err)
 {
 	if (sc->timing.clock != CLOCK_REAL)
-		return cfg_fail(&sc->timing.where, "clock", err, "parts of a fabric run in real time: set it to \"real\"");
+		return cfg_fail(&sc->timing.where, "clock", err,
+				"partitions of a fabric run in real time: set it to \"real\"");
 	if (sc->pingmesh.enabled)
 		return cfg_fail(&sc->pingmesh.where, NULL, err,
 				"agents of R-Pingmesh ask a controller in their own program: "
-				"run it without --parts, or leave pingmesh out");
+				"run it without --partitions, or leave pingmesh out");
 	if (sc->flowtracer.enabled)
 		return cfg_fail(
 			&sc->flowtracer.where, NULL, err,
-			"a tracer asks devices of its own program: run it without --parts, or leave flowtracer out");
+			"a tracer asks devices of its own program: run it without --partitions, or leave flowtracer out");
 	if (sc->management.sockets)
-		return cfg_fail(&sc->management.where, "sockets", err,
-				"a part would serve the devices of all: run it without --parts, or set it to false");
+		return cfg_fail(
+			&sc->management.where, "sockets", err,
+			"a partition would serve the devices of all: run it without --partitions, or set it to false");
 	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
 		return cfg_fail(
 			&sc->host_configs[0].where, "kind", err,
 			"embedded hosts beside such with their own kernel need a fabric that is whole, as the bytes of "
-			"their messages are read where frames leave: run it without --parts");
+			"their messages are read where frames leave: run it without --partitions");
 	return 0;
 }
 
@@ -713,7 +717,7 @@ partition_number(const char *text, struct partition_options *options, struct err
 	    options->count >= 2 && options->count <= PARTITION_MAX && options->which < options->count &&
 	    strspn(text, "0123456789/") == strlen(text))
 		return 0;
-	return err_set(err, -EINVAL, "\"%s\" is no part: give I/N, as 0/2 and 1/2; N is 2 to %d", text, PARTITION_MAX);
+	return err_set(err, -EINVAL, "\"%s\" is no partition: give I/N, as 0/2 and 1/2; N is 2 to %d", text, PARTITION_MAX);
 }
 
 struct partitions *
@@ -725,7 +729,7 @@ partition_create(struct scenario *scenario, const struct partition_options *opti
 
 	if (partitions == NULL || ret < 0) {
 		free(partitions);
-		err_set(err, -ENOMEM, "out of memory for parts");
+		err_set(err, -ENOMEM, "out of memory for partitions");
 		return NULL;
 	}
 	partitions->which = options->which;
@@ -742,9 +746,9 @@ partition_create(struct scenario *scenario, const struct partition_options *opti
 	partitions->remote = calloc(topo->nnodes + 1u, sizeof(*partitions->remote));
 	ret = partitions->partition_of != NULL && partitions->remote != NULL
 		      ? division_make(scenario, partitions->count, partitions->partition_of, err)
-		      : err_set(err, -ENOMEM, "out of memory for parts");
+		      : err_set(err, -ENOMEM, "out of memory for partitions");
 	if (ret == 0 && boundary_init(&partitions->boundary, topo, partitions->partition_of, partitions->which) < 0)
-		ret = err_set(err, -ENOMEM, "out of memory for parts");
+		ret = err_set(err, -ENOMEM, "out of memory for partitions");
 	if (ret < 0) {
 		partition_destroy(partitions);
 		return NULL;

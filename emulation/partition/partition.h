@@ -49,5 +49,5 @@ int partition_start(struct partitions *partitions, uint64_t *zero_ns, struct err
 /* The fabric has stopped: notifies the others and drops what was on boundary cables. Before emulation_end(). */
 void partition_stop(struct partitions *partitions);
 
-/* "part 0 of 2: a, h0, h1", for people. @param buf  of 200 bytes. @return buf */
+/* "partition 0 of 2: a, h0, h1", for people. @param buf  of 200 bytes. @return buf */
 char *partition_describe(const struct partitions *partitions, char *buf);

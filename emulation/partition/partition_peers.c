@@ -27,7 +27,7 @@ partition_owns(const struct partitions *partitions, uint32_t from, uint32_t node
 {
 	if (node < partitions->scenario->topo->nnodes && partitions->partition_of[node] == from)
 		return 0;
-	return err_set(err, -EPROTO, "node = %u is not of its part", node);
+	return err_set(err, -EPROTO, "node = %u is not of its partition", node);
 }
 
 /* Records. */
@@ -160,7 +160,7 @@ partition_recv_records(struct partitions *partitions, uint32_t from, const struc
 	size_t at = sizeof(head);
 
 	if (partitions->which != 0)
-		return err_set(err, -EPROTO, "RECORDS are for part 0");
+		return err_set(err, -EPROTO, "RECORDS are for partition 0");
 	memcpy(&head, message->body, sizeof(head));
 	while (at < message->size) {
 		int of = take_record(partitions, from, message->body + at, message->size - at, err);
@@ -194,7 +194,7 @@ partition_report(struct partitions *partitions)
 
 	json_decref(root);
 	if (text == NULL)
-		log_fatal("out of memory for a report to part 0");
+		log_fatal("out of memory for a report to partition 0");
 	size = strlen(text);
 	for (size_t at = 0; at < size; at += PARTITION_MAX_BODY)
 		channel_put(&partitions->peers[0].channel, PARTITION_REPORT, text + at,
@@ -226,7 +226,7 @@ partition_recv_report(struct partitions *partitions, uint32_t from, const struct
 	if (partitions->which != 0 || peer->report_bytes + message->size > REPORT_BYTES)
 		return err_set(err, -EPROTO, "REPORT of more than %u B", partitions->which != 0 ? 0 : REPORT_BYTES);
 	peer->report =
-		grow(peer->report, &peer->report_cap, peer->report_bytes + message->size, 1, "reports of other parts");
+		grow(peer->report, &peer->report_cap, peer->report_bytes + message->size, 1, "reports of other partitions");
 	memcpy(peer->report + peer->report_bytes, message->body, message->size);
 	peer->report_bytes += message->size;
 	return 0;
@@ -244,7 +244,7 @@ check_invariants(struct partitions *partitions, uint32_t from)
 	json_array_foreach(list, i, entry)
 		if (json_is_false(json_object_get(entry, "holds"))) {
 			printable_text(json_string_value(json_object_get(entry, "text")), text, sizeof(text));
-			log_error("part %u: an invariant does not hold: %s", from, text);
+			log_error("partition %u: an invariant does not hold: %s", from, text);
 			partitions->peers[from].violates = true;
 		}
 }
@@ -257,7 +257,7 @@ partition_recv_done(struct partitions *partitions, uint32_t from, const struct c
 
 	(void)message;
 	if (partitions->which != 0 || peer->done)
-		return err_set(err, -EPROTO, "DONE is for part 0, once");
+		return err_set(err, -EPROTO, "DONE is for partition 0, once");
 	peer->reported =
 		json_loadb(peer->report != NULL ? peer->report : "", peer->report_bytes, JSON_REJECT_DUPLICATES, &error);
 	if (peer->reported == NULL)

@@ -67,7 +67,8 @@ address_check(const char *address, struct err *err)
 	if (is_path(address) || split(address, host) != NULL)
 		return 0;
 	return err_set(err, -EINVAL,
-		       "\"%s\" is no address of a part: give the path of a unix socket, with a '/', or HOST:PORT", address);
+		       "\"%s\" is no address of a partition: give the path of a unix socket, with a '/', or HOST:PORT",
+		       address);
 }
 
 /* @return 0 with *list to be freed; negative errno with err set: there is no such host */
@@ -222,11 +223,12 @@ flaw_of(const struct partition_hello *ours, const struct partition_hello *theirs
 	if (theirs->version != ours->version || theirs->layout != ours->layout)
 		return "is of another version: run the same build of dpswitch everywhere";
 	if (theirs->partitions != ours->partitions)
-		return "counts another number of parts: give all of them the same --part I/N";
+		return "counts another number of partitions: give all of them the same --partition I/N";
 	if (theirs->scenario != ours->scenario)
 		return "has another scenario: give all of them the same file, --set and --seed";
 	if (theirs->division != ours->division)
-		return "divides the topology otherwise (another release of METIS?): name the switches of each in \"parts\"";
+		return "divides the topology otherwise (another release of METIS?): name the switches of each in "
+		       "\"partitions\"";
 	return NULL;
 }
 
@@ -272,15 +274,15 @@ hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
 	if (got == 0)
 		return 0;
 	if (got > 0 && message.type == PARTITION_REFUSE)
-		return err_set(err, -EINVAL, "%s at %s refuses this part %u, which %.*s", name,
+		return err_set(err, -EINVAL, "%s at %s refuses this one, partition %u, which %.*s", name,
 			       m->rendezvous->addresses[partition], m->rendezvous->partition, PARTITION_TEXT - 1,
 			       (const char *)message.body);
 	if (got < 0 || message.type != PARTITION_HELLO)
-		return err_set(err, -EINVAL, "who listens at %s is no part of a run%s%s",
+		return err_set(err, -EINVAL, "who listens at %s is no partition of a run%s%s",
 			       m->rendezvous->addresses[partition], got < 0 ? ": " : "", got < 0 ? why.text : "");
 	memcpy(&hello, message.body, sizeof(hello));
 	flaw = hello.partition == partition ? flaw_of(m->rendezvous->hello, &hello)
-					    : "is another part: give all the same --parts-at";
+					    : "is another partition: give all the same --partitions-at";
 	if (!same_token(hello.token, m->rendezvous->hello->token))
 		flaw = "has another token";
 	return flaw == NULL ? 1 : err_set(err, -EINVAL, "%s at %s %s", name, m->rendezvous->addresses[partition], flaw);
@@ -329,7 +331,7 @@ admit(struct rendezvous_state *m, struct channel *channel, const struct partitio
 
 	if (!same_token(hello->token, rendezvous->hello->token)) {
 		if (!m->refused)
-			log_warning("somebody who says that he is part %u was sent away: he has another token",
+			log_warning("somebody who says that he is partition %u was sent away: he has another token",
 				    hello->partition);
 		m->refused = true;
 		refuse(channel, "has another token");
@@ -338,12 +340,12 @@ admit(struct rendezvous_state *m, struct channel *channel, const struct partitio
 	flaw = flaw_of(rendezvous->hello, hello);
 	if (flaw != NULL) {
 		refuse(channel, flaw);
-		return err_set(err, -EINVAL, "part %u %s", hello->partition, flaw);
+		return err_set(err, -EINVAL, "partition %u %s", hello->partition, flaw);
 	}
 	if (hello->partition <= rendezvous->partition || hello->partition >= rendezvous->partitions ||
 	    m->channels[hello->partition].fd >= 0) {
 		refuse(channel, "is here already, or came to the wrong one");
-		log_warning("a second part %u was sent away", hello->partition);
+		log_warning("a second partition %u was sent away", hello->partition);
 		return 0;
 	}
 	rendezvous->name(rendezvous->ctx, hello->partition, name);
@@ -370,7 +372,7 @@ listen_to(struct rendezvous_state *m, struct stranger *stranger, struct err *err
 		return 0;
 	if (got <= 0 || message.type != PARTITION_HELLO) {
 		log_warning("somebody who connected was sent away: %s",
-			    got < 0 ? why.text : "he did not say which part he is");
+			    got < 0 ? why.text : "he did not say which partition he is");
 		channel_fini(&stranger->channel);
 		return 0;
 	}
@@ -386,10 +388,11 @@ take_stranger(struct rendezvous_state *m, int listener, struct err *err)
 	struct stranger *stranger = &m->strangers[m->count];
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-		return err_set(err, -errno, "another part cannot be let in: %s; a higher limit (ulimit -n) would be right",
+		return err_set(err, -errno,
+			       "another partition cannot be let in: %s; a higher limit (ulimit -n) would be right",
 			       strerror(errno));
 	if (fd < 0 && (errno == ENOBUFS || errno == ENOMEM))
-		return err_set(err, -errno, "another part cannot be let in: %s", strerror(errno));
+		return err_set(err, -errno, "another partition cannot be let in: %s", strerror(errno));
 	if (fd >= 0 && channel_init(&stranger->channel, fd) == 0) {
 		stranger->since_ns = clock_now_ns();
 		m->count++;

@@ -660,7 +660,8 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 	if (r->options->partitions.addresses != NULL) {
 		if (r->options->ndiagnosers != 0) {
 			err_set(err, -EINVAL,
-				"--diagnoser: programs poll a fabric that is whole, not one in parts: leave either out");
+				"--diagnoser cannot be used with --partitions: a plugin diagnoser polls an undivided "
+				"fabric");
 			return EXIT_USAGE;
 		}
 		r->partitions = partition_create(r->scenario, &r->options->partitions, err);

@@ -66,7 +66,7 @@ KINDS = {
         "76 nic u16, 78 result u16"),
     25: ("HEARD", 64, "24 tuple tuple, 40 nic u16, 42 chained u16, 44 first_seq u32, 48 last_seq u32, 52 after_seq u32, "
         "56 count u32, 60 qpn u32"),
-    26: ("LATENESS", 80, "24 kind u32, 28 lcore u32, 32 part u32, 36 measured u32, 40 from_ps u64, 48 to_ps u64 end, "
+    26: ("LATENESS", 80, "24 kind u32, 28 lcore u32, 32 partition u32, 36 measured u32, 40 from_ps u64, 48 to_ps u64 end, "
         "56 late_ps u64, 64 most_ps u64, 72 windows u32, 76 late_windows u32"),
     32: ("POLL", 56, "24 victim tuple, 40 in_port u16, 42 out_port u16, 44 flags u16, 46 out_paused u8, 47 repeated u8, "
         "48 ttl u32, 52 reserved u32"),

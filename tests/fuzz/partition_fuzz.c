@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever another part of a fabric says, in portions of any size and windows between them, is taken
+ * libFuzzer target: whatever another partition of a fabric says, in portions of any size and windows between them, is taken
  * as it can be, or its sender is lost, with a reason; and contents that came are given back. The first byte says which
- * part hears it, whether payload is real, and how large the portions are.
+ * partition hears it, whether payload is real, and how large the portions are.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 #define FABRIC                                                                                                             \
 	"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\" ]; switches = [ \"a\", \"b\" ]; rate = \"1Gbps\"; "    \
 	"delay = \"50us\"; links = ( \"h0 a\", \"h1 b\", \"a b\" ); }; timing = { clock = \"real\"; }; "                   \
-	"parts = ( { names = [ \"a\" ]; }, { names = [ \"b\" ]; } ); host = { mtu = 1024; }; "                             \
+	"partitions = ( { names = [ \"a\" ]; }, { names = [ \"b\" ]; } ); host = { mtu = 1024; }; "                        \
 	"flows = ( { src = \"h0\"; dst = \"h1\"; sport = 20000; bytes = \"10KB\"; } ); "                                   \
 	"faults = ( { kind = \"loss\"; port = \"a:2\"; rate = 0.1; } ); "                                                  \
 	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"10KB\"; payload = \"%s\"; } );"
@@ -42,7 +42,7 @@ destroy(void)
 static struct scenario *
 the_scenario(bool real)
 {
-	char path[] = "/tmp/parts-fuzz-XXXXXX";
+	char path[] = "/tmp/partitions-fuzz-XXXXXX";
 	struct scenario_options options = { .path = path };
 	struct err err = { "" };
 	FILE *file;
@@ -61,7 +61,7 @@ the_scenario(bool real)
 	return scenarios[real];
 }
 
-/* What hears it: a part, and in place of the other this. */
+/* What hears it: a partition, and in place of the other this. */
 struct received_frames {
 	struct partitions *partitions;
 	struct emulation *emulation;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parts of a fabric as programs of their own, and somebody between two of them who changes what they say."""
+"""Partitions of a fabric as programs of their own, and somebody between two of them who changes what they say."""
 import os
 import socket
 import struct
@@ -19,14 +19,14 @@ class Partitions:
 
     def __init__(self, count=2):
         self.dir = scratch()
-        self.addresses = [str(self.dir / f"part-{i}") for i in range(count)]
+        self.addresses = [str(self.dir / f"partition-{i}") for i in range(count)]
         self.programs = {}
 
     def start(self, which, scenario, *args, addresses=None, where=()):
         """@param where  words before the command: in which network"""
         out = self.dir / f"out-{which}"
         out.mkdir(exist_ok=True)
-        words = [*where, DPSWITCH, scenario, "--quiet", "--out", out, "--part", f"{which}/{len(self.addresses)}", "--parts-at",
+        words = [*where, DPSWITCH, scenario, "--quiet", "--out", out, "--partition", f"{which}/{len(self.addresses)}", "--partitions-at",
                  ",".join(addresses or self.addresses), *args]
         self.programs[which] = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                                 stderr=subprocess.PIPE, text=True)
@@ -36,7 +36,7 @@ class Partitions:
         end = time.monotonic() + timeout
         while not os.path.exists(self.addresses[which]):
             if time.monotonic() > end or self.programs[which].poll() is not None:
-                fail(f"part {which} does not listen: {self.end(which)}")
+                fail(f"partition {which} does not listen: {self.end(which)}")
             time.sleep(0.005)
 
     def end(self, which, timeout=STALL_LIMIT_S):
@@ -46,7 +46,7 @@ class Partitions:
         except subprocess.TimeoutExpired:
             for other in self.programs.values():
                 other.kill()
-            fail(f"part {which} still runs after {timeout} s")
+            fail(f"partition {which} still runs after {timeout} s")
         return Run(self.dir / f"out-{which}", subprocess.CompletedProcess([], program.returncode, stdout, stderr))
 
 
@@ -89,7 +89,7 @@ class Machines:
 
 
 class Between(threading.Thread):
-    """Listens in place of part 0, and passes on what both sides say; change(type, body) gives what part 0 hears instead."""
+    """Listens in place of partition 0, and passes on what both sides say; change(type, body) gives what partition 0 hears instead."""
 
     def __init__(self, address, to, change):
         super().__init__(daemon=True)
@@ -135,16 +135,16 @@ class Between(threading.Thread):
 
 
 class Live:
-    """`rocelab run --parts` under way."""
+    """`rocelab run --partitions` under way."""
 
     def __init__(self, scenario, *args):
         self.out = scratch()
-        words = [ROCELAB, "run", scenario, "--parts", "2", "--allow-unfinished", "--out", self.out, *args]
+        words = [ROCELAB, "run", scenario, "--partitions", "2", "--allow-unfinished", "--out", self.out, *args]
         self.process = subprocess.Popen([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
 
-    def part(self, which, timeout=STALL_LIMIT_S):
-        """The program of a part, once its run goes on."""
+    def partition(self, which, timeout=STALL_LIMIT_S):
+        """The program of a partition, once its run goes on."""
         end, grown, before = time.monotonic() + timeout, 0, 0
         while grown < 3 and time.monotonic() < end and self.process.poll() is None:
             time.sleep(0.3)  # what is recorded is written four times a second; what is configured, once
@@ -159,7 +159,7 @@ class Live:
                 if f"{which}/2".encode() in words:
                     return pid
             time.sleep(0.01)
-        return fail(f"part {which} does not run: {self.end().stderr}")
+        return fail(f"partition {which} does not run: {self.end().stderr}")
 
     def recorded(self):
         file = self.out / "records.bin"

@@ -17,7 +17,7 @@ from harness import STALL_LIMIT_S, ROCELAB, SANITIZED, Run, check, descendants, 
 HOSTS = ["h0", "h1", "h2", "h3"]
 # Where this machine has them.
 TWO_LCORES = ["--lcores", "2"] if len(os.sched_getaffinity(0)) > 1 else []
-# What every run of these tests is given besides: "--parts 2" runs them on a fabric in two parts.
+# What every run of these tests is given besides: "--partitions 2" runs them on a fabric in two partitions.
 BESIDES = os.environ.get("ROCELAB_RUN_ARGS", "").split()
 SLOW_CLIENT = """limits = { virtual_time = "600s"; connect = "180s"; stall = "60s"; };
 """

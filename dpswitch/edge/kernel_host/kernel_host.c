@@ -617,7 +617,7 @@ kernel_host_place(struct kernel_host *host, const struct kernel_host_nic *nic, s
 	return c->p.flow != LOOKUP_NONE ? KERNEL_HOST_PLACED : KERNEL_HOST_REFUSED;
 }
 
-/* The same of a frame that another part has let in. Between windows. @return whether it has p.flow, p.prio */
+/* The same of a frame that another partition has let in. Between windows. @return whether it has p.flow, p.prio */
 static bool
 edge_place(struct edge *edge, struct classified *c, bool roce, uint64_t now_ps)
 {

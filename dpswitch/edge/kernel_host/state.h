@@ -83,7 +83,7 @@ struct edge {
 	struct lookup lookup;
 	struct kernel_host *hosts;   /* of the fabric */
 	struct rte_mempool *pool;    /* frames that are built here: ports' own stay free for received frames */
-	struct rte_mempool *adopted; /* frames of other parts; NULL: there are none */
+	struct rte_mempool *adopted; /* frames of other partitions; NULL: there are none */
 };
 
 struct kernel_host_nic {

@@ -14,7 +14,7 @@ RING = """topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; sw
   delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "a b" ); };
 timing = { clock = "real"; };
 host = { mtu = 1024; };
-parts = ( { names = [ "a" ]; }, { names = [ "b" ]; } );
+partitions = ( { names = [ "a" ]; }, { names = [ "b" ]; } );
 collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "400KB"; } );
 """
 
@@ -30,8 +30,8 @@ def analyzer(folder):
     return [ANALYZER, "--listen", folder / "at", "--out", scratch()], folder / "at"
 
 
-def part(folder):
-    return [DPSWITCH, scenario_file(RING), "--part", "0/2", "--parts-at", f"{folder}/at,{folder}/other", "--out", scratch()], folder / "at"
+def partition(folder):
+    return [DPSWITCH, scenario_file(RING), "--partition", "0/2", "--partitions-at", f"{folder}/at,{folder}/other", "--out", scratch()], folder / "at"
 
 
 def start(words):
@@ -85,4 +85,4 @@ def owned(name, of):
 owned("controller", controller)
 owned("trace --serve", trace)
 owned("analyzer", analyzer)
-owned("part of a fabric", part)
+owned("partition of a fabric", partition)

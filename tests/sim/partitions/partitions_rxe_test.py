@@ -12,7 +12,7 @@ from kernel_hosts.rxe_endings_test import begun, killed_guest
 from kernel_hosts.rxe_faults_test import lost
 from kernel_hosts.rxe_run_test import loop, ready_made
 
-# METIS: part 0 has b, h2 and h3, part 1 has a, h0 and h1.
+# METIS: partition 0 has b, h2 and h3, partition 1 has a, h0 and h1.
 SERVER = """import socket
 s = socket.create_server(("0.0.0.0", 5000)); print("listening", flush=True); c, _ = s.accept(); n = 0
 while data := c.recv(65536): n += len(data)
@@ -23,7 +23,7 @@ print(c.recv(100).decode())"""
 
 
 def of_their_own():
-    """TCP between kernels of both parts: flows that nobody planned, of which each part makes its own."""
+    """TCP between kernels of both partitions: flows that nobody planned, of which each partition makes its own."""
     live = Live(scenario(), "--hold", "600s", "--capture", "a:3,b:1")
     live.begun()
     waiting = live.start("h2", "python3", "-c", SERVER)
@@ -35,32 +35,32 @@ def of_their_own():
     run = live.end(expect=INTERRUPTED)
     invariants(run, "TCP")
     no_drop(run, "TCP")
-    check(run.run["part"]["frames_ended"] == 0, "TCP: each flow has a slot", run.run["part"])
+    check(run.run["partition"]["frames_ended"] == 0, "TCP: each flow has a slot", run.run["partition"])
     check(sorted(h["host"] for h in run.run["hosts"]) == HOSTS, "TCP: all hosts are in run.json", run.run["hosts"])
     check(of_host(run, "h0")["port"]["from_host_bytes"] > 300000, "TCP: h0 sent them", run.run["hosts"])
 
 
 def captured():
-    """Each part captures what passes its own ports: frames as the kernels made them, with what became of them under way."""
+    """Each partition captures what passes its own ports: frames as the kernels made them, with what became of them under way."""
     storm = '{ kind = "pfc-storm"; port = "b:1"; start = "200ms"; duration = "200ms"; }'
     live = Live(scenario(ring(), faults=[storm]), "--capture", "a:3,b:3,b:1")
     live.begun()
     run = live.end(timeout=STALL_LIMIT_S)
     whole(run, "capture")
-    ends = [Capture(folder / "capture.pcapng") for folder in (run.dir, run.dir / "parts" / "1")]
+    ends = [Capture(folder / "capture.pcapng") for folder in (run.dir, run.dir / "partitions" / "1")]
     for which, seen in enumerate(ends):
         roce = [f.bytes for f in seen.frames if is_roce(f.bytes)]
-        check(len(roce) > 500, f"capture: part {which} has {len(roce)} RoCEv2 frames", len(roce))
+        check(len(roce) > 500, f"capture: partition {which} has {len(roce)} RoCEv2 frames", len(roce))
         wrong = [f.hex() for f in roce if not icrc_is_right(f)]
-        check(not wrong, f"capture: part {which}: every ICRC of the kernel's frames is right", wrong[:1])
+        check(not wrong, f"capture: partition {which}: every ICRC of the kernel's frames is right", wrong[:1])
     trunk = [sorted(f.bytes for f in seen.frames if f.port == port and is_roce(f.bytes)) for seen, port in zip(ends, ("b:3", "a:3"))]
     check(trunk[0] == trunk[1] and trunk[0], "capture: the same bytes at both ends of the cut cable", [len(t) for t in trunk])
     check(len(ends[0].of("b:1", True, is_pfc)) > 10, "capture: the storm's PAUSE frames")
 
 
 def clocks(run):
-    other = Run(run.dir / "parts" / "1").run["part"]
-    check(0 < other["clock_error_us"] < 50000, "the error of part 1's clock is told", other)
+    other = Run(run.dir / "partitions" / "1").run["partition"]
+    check(0 < other["clock_error_us"] < 50000, "the error of partition 1's clock is told", other)
     ours = max(host["clock_error_us"] for host in run.run["hosts"] if host["host"] not in other["nodes"])
     theirs = max(host["clock_error_us"] for host in run.run["hosts"] if host["host"] in other["nodes"]) + other["clock_error_us"]
     reported_us = run.verdict["evidence"]["clock_error_ns"] / 1e3
@@ -70,17 +70,17 @@ def clocks(run):
 
 
 def gone():
-    """A part dies: hosts of both end with it, and it is named."""
+    """A partition dies: hosts of both end with it, and it is named."""
     live = begun()
-    part = [pid for pid, words in processes(live.out).items() if "1/2" in words]
-    os.kill(part[0], signal.SIGKILL)
+    partition = [pid for pid, words in processes(live.out).items() if "1/2" in words]
+    os.kill(partition[0], signal.SIGKILL)
     run = live.end(expect=1)
-    check(run.run["end_reason"] == "partition_lost", "a part dies: end reason", run.stderr)
-    check("part 1 (h0, h1, a) was lost: its program has ended" in run.stderr, "a part dies: named", run.stderr)
+    check(run.run["end_reason"] == "partition_lost", "a partition dies: end reason", run.stderr)
+    check("partition 1 (h0, h1, a) was lost: its program has ended" in run.stderr, "a partition dies: named", run.stderr)
 
 
 def early():
-    """A host of part 1 that never comes: part 0 does not begin, and both say so."""
+    """A host of partition 1 that never comes: partition 0 does not begin, and both say so."""
     live = Live(scenario(ring(), limits='limits = { connect = "20s"; virtual_time = "60s"; };'))
     live.booting()
     live.kill_guest("h0")
@@ -90,7 +90,7 @@ def early():
 
 
 if __name__ == "__main__":
-    rxe.BESIDES.extend(["--parts", "2"])
+    rxe.BESIDES.extend(["--partitions", "2"])
     need_guests()
     clocks(ready_made())
     of_their_own()

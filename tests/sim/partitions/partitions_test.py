@@ -18,7 +18,7 @@ topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3", "h4", "h5" ]; 
   delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "h4 c", "h5 c", "a b", "b c", "a c" ); };
 timing = { clock = "real"; };
 host = { mtu = 1024; };
-parts = ( { names = [ "a" ]; }, { names = [ "b", "c" ]; } );
+partitions = ( { names = [ "a" ]; }, { names = [ "b", "c" ]; } );
 collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "1MB"; } );
 flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "1MB"; start = "5ms"; },
           { src = "h4"; dst = "h3"; sport = 20001; bytes = "1MB"; start = "5ms"; },
@@ -30,11 +30,11 @@ faults = ( { kind = "pfc-storm"; port = "b:3"; start = "20ms"; duration = "10ms"
            { kind = "loss"; port = "a:3"; rate = 0.01; start = "40ms"; duration = "50ms"; },
            { kind = "link-down"; port = "a:3"; start = "120ms"; duration = "3ms"; } );
 """
-# Switches alone are a part, the first or the last.
+# Switches alone are a partition, the first or the last.
 SPINES = """
 topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "200Mbps"; delay = "50us"; };
 timing = { clock = "real"; };
-parts = ( %s );
+partitions = ( %s );
 collectives = ( { op = "allreduce"; algorithm = "ring"; ranks = [ "h0", "h2", "h1", "h3" ]; bytes = "400KB"; iterations = 2; } );
 """
 ABOVE, BELOW = '{ names = [ "s0", "s1" ]; }', '{ names = [ "l0", "l1" ]; }'
@@ -43,7 +43,7 @@ topology = { kind = "explicit"; hosts = [ "h0", "h1", "h2", "h3" ]; switches = [
   delay = "50us"; links = ( "h0 a", "h1 a", "h2 b", "h3 b", "a b" ); };
 timing = { clock = "real"; };
 host = { mtu = 1024; %s };
-parts = ( { names = [ "a" ]; }, { names = [ "b" ]; } );
+partitions = ( { names = [ "a" ]; }, { names = [ "b" ]; } );
 collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "400KB"; payload = "%s"; iterations = %d; } );
 limits = { connect = "%s"; virtual_time = "60s"; };
 """
@@ -74,7 +74,7 @@ def same(ours, whole, name, files=("steps.csv", "flows.csv", "truth.json")):
     late = [without_lateness(verdict) for verdict in verdicts]
     check(late[0] is not None and late[1] is None, f"{name}: the machine is late in real time alone", late)
     check(verdicts[0] == verdicts[1], f"{name}: verdict.json is that of one program", ours.dir / "verdict.json")
-    # It goes on until all parts have heard of the others that they are done.
+    # It goes on until all partitions have heard of the others that they are done.
     check(ends[1] <= ends[0] < ends[1] + 1e9, f"{name}: it ends no sooner, and soon", ends)
 
 
@@ -83,33 +83,33 @@ def exact():
     for name, text in (("faults", CROSSED + FAULTS), ("an incast", CROSSED), ("selective", CROSSED.replace(
             "mtu = 1024;", 'mtu = 1024; transport = "selective";'))):
         scenario = scenario_file(text)
-        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--parts", "2")
+        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--partitions", "2")
         same(ours, whole, name)
-        other = Run(ours.dir / "parts" / "1")
+        other = Run(ours.dir / "partitions" / "1")
         for run in (ours, other):
             broken = [i for i in run.run["invariants"] if not i["holds"]]
-            check(not broken, f"{name}: invariants hold in part {run.run['part']['part']}", broken)
-        check(ours.run["part"]["frames_out"] == other.run["part"]["frames_in"] > 1000, f"{name}: what left came in",
-              (ours.run["part"], other.run["part"]))
+            check(not broken, f"{name}: invariants hold in partition {run.run['partition']['partition']}", broken)
+        check(ours.run["partition"]["frames_out"] == other.run["partition"]["frames_in"] > 1000, f"{name}: what left came in",
+              (ours.run["partition"], other.run["partition"]))
         for key in ("drops", "transport", "idle_faults"):
             check(ours.run[key] == whole.run[key], f"{name}: {key} of the whole", (ours.run[key], whole.run[key]))
         if "faults" in name:
-            check(sum(other.run["drops"].values()) > 0, f"{name}: some in the other part", other.run["drops"])
-        check(not ours.run["idle_faults"], f"{name}: faults of both parts acted", ours.run["idle_faults"])
+            check(sum(other.run["drops"].values()) > 0, f"{name}: some in the other partition", other.run["drops"])
+        check(not ours.run["idle_faults"], f"{name}: faults of both partitions acted", ours.run["idle_faults"])
 
 
 def switches_alone():
-    """A part without hosts goes on for those of others. (How long flows met, truth.json counts by windows, which parts cut elsewhere.)"""
+    """A partition without hosts goes on for those of others. (How long flows met, truth.json counts by windows, which partitions cut elsewhere.)"""
     for name, partitions in (("spines first", f"{ABOVE}, {BELOW}"), ("spines last", f"{BELOW}, {ABOVE}")):
         scenario = scenario_file(SPINES % partitions)
-        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--parts", "2")
+        whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--partitions", "2")
         same(ours, whole, name, ("steps.csv",))
         check(ours.run["end_reason"] == "complete", f"{name}: complete", ours.run)
-        check(ours.run["virtual_ns"] >= ours.verdict["evidence"]["end_ns"], f"{name}: as long as any part's", ours.run["virtual_ns"])
+        check(ours.run["virtual_ns"] >= ours.verdict["evidence"]["end_ns"], f"{name}: as long as any partition's", ours.run["virtual_ns"])
 
 
 def contents():
-    """Real data, elements verified, over parts that METIS makes of a fat-tree, and both transports."""
+    """Real data, elements verified, over partitions that METIS makes of a fat-tree, and both transports."""
     fat = """topology = { kind = "fat-tree"; k = 4; rate = "100Mbps"; delay = "50us"; };
 timing = { clock = "real"; };
 collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "64KB"; payload = "real"; } );"""
@@ -118,46 +118,46 @@ collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "64KB"; payload 
                         # more than any host has memory for: nobody keeps what is no collective's
                         (RING % ("", "real", 1, "60s") + 'flows = ( { src = "h0"; dst = "h3"; sport = 20000; bytes = "3MB"; } );', 2),
                         (fat, 3), (fat + 'host = { cc = "hpcc"; };', 2),
-                        # packets of one message by ways within a part and by others
+                        # packets of one message by ways within a partition and by others
                         (fat + 'load_balancing = { kind = "random"; };', 2),
                         (fat + 'load_balancing = { kind = "random"; }; host = { transport = "selective"; };', 2)):
-        run = rocelab(scenario_file(text), "--parts", str(partitions), *args)
+        run = rocelab(scenario_file(text), "--partitions", str(partitions), *args)
         open_flows = [row for row in (run.dir / "flows.csv").read_text().splitlines()[1:] if not row.endswith(",0")] if "flows =" in text else []
-        check(not open_flows, f"{partitions} parts: flows are complete", open_flows)
-        check(run.run["end_reason"] == "complete", f"{partitions} parts: complete", run.stderr)
-        check(set(run.wrong()) == {"0"}, f"{partitions} parts: no wrong element", run.stdout)
-        check(run.run["part"]["of"] == partitions and run.run["part"]["frames_in"] > 0, f"{partitions} parts: frames crossed")
-        for file in ("capture.pcapng", "parts/1/capture.pcapng") if args else ():
+        check(not open_flows, f"{partitions} partitions: flows are complete", open_flows)
+        check(run.run["end_reason"] == "complete", f"{partitions} partitions: complete", run.stderr)
+        check(set(run.wrong()) == {"0"}, f"{partitions} partitions: no wrong element", run.stdout)
+        check(run.run["partition"]["of"] == partitions and run.run["partition"]["frames_in"] > 0, f"{partitions} partitions: frames crossed")
+        for file in ("capture.pcapng", "partitions/1/capture.pcapng") if args else ():
             check((run.dir / file).stat().st_size > 400000, f"{file} has the frames of its own end")
 
 
 def gone():
-    for which, how, why in ((1, signal.SIGKILL, "part 1 (h2, h3, b) was lost: its program has ended"),
-                            (1, signal.SIGSTOP, "part 1 (h2, h3, b) was lost: it said nothing for 5 s"),
-                            (0, signal.SIGKILL, "part 0 (h0, h1, a) was lost: its program has ended")):
+    for which, how, why in ((1, signal.SIGKILL, "partition 1 (h2, h3, b) was lost: its program has ended"),
+                            (1, signal.SIGSTOP, "partition 1 (h2, h3, b) was lost: it said nothing for 5 s"),
+                            (0, signal.SIGKILL, "partition 0 (h0, h1, a) was lost: its program has ended")):
         live = Live(scenario_file(LONG))
-        os.kill(live.part(which), how)
+        os.kill(live.partition(which), how)
         run = live.end()
-        name = f"part {which}, {how.name}"
+        name = f"partition {which}, {how.name}"
         check(run.code == 1 and why in run.stderr, f"{name}: named", run.stderr)
         check("did not finish" in run.report, f"{name}: the verdict on what there is follows", run.report)
         if which == 1:
             check(run.run["end_reason"] == "partition_lost" and why in run.run["error"], f"{name}: end reason", run.run)
-            check("the program went away that ran the part of the fabric with h2" in " ".join(run.report.split()),
+            check("the program went away that ran the partition of the fabric with h2" in " ".join(run.report.split()),
                   f"{name}: in the report", run.report[:400])
         kept = scratch()
-        command("cp", (run.dir if which == 1 else run.dir / "parts" / "1") / "records.bin", kept)
+        command("cp", (run.dir if which == 1 else run.dir / "partitions" / "1") / "records.bin", kept)
         command(ROCELAB, "diagnose", kept)
         print(f"ok {name}: a recording is kept", flush=True)
 
 
 def interrupted():
     live = Live(scenario_file(LONG))
-    live.part(1)
+    live.partition(1)
     os.killpg(live.process.pid, signal.SIGINT)
     run = live.end()
     check(run.run["end_reason"] == "interrupt", "Ctrl-C: end reason", run.stderr)
-    check(Run(run.dir / "parts" / "1").run["end_reason"] == "interrupt", "Ctrl-C: of the other part, too")
+    check(Run(run.dir / "partitions" / "1").run["end_reason"] == "interrupt", "Ctrl-C: of the other partition, too")
     check("did not finish" in run.report, "Ctrl-C: verdict")
 
 
@@ -167,7 +167,7 @@ def strangers():
     partitions = Partitions()
     partitions.start(0, scenario)
     run = partitions.end(0)
-    check(run.code == 3 and "part 1 (h2, h3, b) did not come within 3 s (limits.connect)" in run.stderr, "one that is late",
+    check(run.code == 3 and "partition 1 (h2, h3, b) did not come within 3 s (limits.connect)" in run.stderr, "one that is late",
           (run.code, run.stderr))
 
     tokens = []
@@ -191,7 +191,7 @@ def strangers():
     partitions.addresses = ["0.0.0.0:47810", "127.0.0.1:47811"]
     partitions.start(0, scenario)
     run = partitions.end(0)
-    check(run.code == 2 and "can be reached from other machines: give all parts the same --token" in run.stderr,
+    check(run.code == 2 and "can be reached from other machines: give all partitions the same --token" in run.stderr,
           "an open address without a token", run.stderr)
 
 
@@ -208,14 +208,14 @@ def over_tcp():
 
 
 def two_machines():
-    """Each part in a network of its own, a cable of 3 ms between them, where the fabric's are 50 us: late, and exact."""
+    """Each partition in a network of its own, a cable of 3 ms between them, where the fabric's are 50 us: late, and exact."""
     scenario = scenario_file(RING % ("", "real", 1, "60s"))
     machines = Machines("3ms")
     try:
         if machines.there:
             between_machines(machines, scenario)
         else:
-            print("note: no two networks can be made here: parts on two machines are not tried", flush=True)
+            print("note: no two networks can be made here: partitions on two machines are not tried", flush=True)
     finally:
         machines.close()
 
@@ -233,12 +233,12 @@ def between_machines(machines, scenario):
     check(all(run.code == 0 and run.run["end_reason"] == "complete" for run in runs), "two machines: complete",
           [r.stderr for r in runs])
     same(runs[0], dpswitch(scenario, *sets(timing__clock="virtual")), "two machines")
-    waited = runs[0].run["part"]["waited_s"]
+    waited = runs[0].run["partition"]["waited_s"]
     check(not machines.slow or waited > 0.5, "two machines: windows waited for the cable between them", waited)
 
 
 def changed(kind, at, form, value, after=20):
-    """What part 0 hears: one field of a message of a kind is another, once so many have gone by."""
+    """What partition 0 hears: one field of a message of a kind is another, once so many have gone by."""
     seen = [0]
 
     def change(got, body):
@@ -257,16 +257,16 @@ def lying():
     scenario = scenario_file(RING % ("", "synthetic", 20, "20s"))
     for name, change, why in (
             ("a frame of the past", changed(FRAME, 0, "<Q", 1), "FRAME: time_ps = 1; right would be"),
-            ("a frame at no cable", changed(FRAME, 8, "<I", 0), "FRAME: port = 0 is not at a cable between its part and this"),
+            ("a frame at no cable", changed(FRAME, 8, "<I", 0), "FRAME: port = 0 is not at a cable between its partition and this"),
             ("a frame of no flow", changed(FRAME, 12, "<I", 1 << 30), "FRAME: flow cannot be"),
             ("a frame of no type", changed(FRAME, 30, "<B", 77), "FRAME: type cannot be"),
             ("a frame with bytes", changed(FRAME, 32, "<B", 1 << 7), "FRAME: flags cannot be"),
             ("a frame too large", changed(FRAME, 24, "<H", 60000), "FRAME: wire_bytes cannot be"),
             ("a promise broken", changed(PROMISE, 0, "<Q", 0), "PROMISE: leaves_ps = 0; right would be"),
-            ("a record of others", changed(RECORDS, 12, "<I", 0, after=1), "is not of its part"),
-            ("counters of others", changed(COUNTERS, 0, "<I", 0, after=1), "node = 0 is not of its part"),
+            ("a record of others", changed(RECORDS, 12, "<I", 0, after=1), "is not of its partition"),
+            ("counters of others", changed(COUNTERS, 0, "<I", 0, after=1), "node = 0 is not of its partition"),
             ("a step of no plan", changed(STEP, 8, "<I", 77, after=1), "STEP of no plan of its host"),
-            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "is no message of a part")):
+            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "is no message of a partition")):
         partitions = Partitions()
         partitions.start(0, scenario)
         partitions.listening(0)
@@ -274,15 +274,15 @@ def lying():
         Between(between, partitions.addresses[0], change)
         partitions.start(1, scenario, addresses=[between, partitions.addresses[1]])
         first, second = partitions.end(0), partitions.end(1)
-        check("part 1 (h2, h3, b) was lost: " in first.stderr and why in first.stderr, f"{name}: named", first.stderr)
+        check("partition 1 (h2, h3, b) was lost: " in first.stderr and why in first.stderr, f"{name}: named", first.stderr)
         check(first.code == 1 and second.code >= 0, f"{name}: both end", (first.code, second.code, second.stderr))
         if first.run["end_reason"] == "partition_lost":
-            check("part 0 (h0, h1, a) was lost" in second.run["error"], f"{name}: to the other, part 0 went away", second.stderr)
+            check("partition 0 (h0, h1, a) was lost" in second.run["error"], f"{name}: to the other, partition 0 went away", second.stderr)
         check((first.dir / "records.bin").stat().st_size > 1000, f"{name}: recorded")
 
 
 def altered_report(change):
-    """What part 0 hears: part 1 tells otherwise what it knows of its own nodes."""
+    """What partition 0 hears: partition 1 tells otherwise what it knows of its own nodes."""
     def changed_report(kind, body):
         if kind != REPORT:
             return kind, body
@@ -298,14 +298,14 @@ def reports():
     for name, change, why in (
             ("no JSON", lambda kind, body: (kind, b"{]") if kind == REPORT else (kind, body), "REPORT: "),
             ("a port of others", altered_report(lambda r: r["truth"]["pauses"].append(at_a)),
-             "REPORT: truth.pauses[0].port names nothing of its part"),
+             "REPORT: truth.pauses[0].port names nothing of its partition"),
             ("a host that is none", altered_report(lambda r: r["run"].update(hosts=[{"host": "nobody"}])),
-             "REPORT: run.hosts[0].host names nothing of its part"),
+             "REPORT: run.hosts[0].host names nothing of its partition"),
             ("no time of the run", altered_report(lambda r: r["run"].update(virtual_ns=1 << 60)), "REPORT: run.virtual_ns"),
             ("fewer drops than none", altered_report(lambda r: r["run"]["drops"].update(injected=-1)), "REPORT: run.drops.injected"),
             ("too few invariants", altered_report(lambda r: r["run"]["invariants"].pop()), "REPORT: 6 invariants; right would be 7"),
-            ("what does not hold", altered_report(lambda r: r["run"]["invariants"][0].update(holds=False, text="of part 1")),
-             "part 1: an invariant does not hold: of part 1")):
+            ("what does not hold", altered_report(lambda r: r["run"]["invariants"][0].update(holds=False, text="of partition 1")),
+             "partition 1: an invariant does not hold: of partition 1")):
         partitions = Partitions()
         partitions.start(0, scenario)
         partitions.listening(0)
@@ -315,54 +315,54 @@ def reports():
         first, _ = partitions.end(0), partitions.end(1)
         check(why in first.stderr and first.code == 1, f"{name}: told", (first.code, first.stderr))
     held = [i["text"] for i in first.run["invariants"] if not i["holds"]]
-    check(held == ["of part 1"], "what does not hold in a part does not hold in all", held)
+    check(held == ["of partition 1"], "what does not hold in a partition does not hold in all", held)
 
 
 def refused():
     ring = RING % ("", "synthetic", 1, "60s")
     for words, text, args in (
-            ('parts of a fabric run in real time: set it to "real"', ring.replace('"real"', '"virtual"'), ["--parts", "2"]),
-            ("the scenario has 2 parts, and 3 are asked for", ring, ["--parts", "3"]),
-            ('"x" is no node of this topology', ring.replace('[ "b" ]', '[ "b", "x" ]'), ["--parts", "2"]),
-            ('switch "b" is in no part', ring.replace('[ "b" ]', '[ "h3" ]'), ["--parts", "2"]),
+            ('partitions of a fabric run in real time: set it to "real"', ring.replace('"real"', '"virtual"'), ["--partitions", "2"]),
+            ("the scenario has 2 partitions, and 3 are asked for", ring, ["--partitions", "3"]),
+            ('"x" is no node of this topology', ring.replace('[ "b" ]', '[ "b", "x" ]'), ["--partitions", "2"]),
+            ('switch "b" is in no partition', ring.replace('[ "b" ]', '[ "h3" ]'), ["--partitions", "2"]),
             ('"a" is named twice', ring.replace('[ "b" ]', '[ "b", "a" ]'), []),
-            ("3 parts of 2 switches", ring.replace("parts = (", "// parts = ("), ["--parts", "3"]),
-            ("a tracer asks devices of its own program", ring + "flowtracer = { enabled = true; };", ["--parts", "2"])):
+            ("3 partitions of 2 switches", ring.replace("partitions = (", "// partitions = ("), ["--partitions", "3"]),
+            ("a tracer asks devices of its own program", ring + "flowtracer = { enabled = true; };", ["--partitions", "2"])):
         out = scratch() / "out"
         done = command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=2)
         check(words.lower() in reported(done) and reported(done).count(words.lower()) == 1, f"refused once: {words}", done.stderr)
         check(not out.exists(), "and nothing is left")
-    for words, args in (("give I/N", ["--part", "2/2"]), ("go together", ["--part", "0/2"]),
-                        ("is no address of a part", ["--part", "0/2", "--parts-at", "here,there"]),
-                        ("has 1 addresses for 2 parts", ["--part", "0/2", "--parts-at", "/tmp/x"])):
+    for words, args in (("give I/N", ["--partition", "2/2"]), ("go together", ["--partition", "0/2"]),
+                        ("is no address of a partition", ["--partition", "0/2", "--partitions-at", "here,there"]),
+                        ("has 1 addresses for 2 partitions", ["--partition", "0/2", "--partitions-at", "/tmp/x"])):
         done = command(DPSWITCH, scenario_file(ring), "--out", scratch(), *args, expect=2)
         check(words in done.stderr, f"refused: {words}", done.stderr)
 
 
 def cannot_begin():
-    """A part that ends before it has met the others, as one for which no memory is left: they do not wait for it."""
+    """A partition that ends before it has met the others, as one for which no memory is left: they do not wait for it."""
     tree = scratch()
     (tree / "cli").mkdir()
     (tree / "dpswitch").mkdir()
     (tree / "diag").symlink_to(DPSWITCH.parent.parent / "diag")
     shutil.copy(ROCELAB, tree / "cli" / "rocelab")
     wrapper = tree / "dpswitch" / "dpswitch"
-    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" --part 1/2 "*) echo no memory is left >&2; exit 2;; esac\nexec {DPSWITCH} "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\ncase " $* " in *" --partition 1/2 "*) echo no memory is left >&2; exit 2;; esac\nexec {DPSWITCH} "$@"\n')
     wrapper.chmod(0o755)
     begun_s = time.monotonic()
-    done = command(tree / "cli" / "rocelab", "run", scenario_file(RING % ("", "synthetic", 1, "60s")), "--parts", "2",
+    done = command(tree / "cli" / "rocelab", "run", scenario_file(RING % ("", "synthetic", 1, "60s")), "--partitions", "2",
                    "--set", "limits.connect=60s", "--out", scratch() / "out", expect=2)
     check(within(begun_s, 30) and "no memory is left" in done.stderr, "one that cannot begin ends all at once", done.stderr)
 
 
 def led_astray():
-    """What a link named parts leads to is somebody else's."""
+    """What a link named partitions leads to is somebody else's."""
     theirs, out = scratch(), scratch()
     (theirs / "1").mkdir()
     (theirs / "1" / "run.json").write_text("{}")
-    (out / "parts").symlink_to(theirs)
+    (out / "partitions").symlink_to(theirs)
     command(DPSWITCH, scenario_file(RING % ("", "synthetic", 1, "60s")), "--out", out, "--quiet")
-    check((theirs / "1" / "run.json").exists(), "a link to another run's parts is not followed")
+    check((theirs / "1" / "run.json").exists(), "a link to another run's partitions is not followed")
 
 
 def main():

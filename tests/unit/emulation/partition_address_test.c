@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where parts listen, and who is told what is wrong with it. */
+/* Where partitions listen, and who is told what is wrong with it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
@@ -33,7 +33,7 @@ test_numbers(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err.text[0] = '\0';
 		if (partition_number(bad[i], &options, &err) == 0)
-			fail_msg("%s is part %u of %u", bad[i], options.which, options.count);
+			fail_msg("%s is partition %u of %u", bad[i], options.which, options.count);
 		assert_non_null(strstr(err.text, "give I/N"));
 	}
 }
@@ -94,7 +94,7 @@ listen_ipv4(uint16_t *port)
 static int
 name_hosts(const char *text)
 {
-	char path[] = "/tmp/parts-hosts-XXXXXX";
+	char path[] = "/tmp/partitions-hosts-XXXXXX";
 	FILE *file = fdopen(mkstemp(path), "w");
 	int ret;
 

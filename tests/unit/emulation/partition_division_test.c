@@ -81,7 +81,7 @@ test_even(void **state)
 static void
 test_stated(void **state)
 {
-	struct scenario *sc = load(TWO WORK "parts = ( { names = [ \"b\", \"h0\" ]; }, { names = [ \"a\" ]; } ); ");
+	struct scenario *sc = load(TWO WORK "partitions = ( { names = [ \"b\", \"h0\" ]; }, { names = [ \"a\" ]; } ); ");
 	uint32_t partition[4];
 	char name[DIVISION_NAME];
 	struct err err = { "" };
@@ -92,10 +92,10 @@ test_stated(void **state)
 	assert_int_equal(partition[topo_find(sc->topo, "b")], 0);
 	assert_int_equal(partition[topo_find(sc->topo, "h0")], 0);
 	assert_int_equal(partition[topo_find(sc->topo, "h1")], 0);
-	assert_string_equal(division_name(sc->topo, partition, 1, name), "part 1 (a)");
-	assert_string_equal(division_name(sc->topo, partition, 0, name), "part 0 (h0, h1, b)");
+	assert_string_equal(division_name(sc->topo, partition, 1, name), "partition 1 (a)");
+	assert_string_equal(division_name(sc->topo, partition, 0, name), "partition 0 (h0, h1, b)");
 	assert_int_equal(division_make(sc, 3, partition, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "the scenario has 2 parts, and 3 are asked for"));
+	assert_non_null(strstr(err.text, "the scenario has 2 partitions, and 3 are asked for"));
 	scenario_destroy(sc);
 }
 
@@ -110,7 +110,7 @@ test_too_many(void **state)
 	assert_int_equal(division_make(sc, 2, partition, &err), 0);
 	assert_int_not_equal(partition[topo_find(sc->topo, "a")], partition[topo_find(sc->topo, "b")]);
 	assert_int_equal(division_make(sc, 3, partition, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "3 parts of 2 switches"));
+	assert_non_null(strstr(err.text, "3 partitions of 2 switches"));
 	scenario_destroy(sc);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How parts begin and end together: what is said last arrives, and nobody waits for ever. */
+/* How partitions begin and end together: what is said last arrives, and nobody waits for ever. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -87,7 +87,7 @@ fill(struct rig *rig, uint32_t peer, int messages)
 		channel_put(&rig->partitions->peers[peer].channel, PARTITION_PROMISE, &promise, sizeof(promise), NULL, 0);
 }
 
-/* What waits for a part that is not the first leaves, too, before this one goes. */
+/* What waits for a partition that is not the first leaves, too, before this one goes. */
 static void
 test_bye_to_others(void **state)
 {
@@ -158,7 +158,7 @@ test_first_lets_go(void **state)
 	}
 	partition_finish(rig.partitions);
 	for (uint32_t p = 1; p < RIG_PARTITIONS; p++) {
-		rig_peer_join(&peers[p]); /* it ends, and parts are there still */
+		rig_peer_join(&peers[p]); /* it ends, and partitions are there still */
 		assert_false(peers[p].reset);
 		assert_int_equal(peers[p].types[PARTITION_BYE], 1);
 		assert_false(rig.partitions->peers[p].lost);
@@ -196,7 +196,7 @@ test_silent(void **state)
 
 #define AHEAD_NS 3600000000000ULL
 
-/* The first part, whose clock is an hour ahead, and who is late. */
+/* The first partition, whose clock is an hour ahead, and who is late. */
 static void *
 start_late(void *ctx)
 {
@@ -274,7 +274,7 @@ test_trickle(void **state)
 	rig_close(&rig);
 }
 
-/* Another is through with the first phase while the first part still is in it: what it says of the second waits. */
+/* Another is through with the first phase while the first partition still is in it: what it says of the second waits. */
 static void
 test_early_for_next_phase(void **state)
 {

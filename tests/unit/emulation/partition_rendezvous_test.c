@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts that meet: one that cannot let another in says so at once, and does not try for as long as limits.connect lasts. */
+/* Partitions that meet: one that cannot let another in says so at once, and does not try for as long as limits.connect lasts. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ static void
 name(void *ctx, uint32_t partition, char buf[160])
 {
 	(void)ctx;
-	snprintf(buf, 160, "part %u", partition);
+	snprintf(buf, 160, "partition %u", partition);
 }
 
 /* Another process that comes as soon as somebody listens. @return pid */
@@ -57,7 +57,7 @@ static void
 no_descriptor_for_another_partition_is_reported(void **state)
 {
 	char dir[] = "/tmp/rocelab-meet-XXXXXX", path[64];
-	const char *addresses[] = { path, "/nowhere/part-1" };
+	const char *addresses[] = { path, "/nowhere/partition-1" };
 	const struct partition_hello hello = { .partitions = 2 };
 	const struct rendezvous rendezvous = {
 		.partitions = 2, .addresses = addresses, .hello = &hello, .timeout_ns = TIMEOUT_NS, .name = name
@@ -71,7 +71,7 @@ no_descriptor_for_another_partition_is_reported(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/part-0", dir);
+	snprintf(path, sizeof(path), "%s/partition-0", dir);
 	pid = visitor(path);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	next = dup(STDERR_FILENO);

@@ -22,14 +22,15 @@
 static const char fabric[] =
 	"topology = { kind = \"explicit\"; hosts = [ \"h0\", \"h1\", \"h2\" ]; switches = [ \"a\", \"b\", \"c\" ]; "
 	"rate = \"200Mbps\"; delay = \"50us\"; links = ( \"h0 a\", \"h1 b\", \"h2 c\", \"a b\", \"b c\" ); }; "
-	"timing = { clock = \"real\"; }; parts = ( { names = [ \"a\" ]; }, { names = [ \"b\" ]; }, { names = [ \"c\" ]; } "
+	"timing = { clock = \"real\"; }; partitions = ( { names = [ \"a\" ]; }, { names = [ \"b\" ]; }, { names = [ \"c\" "
+	"]; } "
 	"); "
 	"collectives = ( { op = \"allgather\"; algorithm = \"ring\"; bytes = \"1MB\"; } ); ";
 
 static struct scenario *
 load(const char *rest)
 {
-	char path[] = "/tmp/parts-test-XXXXXX";
+	char path[] = "/tmp/partitions-test-XXXXXX";
 	struct scenario_options options = { .path = path };
 	FILE *file = fdopen(mkstemp(path), "w");
 	struct scenario *sc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One part of three, and sockets in place of the other two. */
+/* One partition of three, and sockets in place of the other two. */
 #pragma once
 
 #include <pthread.h>
@@ -19,13 +19,13 @@ struct rig {
 /* @param tcp  with as little room in sockets as there can be, else unix. @param rest  of the scenario */
 struct rig rig_open(uint32_t which, bool tcp, const char *rest);
 void rig_close(struct rig *rig);
-/* What another part says, in blocking writes. @return false: nobody takes it */
+/* What another partition says, in blocking writes. @return false: nobody takes it */
 bool rig_send(int fd, enum partition_type type, const void *body, size_t size);
 
 /* It tells what became of its nodes: nothing. */
 void rig_send_done(const struct rig *rig, int fd);
 
-/* Another part that hears all that is said to it, in a thread. */
+/* Another partition that hears all that is said to it, in a thread. */
 struct rig_peer {
 	int fd;
 	unsigned wait_ms;          /* before it reads anything */
