@@ -109,7 +109,7 @@ struct flow_samples {
 	struct samples_feed *feeds; /* [nfeeds] */
 	uint32_t nfeeds;
 	struct embedded_flow *reported; /* [nflows] messages: samples of the flow; 0: no sample reports it */
-	uint64_t *told_ps;              /* [nflows] when its leaf did */
+	uint64_t *reported_ps;          /* [nflows] when its leaf did */
 	uint32_t nflows;
 };
 
@@ -123,10 +123,10 @@ flow_samples_init(struct flow_samples *samples, const struct topo *topo, const s
 	*samples = (struct flow_samples){
 		.feeds = calloc(topo->nports + 1u, sizeof(*samples->feeds)),
 		.reported = calloc(flows->count + 1u, sizeof(*samples->reported)),
-		.told_ps = calloc(flows->count + 1u, sizeof(*samples->told_ps)),
+		.reported_ps = calloc(flows->count + 1u, sizeof(*samples->reported_ps)),
 		.nflows = flows->count,
 	};
-	if (samples->feeds == NULL || samples->reported == NULL || samples->told_ps == NULL)
+	if (samples->feeds == NULL || samples->reported == NULL || samples->reported_ps == NULL)
 		return -ENOMEM;
 	for (uint32_t p = 0; p < pairs->npairs; p++) { /* by source */
 		uint32_t host = flows->flows[pairs->order[pairs->pairs[p].first]].src_node;
@@ -148,7 +148,7 @@ flow_samples_fini(struct flow_samples *samples)
 {
 	free(samples->feeds);
 	free(samples->reported);
-	free(samples->told_ps);
+	free(samples->reported_ps);
 }
 
 /* A new round: nothing is known. */
@@ -165,7 +165,7 @@ report_flow(struct flow_samples *samples, const struct samples_feed *feed, uint3
 	if (count <= samples->reported[flow].messages)
 		return;
 	samples->reported[flow] = (struct embedded_flow){ .messages = count, .nic = feed->nic };
-	samples->told_ps[flow] = now_ps;
+	samples->reported_ps[flow] = now_ps;
 }
 
 static int
@@ -232,7 +232,7 @@ struct trace_process {
 	uint32_t count;
 	uint32_t busy;                  /* threads with flows of it to trace */
 	bool listing;                   /* its first thread polls the host for them */
-	uint64_t told_ps;               /* when the feed reported it */
+	uint64_t reported_ps;           /* when the feed reported it */
 	struct embedded_flow *reported; /* [count] the flows */
 	struct trace_thread *threads;
 };
@@ -429,7 +429,7 @@ end_flow(struct flow_tracing *t, const struct trace_process *process, const stru
 	const struct embedded_flow *reported = &process->reported[thread->at];
 	struct rec_traced rec = {
 		.tuple = flow_tuple(flow),
-		.told_ps = by_samples(t) ? t->samples.told_ps[process->flows[thread->at]] : process->told_ps,
+		.reported_ps = by_samples(t) ? t->samples.reported_ps[process->flows[thread->at]] : process->reported_ps,
 		.messages = reported->messages,
 		.round = t->round,
 		.nic = reported->nic,
@@ -469,7 +469,7 @@ take_list(struct flow_tracing *t, struct trace_process *process, uint64_t now_ps
 {
 
 	process->listing = false;
-	process->told_ps = now_ps;
+	process->reported_ps = now_ps;
 	for (uint32_t i = 0; i < process->count; i++)
 		process->reported[i] = embedded_flow_of(t->emulation->hosts[process->host], process->flows[i]);
 	t->accounts[process->host].received_bytes += FLOWS_BYTES + process->count * sizeof(struct swm_flow);

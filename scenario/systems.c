@@ -264,7 +264,7 @@ const struct system_row systems[] = {
 	{ .name = "pingmesh",
 	  .title = "R-Pingmesh",
 	  .diagnoser = "pingmesh",
-	  .kinds = KIND(PROBE) | KIND(PROBE_HOP) | KIND(RNIC) | KIND(UPLOAD) | KIND(CONNECTION) | KIND(HEARD),
+	  .kinds = KIND(PROBE) | KIND(PROBE_HOP) | KIND(RNIC) | KIND(UPLOAD) | KIND(CONNECTION) | KIND(RESPONDER),
 	  .on = "pingmesh.enabled=true",
 	  .off = "pingmesh.enabled=false",
 	  .prepare = system_prepare_pingmesh },

@@ -165,9 +165,9 @@ record_check_connection(struct record_check *check, const void *rec, struct err 
 }
 
 static int
-record_check_heard(struct record_check *check, const void *rec, struct err *err)
+record_check_responder(struct record_check *check, const void *rec, struct err *err)
 {
-	const struct rec_heard *r = rec;
+	const struct rec_responder *r = rec;
 	uint32_t ip = address_of(check, &r->hdr, r->nic);
 
 	if (r->tuple.dst_ip != ip)
@@ -497,7 +497,7 @@ static record_cross_fn *const checks[RECORD_KINDS] = {
 	[REC_TRACED] = record_check_traced,
 	[REC_TRACED_HOP] = record_check_traced_hop,
 	[REC_TRACE_ROUND] = record_check_round,
-	[REC_HEARD] = record_check_heard,
+	[REC_RESPONDER] = record_check_responder,
 };
 
 /* The record's fields against each other and against the known configuration. @return 0 or -EINVAL with err */

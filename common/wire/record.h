@@ -54,7 +54,7 @@ enum rec_class {
 	ROW(22, UPLOAD, upload, HOST, OF_HOST, "upload", 0)                                                                \
 	ROW(23, CONNECTION, connection, HOST, OF_HOST, "connection", 1)                                                    \
 	ROW(24, TRACED, traced, MANAGEMENT, OF_HOST, "traced flow", 1)                                                     \
-	ROW(25, HEARD, heard, HOST, OF_HOST, "heard probes", 3)                                                            \
+	ROW(25, RESPONDER, responder, HOST, OF_HOST, "probes received", 3)                                                 \
 	ROW(26, LATENESS, lateness, MANAGEMENT, OF_ANY, "lateness of the machine", 0)                                      \
 	ROW(32, POLL, poll, TELEMETRY, OF_ANY, "poll", 1)                                                                  \
 	ROW(33, PORT_ROW, port_row, TELEMETRY, OF_ANY, "port row", 1)                                                      \

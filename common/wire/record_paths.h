@@ -37,7 +37,7 @@ struct rec_traced {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;
 	uint64_t set_low, set_high; /* bit p % 64 of one or the other: port p of the source was a choice, as of a bond */
-	uint64_t told_ps;           /* when the host, or a leaf, named it */
+	uint64_t reported_ps;       /* when the host, or a leaf, named it */
 	uint64_t messages;          /* that its QP had been given by then */
 	uint32_t round;             /* from 0 */
 	uint16_t nic;               /* by which it leaves */
@@ -48,7 +48,7 @@ struct rec_traced {
 	F(T, 24, tuple, TUPLE)                                                                                             \
 	F(T, 40, set_low, ANY)                                                                                             \
 	F(T, 48, set_high, ANY)                                                                                            \
-	F(T, 56, told_ps, PAST)                                                                                            \
+	F(T, 56, reported_ps, PAST)                                                                                        \
 	F(T, 64, messages, ANY)                                                                                            \
 	F(T, 72, round, RANGE(0, RECORD_MAX_ROUND))                                                                        \
 	F(T, 76, nic, PORT)                                                                                                \

@@ -180,7 +180,7 @@ WIRE_SIZE(rec_connection, 48)
  * Probes of one tuple that arrived at an RNIC, since the last such record: for those without an ACK it shows which were
  * lost before, which after that. hdr.node: the responder. Numbers are rec_probe's seq.
  */
-struct rec_heard {
+struct rec_responder {
 	struct rec_hdr hdr;
 	struct rec_tuple tuple;       /* of the probes */
 	uint16_t nic;                 /* of the responder */
@@ -191,7 +191,7 @@ struct rec_heard {
 	uint32_t qpn; /* the prober's: others' numbers are another agent's */
 };
 
-#define REC_HEARD_FIELDS(F, T)                                                                                             \
+#define REC_RESPONDER_FIELDS(F, T)                                                                                         \
 	F(T, 24, tuple, TUPLE)                                                                                             \
 	F(T, 40, nic, PORT)                                                                                                \
 	F(T, 42, chained, FLAG)                                                                                            \
@@ -200,7 +200,7 @@ struct rec_heard {
 	F(T, 52, after_seq, ANY)                                                                                           \
 	F(T, 56, count, ANY)                                                                                               \
 	F(T, 60, qpn, ANY)
-#define REC_HEARD_KEY(K, T)
+#define REC_RESPONDER_KEY(K, T)
 
-REC_HEARD_FIELDS(WIRE_AT, rec_heard)
-WIRE_SIZE(rec_heard, 64)
+REC_RESPONDER_FIELDS(WIRE_AT, rec_responder)
+WIRE_SIZE(rec_responder, 64)

@@ -492,7 +492,7 @@ static const size_t vec_of[RECORD_KINDS] = {
 	[REC_TRACED_HOP] = offsetof(struct evidence, traced_hops),
 	[REC_TRACE_ROUND] = offsetof(struct evidence, trace_rounds),
 	[REC_CONNECTION] = offsetof(struct evidence, connections),
-	[REC_HEARD] = offsetof(struct evidence, received),
+	[REC_RESPONDER] = offsetof(struct evidence, received),
 	[REC_LATENESS] = offsetof(struct evidence, lateness),
 	[REC_GAP] = offsetof(struct evidence, gaps),
 };

@@ -141,7 +141,7 @@ join(struct flowtracer *own, const struct evidence *ev, const struct run *run, s
 							  .round = rec->round,
 							  .first = i,
 							  .result = rec->result,
-							  .told_ps = rec->told_ps,
+							  .reported_ps = rec->reported_ps,
 							  .messages = rec->messages };
 		by[i] = (struct rec_traced *)ev->traced.data + i;
 	}
@@ -201,7 +201,7 @@ flowtracer_path_of(const struct flowtracer *own, uint32_t flow, uint64_t time_ps
 	if (lo == own->npaths || own->paths[lo].flow != flow)
 		return NULL;
 	path = &own->paths[lo];
-	while (lo + 1 < own->npaths && own->paths[lo + 1].flow == flow && own->paths[lo + 1].told_ps <= time_ps)
+	while (lo + 1 < own->npaths && own->paths[lo + 1].flow == flow && own->paths[lo + 1].reported_ps <= time_ps)
 		path = &own->paths[++lo];
 	return path;
 }

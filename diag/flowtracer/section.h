@@ -26,7 +26,7 @@ struct flowtracer_path {
 	uint32_t round;
 	uint32_t first, nhops; /* in hops: its source, then switches */
 	uint32_t result;       /* enum rec_trace_result */
-	uint64_t told_ps;
+	uint64_t reported_ps;
 	uint64_t messages;
 };
 

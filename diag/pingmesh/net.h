@@ -10,7 +10,7 @@
 #define NET_MAX_PERIODS 16384u /* probes that were sent later are left out */
 
 /*
- * The direction in which a probe without ACK was lost, by its responder's counts of received probes (struct rec_heard).
+ * The direction in which a probe without ACK was lost, by its responder's counts of received probes (struct rec_responder).
  */
 enum net_lost { NET_LOST_SOMEWHERE, NET_LOST_FORTH, NET_LOST_BACK };
 

@@ -27,7 +27,7 @@ cmp_sent(const void *pa, const void *pb)
 static int
 cmp_counts(const void *pa, const void *pb)
 {
-	const struct rec_heard *a = pa, *b = pb;
+	const struct rec_responder *a = pa, *b = pb;
 	int by = net_cmp_tuple(&a->tuple, &b->tuple);
 
 	by = by != 0 ? by : CMP(a->hdr.time_ps, b->hdr.time_ps);
@@ -62,7 +62,7 @@ is_complete(const struct net *net, const struct net_probe *last)
  * them
  */
 static uint32_t
-mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_heard *counts)
+mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end, const struct rec_responder *counts)
 {
 	uint32_t count = 0, timeouts = 0, past = at, missing;
 
@@ -80,10 +80,10 @@ mark_counted(struct net *net, const struct sent *sent, uint32_t at, uint32_t end
 }
 
 static void
-mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct rec_heard *counts, uint32_t ncounts)
+mark_tuple(struct net *net, const struct sent *sent, uint32_t end, const struct rec_responder *counts, uint32_t ncounts)
 {
 	uint32_t at = 0;
-	const struct rec_heard *last = &counts[ncounts - 1];
+	const struct rec_responder *last = &counts[ncounts - 1];
 
 	for (uint32_t h = 0; h < ncounts; h++) {
 		for (; counts[h].count != 0 && at < end && net->probes[sent[at].probe].seq < counts[h].first_seq; at++)
@@ -116,7 +116,7 @@ find_life(const struct net *net, uint32_t ip, uint32_t qpn, uint64_t *from_ps, u
 
 /* Marks a tuple's probes, [0, count), by the responders' counts for each of the prober's lives. */
 static void
-mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struct rec_heard *counts, uint32_t ncounts)
+mark_lives(struct net *net, const struct sent *sent, uint32_t count, const struct rec_responder *counts, uint32_t ncounts)
 {
 	for (uint32_t first = 0, end; first < ncounts; first = end) {
 		uint64_t from_ps, to_ps;
@@ -138,7 +138,7 @@ int
 net_mark_lost(struct net *net, const struct ev_vec *records, struct err *err)
 {
 	uint32_t count = 0, first = 0;
-	struct rec_heard *counts = net_sorted(records, sizeof(*counts), cmp_counts, &count, err);
+	struct rec_responder *counts = net_sorted(records, sizeof(*counts), cmp_counts, &count, err);
 	struct sent *sent = run_alloc(net->nprobes, sizeof(*sent), err);
 
 	for (uint32_t i = 0; counts != NULL && sent != NULL && i < net->nprobes; i++)

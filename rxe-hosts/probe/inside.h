@@ -105,7 +105,7 @@ struct probe_list {
 /* A prober of this RNIC, and its flow: reverse paths to trace. */
 struct probe_back {
 	uint32_t flow, qpn;
-	/* probes received since the last upload, for rec_heard */
+	/* probes received since the last upload, for rec_responder */
 	uint32_t count, first_seq, last_seq;
 	uint32_t after_seq; /* the last one received earlier */
 	bool chained;       /* there was one */

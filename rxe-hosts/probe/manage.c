@@ -360,18 +360,18 @@ probe_result(struct probe_agent *agent, uint32_t nic, const struct probe_open *p
 static void
 report_received(struct probe_agent *agent, uint32_t nic, struct probe_back *back, uint64_t now_ps)
 {
-	struct rec_heard rec = { .tuple = flow_tuple(&agent->config.flows->flows[back->flow]),
-				 .nic = (uint16_t)nic,
-				 .chained = back->chained,
-				 .first_seq = back->first_seq,
-				 .last_seq = back->last_seq,
-				 .after_seq = back->after_seq,
-				 .count = back->count,
-				 .qpn = back->qpn };
+	struct rec_responder rec = { .tuple = flow_tuple(&agent->config.flows->flows[back->flow]),
+				     .nic = (uint16_t)nic,
+				     .chained = back->chained,
+				     .first_seq = back->first_seq,
+				     .last_seq = back->last_seq,
+				     .after_seq = back->after_seq,
+				     .count = back->count,
+				     .qpn = back->qpn };
 
 	if (back->count == 0 && now_ps - back->received_ps > agent->pinglist_ps)
 		return; /* its prober has others to probe by now */
-	recbuf_put(agent->config.device->ops->records(agent->config.device), &rec, REC_HEARD, sizeof(rec), now_ps);
+	recbuf_put(agent->config.device->ops->records(agent->config.device), &rec, REC_RESPONDER, sizeof(rec), now_ps);
 	if (back->count == 0)
 		return;
 	back->after_seq = back->last_seq;

@@ -162,7 +162,7 @@ put_probes(struct stream *s, const struct rec_tuple *tuple)
 	struct rec_probe lost = { .tuple = *tuple, .target_qpn = 0x12, .seq = 1, .result = REC_PROBE_TIMEOUT };
 	struct rec_probe_hop hop = { .tuple = *tuple, .hop = 1, .at = 2, .last = 1, .trace = 7 };
 	struct rec_upload upload = { .probes = 2, .timeouts = 1 };
-	struct rec_heard received = {
+	struct rec_responder received = {
 		.tuple = { tuple->dst_ip, tuple->src_ip, 7, 7, 0 }, .chained = 1, .first_seq = 3, .last_seq = 4, .count = 2
 	};
 
@@ -171,7 +171,7 @@ put_probes(struct stream *s, const struct rec_tuple *tuple)
 	append(s, &probe, REC_PROBE, sizeof(probe), 0);
 	append(s, &lost, REC_PROBE, sizeof(lost), 0);
 	append(s, &hop, REC_PROBE_HOP, sizeof(hop), 0);
-	append(s, &received, REC_HEARD, sizeof(received), 0);
+	append(s, &received, REC_RESPONDER, sizeof(received), 0);
 	append(s, &upload, REC_UPLOAD, sizeof(upload), 0);
 }
 

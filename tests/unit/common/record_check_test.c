@@ -307,7 +307,7 @@ probes_are_of_their_hosts(void **state)
 	struct rec_rnic rnic = { .ip = 10, .tor = 0 };
 	struct rec_upload upload = { .probes = 3, .timeouts = 3 };
 	struct rec_connection connection = { .open = 1, .collective = REC_NONE, .tuple.src_ip = 10 };
-	struct rec_heard received = { .tuple.dst_ip = 10, .first_seq = 7, .last_seq = 9, .count = 3 };
+	struct rec_responder received = { .tuple.dst_ip = 10, .first_seq = 7, .last_seq = 9, .count = 3 };
 
 	(void)state;
 	connect_all();
@@ -346,10 +346,10 @@ probes_are_of_their_hosts(void **state)
 	bad(&upload, REC_UPLOAD, 2, "timeouts = 4; right would be at most 3");
 	good(&connection, REC_CONNECTION, 1);
 	bad(&connection, REC_CONNECTION, 2, "tuple.src_ip = 10; right would be 11");
-	good(&received, REC_HEARD, 1);
-	bad(&received, REC_HEARD, 2, "tuple.dst_ip = 10; right would be 11");
+	good(&received, REC_RESPONDER, 1);
+	bad(&received, REC_RESPONDER, 2, "tuple.dst_ip = 10; right would be 11");
 	received.count = 4;
-	bad(&received, REC_HEARD, 1, "last_seq = 9; right would be 10 at least");
+	bad(&received, REC_RESPONDER, 1, "last_seq = 9; right would be 10 at least");
 }
 
 /* What was asked over the management network is of ports that there are. */
@@ -357,7 +357,7 @@ static void
 traces_are_of_their_ports(void **state)
 {
 	struct rec_tracer tracer = { .processes = 1, .threads = 1 };
-	struct rec_traced traced = { .set_low = 1, .told_ps = 1 };
+	struct rec_traced traced = { .set_low = 1, .reported_ps = 1 };
 	struct rec_traced_hop hop = { .set_low = 3, .hop = 1, .in_port = 0, .out_port = 1 };
 	struct rec_trace_round round = { .flows = 2, .traced = 2, .complete = 1 };
 

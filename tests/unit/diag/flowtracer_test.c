@@ -69,7 +69,7 @@ static void
 put_path(struct records *r, uint32_t src, uint32_t dst, uint32_t spine)
 {
 	struct rec_tuple tuple = records_tuple(HOST(src), HOST(dst), 10000);
-	struct rec_traced traced = { .tuple = tuple, .set_low = 1, .told_ps = PS_PER_MS / 4, .messages = 1 };
+	struct rec_traced traced = { .tuple = tuple, .set_low = 1, .reported_ps = PS_PER_MS / 4, .messages = 1 };
 
 	put_hop(r, tuple, 0, 1, UPLINKS, (uint16_t)src, (uint16_t)(2 + spine));
 	put_hop(r, tuple, 2 + spine, 2, 2, 0, 1);

@@ -120,16 +120,16 @@ qpn_of(const struct rig *rig, uint32_t rnic, uint64_t time_ps, uint64_t known_ps
 static void
 hear(struct rig *rig, struct rig_hears *hears, const struct rec_probe *probe, uint32_t qpn, uint32_t to, bool received)
 {
-	struct rec_heard *rec = &hears->rec;
+	struct rec_responder *rec = &hears->rec;
 
 	if (rec->qpn != qpn)
-		*rec = (struct rec_heard){ .qpn = qpn }; /* of another life of the prober's agent */
+		*rec = (struct rec_responder){ .qpn = qpn }; /* of another life of the prober's agent */
 	for (; hears->upload_ps <= probe->sent_ps; hears->upload_ps += UPLOAD_PS) {
 		rec->tuple = probe->tuple;
 		rec->nic = to >= RIG_HOSTS;
-		RECORDS_PUT(&rig->r, *rec, REC_HEARD, RIG_HOST(host_of(to)), hears->upload_ps);
+		RECORDS_PUT(&rig->r, *rec, REC_RESPONDER, RIG_HOST(host_of(to)), hears->upload_ps);
 		if (rec->count != 0)
-			*rec = (struct rec_heard){ .qpn = qpn, .chained = 1, .after_seq = rec->last_seq };
+			*rec = (struct rec_responder){ .qpn = qpn, .chained = 1, .after_seq = rec->last_seq };
 	}
 	if (!received)
 		return;

@@ -61,7 +61,7 @@ struct rig_host {
 
 /* What a responder tells of a tuple with its next upload. */
 struct rig_hears {
-	struct rec_heard rec;
+	struct rec_responder rec;
 	uint64_t upload_ps;
 };
 

@@ -157,7 +157,7 @@ lost_second_ack(void **state)
 static void
 responders_report_what_they_received(void **state)
 {
-	const struct rec_heard *first, *next;
+	const struct rec_responder *first, *next;
 
 	(void)state;
 	lose = 4; /* of three datagrams a probe: the second probe */
@@ -165,8 +165,8 @@ responders_report_what_they_received(void **state)
 	probe_rig_start(&probes);
 	probe_rig_run(&probes, 6 * PS_PER_MS);
 	assert_int_equal(result(1)->result, REC_PROBE_TIMEOUT);
-	first = probe_rig_record(&probes, 1, REC_HEARD, 0);
-	next = probe_rig_record(&probes, 1, REC_HEARD, 1);
+	first = probe_rig_record(&probes, 1, REC_RESPONDER, 0);
+	next = probe_rig_record(&probes, 1, REC_RESPONDER, 1);
 	assert_non_null(first);
 	assert_non_null(next);
 	assert_int_equal(first->tuple.sport, probes.rig.flows[probes.flow].sport);
