@@ -158,7 +158,7 @@ guest_poll(struct guest *guest)
 			guest->status = news;
 		} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
 			guest->status.state = GUEST_ENDED;
-			snprintf(guest->status.text, sizeof(guest->status.text), "its keeper was killed");
+			snprintf(guest->status.text, sizeof(guest->status.text), "its supervisor was killed");
 		} else {
 			break;
 		}

@@ -85,7 +85,7 @@ become(struct supervisor *supervisor, struct guest_words *args, struct guest_wor
 	close(supervisor->alive);
 	rc = reaper_start(alive);
 	if (rc < 0)
-		err_set(&supervisor->err, rc, "its warden: %s", strerror(-rc));
+		err_set(&supervisor->err, rc, "its reaper: %s", strerror(-rc));
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setrlimit(RLIMIT_CORE, &no_core);
@@ -311,7 +311,7 @@ supervisor_run(const struct guest_config *config, int report)
 	int rc;
 
 	setsid();
-	prctl(PR_SET_NAME, "guest-keeper");
+	prctl(PR_SET_NAME, "supervise-guest");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	supervisor.config = config;
 	supervisor.report = report;
@@ -492,7 +492,7 @@ watch(int alive)
 	sigset_t all;
 	char none;
 
-	prctl(PR_SET_NAME, "guest-warden");
+	prctl(PR_SET_NAME, "reap-guest");
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	dup2(alive, STDIN_FILENO);

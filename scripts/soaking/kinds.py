@@ -31,7 +31,7 @@ KINDS = {
     'kill': Kind('a program killed at a random moment, in virtual and in real time', endings.kill, 1),
     'freeze': Kind('a program frozen for a while or for ever', endings.freeze, 1),
     'signal': Kind('signals that ask a run to end', endings.interrupt, 1),
-    'guest': Kind('guests and their keepers killed and frozen', endings.guest, 1, guests=True),
+    'guest': Kind('guests and their supervisors killed and frozen', endings.guest, 1, guests=True),
     'disk': Kind('files that cannot grow', folders.disk, 1),
     'folder': Kind('a folder that another run uses or has used', folders.folder, 2),
 }

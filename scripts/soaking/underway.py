@@ -16,7 +16,7 @@ LOOK_S = 0.004
 APPEAR_S = 60     # until a program is there, on a busy machine
 END_S = 180       # within which whatever was disturbed has ended
 MEMBERS = ('rocelab', 'dpswitch', 'analyzer')
-OF_GUESTS = ('keeper', 'guest')
+OF_GUESTS = ('supervisor', 'guest')
 
 VIRTUAL = """topology = {{ kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 4; rate = "100Gbps"; }};
 collectives = ( {{ op = "allreduce"; algorithm = "ring"; bytes = "{size}MB"; }} );
@@ -86,9 +86,9 @@ class Underway:
         return None
 
     def members(self, name):
-        """All that are one of the run's programs, its guests' kernels or their keepers at the moment."""
-        if name == 'keeper':
-            return [pid for pid in processes.descendants(self.pid) if processes.name(pid) == 'guest-keeper']
+        """All that are one of the run's programs, its guests' kernels or their supervisors at the moment."""
+        if name == 'supervisor':
+            return [pid for pid in processes.descendants(self.pid) if processes.name(pid) == 'supervise-guest']
         if name == 'guest':
             return [pid for pid in processes.descendants(self.pid) if any(w.startswith('umid=') for w in processes.words(pid))]
         return processes.named(self.pid, name)

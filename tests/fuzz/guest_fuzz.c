@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libFuzzer target: whatever a guest and the programs that connect to it say, its keeper refuses it or passes it on.
+ * libFuzzer target: whatever a guest and the programs that connect to it say, its supervisor refuses it or passes it on.
  * The input is a row of turns: a byte that says whose (or that a program comes or goes), a type, a session, a length, and
  * so many bytes as a frame's payload; type 255: the bytes as they are.
  */

@@ -68,7 +68,7 @@ class Rig:
                               **kwargs)
 
     def pids(self):
-        """Everything that runs for this rig's guests: keepers, kernels, and the processes of their programs."""
+        """Everything that runs for this rig's guests: supervisors, kernels, and the processes of their programs."""
         mark = f"ROCELAB_CPUINFO={self.dir}".encode()
         found = []
         for entry in pathlib.Path("/proc").iterdir():

@@ -106,7 +106,7 @@ class Live:
         found = []
         for pid in descendants(self.process.pid):
             try:
-                if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "guest-keeper":
+                if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "supervise-guest":
                     found.append(pid)
             except OSError:
                 continue  # it is gone

@@ -113,13 +113,13 @@ def endings(kernel):
     supervisor = int(pathlib.Path(f"/proc/{rig.kernel_pid('h1')}/stat").read_text().rsplit(")", 1)[1].split()[1])
     os.kill(supervisor, signal.SIGKILL)
     words = rig.event("h1", "ended")
-    check("keeper" in words[-1], "a killed keeper is noticed", words)
+    check("supervisor" in words[-1], "a killed supervisor is noticed", words)
     rig.process.kill()
     rig.process.wait()
     end = time.monotonic() + STALL_LIMIT_S
     while (rig.dir / "guests" / "h2").exists() and time.monotonic() < end:
         time.sleep(0.05)
-    # of the keeper that was killed, and so of its kernel, whose caller was killed too; what comes next there replaces it
+    # of the supervisor that was killed, and so of its kernel, whose caller was killed too; what comes next there replaces it
     (rig.dir / "guests" / "h1.sock").unlink()
     shutil.rmtree(rig.dir / "guests" / "h1")
     rig.gone("a killed caller", ["h1.log", "h2.log"])

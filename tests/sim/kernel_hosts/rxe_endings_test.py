@@ -82,16 +82,16 @@ def killed_guest_while_booting():
 
 
 def killed_supervisor_while_booting():
-    """The guest of a keeper that is killed goes with it, at whatever moment of its boot."""
+    """The guest of a supervisor that is killed goes with it, at whatever moment of its boot."""
     for wait_s in (0, 0.1, 0.3, 0.6):
-        name = f"keeper killed {wait_s} s after a guest began to boot"
+        name = f"supervisor killed {wait_s} s after a guest began to boot"
         live = Live(scenario(ring()))
-        live.until("a keeper runs", lambda: live.supervisors())
+        live.until("a supervisor runs", lambda: live.supervisors())
         time.sleep(wait_s)
         os.kill(live.supervisors()[0], signal.SIGKILL)
         run = live.end(expect=NOT_BEGUN, timeout=STALL_LIMIT_S)
-        # once the guest is connected, dpswitch may see its channel close before rocelab sees its keeper gone
-        why = ("its keeper was killed", "its management channel closed")
+        # once the guest is connected, dpswitch may see its channel close before rocelab sees its supervisor gone
+        why = ("its supervisor was killed", "its management channel closed")
         check("host h0" in run.stderr and any(w in run.stderr for w in why) and not names(run.stderr, "h1"),
               f"{name}: the host is named, and why", run.stderr)
         check(not (run.dir / "verdict.json").exists(), f"{name}: no verdict")
@@ -102,9 +102,9 @@ def killed_supervisor():
     live = begun()
     os.kill(live.supervisors()[2], signal.SIGKILL)
     run = live.end(timeout=STALL_LIMIT_S)
-    soon(live, "killed keeper")
-    check("host h2" in run.stderr, "killed keeper: its host is named", run.stderr)
-    verdict_of_what_there_is(run, "killed keeper", "host_lost")
+    soon(live, "killed supervisor")
+    check("host h2" in run.stderr, "killed supervisor: its host is named", run.stderr)
+    verdict_of_what_there_is(run, "killed supervisor", "host_lost")
 
 
 def killed_dpswitch():

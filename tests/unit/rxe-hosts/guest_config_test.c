@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a guest cannot be is refused before anything starts, or told by its keeper. */
+/* What a guest cannot be is refused before anything starts, or told by its supervisor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 
 static char dir[] = "/tmp/rocelab-guest-config-XXXXXX";
 static struct guest_config good;
-static const char *const kernel_files[] = { "kernel", "keeper", "child" };
+static const char *const kernel_files[] = { "kernel", "supervisor", "child" };
 
 static int
 setup(void **state)
@@ -90,7 +90,7 @@ impossible_guests_are_refused(void **state)
 	refuses(&config, -EINVAL, "blanks");
 }
 
-/* The keeper finds out, and says so instead of hanging. */
+/* The supervisor finds out, and says so instead of hanging. */
 static void
 supervisor_reports(const char *kind, const char *kernel, const char *word)
 {
@@ -122,7 +122,7 @@ kernel_that_ends_at_once_is_reported(void **state)
 	supervisor_reports("uml", "/bin/false", "status 1");
 }
 
-/* Not a guest: nothing of it may be left when the keeper gives up on it. */
+/* Not a guest: nothing of it may be left when the supervisor gives up on it. */
 static void
 two_of_one_name_follow_each_other(void **state)
 {
@@ -175,7 +175,7 @@ nothing_outlives_a_supervisor_that_is_killed(void **state)
 {
 	static const char script[] = "#!/usr/bin/perl\nuse POSIX;\nPOSIX::setsid();\n$0 =~ m{(.*)/} and chdir $1;\n"
 				     "my $pid = fork;\nexec qw(sleep 600) if !$pid;\n"
-				     "for (['child', $pid], ['keeper', getppid]) { open my $to, '>', $_->[0]; print $to "
+				     "for (['child', $pid], ['supervisor', getppid]) { open my $to, '>', $_->[0]; print $to "
 				     "\"$_->[1]\\n\"; }\nwait;\n";
 	struct guest_config config = good;
 	struct guest *guest;
@@ -192,14 +192,14 @@ nothing_outlives_a_supervisor_that_is_killed(void **state)
 	assert_int_equal(fclose(file), 0);
 	config.kernel = kernel;
 	assert_int_equal(guest_start(&config, &guest, &err), 0);
-	supervisor = number_in("keeper");
+	supervisor = number_in("supervisor");
 	child = number_in("child");
 	assert_true(supervisor > 1 && child > 1);
 	assert_false(kill(child, 0) < 0);
 	assert_int_equal(kill(supervisor, SIGKILL), 0);
 	assert_true(ends(child));
 	assert_int_equal(guest_wait(guest, GUEST_UP, WAIT_MS, &err), -ECONNRESET);
-	assert_non_null(strstr(err.text, "its keeper was killed"));
+	assert_non_null(strstr(err.text, "its supervisor was killed"));
 	guest_stop(guest);
 	for (size_t i = 0; i < ARRAY_LEN(kernel_files); i++) {
 		snprintf(kernel, sizeof(kernel), "%s/%s", dir, kernel_files[i]);

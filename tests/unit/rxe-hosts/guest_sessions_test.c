@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The keeper's share of a command channel, between a guest and programs that are this test. */
+/* The supervisor's share of a command channel, between a guest and programs that are this test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
