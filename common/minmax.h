@@ -15,6 +15,13 @@ max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* Sums of what records hold, however many there are. @return the sum; UINT64_MAX: it is that or more */
+static inline uint64_t
+sum_u64(uint64_t a, uint64_t b)
+{
+	return a <= UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
 static inline uint32_t
 min_u32(uint32_t a, uint32_t b)
 {

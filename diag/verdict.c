@@ -249,7 +249,7 @@ least_ps(const struct joining *j, const struct finding *finding)
 		uint64_t end_ps = c->complete ? c->end_ps : j->run->end_ps;
 
 		rtt_ps = max_u64(rtt_ps, j->rtt_ps[finding->parts[i].collective]);
-		took_ps += end_ps > c->start_ps ? end_ps - c->start_ps : 0;
+		took_ps = sum_u64(took_ps, end_ps > c->start_ps ? end_ps - c->start_ps : 0);
 	}
 	return fmin((double)rtt_ps, FINDING_LEAST_SHARE * (double)took_ps);
 }

@@ -8,11 +8,12 @@
 #include "common/array.h"
 #include "common/units.h"
 #include "common/wire/ids.h"
+#include "common/wire/record_hdr.h"
 #include "plugin/fields.h"
 
 #define OF "finding"
-/* Times of records end there (common/wire/record_hdr.h), and so do all others. */
-#define MOST_NS ((1ULL << 62) / PS_PER_NS)
+/* Times of records end there, and so do all others. */
+#define MOST_NS (RECORD_MAX_PS / PS_PER_NS)
 
 static const char *const finding_fields[] = { "type", "where",        "flows",      "steps",    "collective",  "job",
 					      "time", "explained_ns", "confidence", "evidence", "reported_ns", NULL };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/input_file.h"
+#include "common/minmax.h"
 #include "common/spool.h"
 #include "common/units.h"
 #include "common/wire/record.h"
@@ -82,10 +83,14 @@ turn(struct replay *replay, bool last)
 	}
 }
 
-/* Turns that are over before a record that was sent at time_ps. @param end  it is the stream's last */
+/*
+ * Turns that are over before a record that was sent at time_ps; all records are sent by RECORD_MAX_PS, whatever a damaged
+ * one has. @param end  it is the stream's last
+ */
 static void
 advance(struct replay *replay, uint64_t time_ps, bool end)
 {
+	time_ps = min_u64(time_ps, RECORD_MAX_PS);
 	while (replay->epoch_ps != 0 && (end ? replay->turn_ps < time_ps : replay->turn_ps <= time_ps) &&
 	       replay->turns < MOST_TURNS) {
 		replay->turns++;
@@ -99,7 +104,7 @@ advance(struct replay *replay, uint64_t time_ps, bool end)
 static void
 begin(struct replay *replay, uint64_t epoch_ps)
 {
-	replay->epoch_ps = replay->turn_ps = epoch_ps;
+	replay->epoch_ps = replay->turn_ps = min_u64(epoch_ps, RECORD_MAX_PS);
 	for (uint32_t i = 0; i < replay->count; i++)
 		plugin_session_begin(&replay->sessions[i], &(struct plugin_intro){ .epoch_ps = epoch_ps });
 }

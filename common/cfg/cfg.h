@@ -30,7 +30,7 @@ enum cfg_type {
 	CFG_STRINGS, /* struct cfg_strings: list or array of strings (integers are taken as their digits) */
 };
 
-#define CFG_MAX_PS (1ULL << 62) /* 53 days: two times add up, and records hold them */
+#define CFG_MAX_PS (1ULL << 60) /* 13 days: sixteen times add up, and records hold them */
 
 struct cfg_strings {
 	const char **items; /* owned by the tree */

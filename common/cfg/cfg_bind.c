@@ -90,7 +90,7 @@ check_time(const struct cfg_node *node, uint64_t ps, struct err *err)
 
 	if (ps <= CFG_MAX_PS)
 		return 0;
-	return cfg_fail(&where, NULL, err, "found %s; 53 days at most would be right", cfg_node_describe(node, found));
+	return cfg_fail(&where, NULL, err, "found %s; 13 days at most would be right", cfg_node_describe(node, found));
 }
 
 static int

@@ -49,7 +49,7 @@ WIRE_SIZE(rec_hdr, 24)
 
 #define RECORD_KINDS 64                                  /* types are below it */
 #define RECORD_MAX_FIELDS 28                             /* of a kind, behind the header */
-#define RECORD_MAX_PS (1ULL << 62)                       /* 53 days: two of them add up */
+#define RECORD_MAX_PS (1ULL << 60)                       /* 13 days: sixteen of them add up */
 #define RECORD_MAX_COUNT (1ULL << 52)                    /* of packets or bytes; exact as a double too */
 #define RECORD_MAX_SUM ((1ULL << 62) - RECORD_MAX_COUNT) /* of one field over all records of a kind: two add up */
 #define RECORD_MAX_NODES 65536

@@ -157,10 +157,10 @@ leaning(const struct flowpulse *own, const struct flowpulse_fault *fault)
 static bool
 is_scattered(const struct flowpulse *own, const struct flowpulse_fault *fault, const struct flowpulse_lost *lost)
 {
-	uint32_t span = fault->last_iteration - fault->first_iteration + 1;
+	uint64_t span = fault->last_iteration - fault->first_iteration + UINT64_C(1);
 
 	return lost->dispersion > leaning(own, fault) * lost->expected &&
-	       (fault->iterations < RECURS || 2 * fault->iterations <= span);
+	       (fault->iterations < RECURS || UINT64_C(2) * fault->iterations <= span);
 }
 
 /* At 95 % and over all that the run compared, by all its alarms together. */

@@ -483,19 +483,21 @@ show_ports(const struct text *text, const struct flowpulse *own, const struct re
 static void
 print_monitors(const struct text *text, const struct flowpulse *own)
 {
-	uint32_t ports = 0, compared = 0, learned = 0, bytes = 0;
+	uint64_t ports = 0, compared = 0, learned = 0;
+	uint32_t bytes = 0;
 	char line[FACTS_TEXT] = "";
 
 	for (uint32_t i = 0; i < own->nmonitors; i++) {
 		ports += own->monitors[i].ports;
 		compared += own->monitors[i].compared;
-		learned += own->monitors[i].learned + own->monitors[i].relearned;
+		learned += (uint64_t)own->monitors[i].learned + own->monitors[i].relearned;
 		bytes = own->monitors[i].bytes > bytes ? own->monitors[i].bytes : bytes;
 	}
-	fmt_append(line, sizeof(line), "%u switches monitored %u ports, with up to %s each; they compared %u iterations",
+	fmt_append(line, sizeof(line),
+		   "%u switches monitored %" PRIu64 " ports, with up to %s each; they compared %" PRIu64 " iterations",
 		   own->nmonitors, ports, fmt_bytes(bytes).text, compared);
 	if (learned != 0)
-		fmt_append(line, sizeof(line), " and learned from %u", learned);
+		fmt_append(line, sizeof(line), " and learned from %" PRIu64, learned);
 	fmt_append(line, sizeof(line), ". Prediction: %s", predictions[own->config.prediction]);
 	if (own->config.runs != 0)
 		fmt_append(line, sizeof(line), " (%u runs of %u iterations, %s of their own time)", own->config.runs,

@@ -99,10 +99,9 @@ flows_text(const struct text *text)
 
 		if (bucket->flows != 0)
 			fprintf(text->to, "  %-14s %8zu %10.2f %10.2f %10.2f %12s %12s %12s\n", bucket->name, bucket->flows,
-				bucket->p50, bucket->p99, bucket->max,
-				fmt_time_bare(unit, (uint64_t)bucket->fct_p50_ps).text,
-				fmt_time_bare(unit, (uint64_t)bucket->fct_p99_ps).text,
-				fmt_time_bare(unit, (uint64_t)bucket->fct_max_ps).text);
+				bucket->p50, bucket->p99, bucket->max, fmt_time_bare(unit, fmt_ps(bucket->fct_p50_ps)).text,
+				fmt_time_bare(unit, fmt_ps(bucket->fct_p99_ps)).text,
+				fmt_time_bare(unit, fmt_ps(bucket->fct_max_ps)).text);
 	}
 	return 0;
 }
@@ -118,9 +117,9 @@ buckets_json(const struct fared *fared)
 		buckets = value_add(buckets, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "size", bucket->name,
 						       "flows", (json_int_t)bucket->flows, "p50", value_real(bucket->p50),
 						       "p99", value_real(bucket->p99), "max", value_real(bucket->max),
-						       "fct_p50_ns", value_ns((uint64_t)bucket->fct_p50_ps), "fct_p99_ns",
-						       value_ns((uint64_t)bucket->fct_p99_ps), "fct_max_ns",
-						       value_ns((uint64_t)bucket->fct_max_ps)));
+						       "fct_p50_ns", value_ns(fmt_ps(bucket->fct_p50_ps)), "fct_p99_ns",
+						       value_ns(fmt_ps(bucket->fct_p99_ps)), "fct_max_ns",
+						       value_ns(fmt_ps(bucket->fct_max_ps))));
 	}
 	return buckets;
 }

@@ -171,11 +171,11 @@ print_collision(const struct text *text, const struct flowtracer_collision *c)
 		   port_name(v, c->other), c->least);
 	if (c->cost_ps > 0)
 		fmt_append(line, sizeof(line), "By itself it cost jobs about %s",
-			   fmt_time(text->facts.unit, (uint64_t)c->cost_ps).text);
+			   fmt_time(text->facts.unit, fmt_ps(c->cost_ps)).text);
 	else
 		fmt_append(line, sizeof(line), "By itself it cost no job time");
 	fmt_append(line, sizeof(line), "; %u step%s lost %s. Flows:", c->nsteps, c->nsteps == 1 ? "" : "s",
-		   fmt_time(text->facts.unit, (uint64_t)c->steps_ps).text);
+		   fmt_time(text->facts.unit, fmt_ps(c->steps_ps)).text);
 	for (uint32_t i = 0; i < c->nflows && i < FLOWS_SHOWN; i++)
 		fmt_append(line, sizeof(line), "%s %s", i != 0 ? "," : "", flow_name(v, c->flows[i]));
 	if (c->nflows > FLOWS_SHOWN)
@@ -194,7 +194,7 @@ print_cost(const struct text *text, const struct flowtracer *own)
 		   "would have "
 		   "taken about %s less.",
 		   own->ncollisions, own->ncollisions == 1 ? "" : "s",
-		   fmt_time(text->facts.unit, (uint64_t)own->cost_ps).text);
+		   fmt_time(text->facts.unit, fmt_ps(own->cost_ps)).text);
 	fprintf(text->to, "  ");
 	text_wrap(text, line, 2);
 }
@@ -390,8 +390,8 @@ collisions_json(const struct verdict *v, const struct flowtracer *own)
 				  json_pack("{s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:o, s:o}", "port",
 					    value_text(port_name(v, c->port)), "other", value_text(port_name(v, c->other)),
 					    "flows_at_once", (json_int_t)c->most, "flows_on_other", (json_int_t)c->least,
-					    "cost_ns", value_ns((uint64_t)c->cost_ps), "steps_cost_ns",
-					    value_ns((uint64_t)c->steps_ps), "flows", flows_json(v, c->flows, c->nflows),
+					    "cost_ns", value_ns(fmt_ps(c->cost_ps)), "steps_cost_ns",
+					    value_ns(fmt_ps(c->steps_ps)), "flows", flows_json(v, c->flows, c->nflows),
 					    "steps", (json_int_t)c->nsteps, "start_ns", value_ns(c->start_ps), "end_ns",
 					    value_ns(c->end_ps)));
 	}
@@ -407,7 +407,7 @@ flowtracer_json(const struct verdict *v, const struct section *section, json_t *
 				"processes", (json_int_t)own->config.processes, "threads", (json_int_t)own->config.threads,
 				"fim_percent", value_real(own->fim), "fim_by_chance_percent", expected_json(own->expected),
 				"fim_all_percent", value_real(own->fim_all), "fim_all_by_chance_percent",
-				expected_json(own->expected_all), "cost_ns", value_ns((uint64_t)own->cost_ps), "sprayed",
+				expected_json(own->expected_all), "cost_ns", value_ns(fmt_ps(own->cost_ps)), "sprayed",
 				(json_int_t)own->sprayed, "unjudged_steps", (json_int_t)own->unjudged, "rounds",
 				rounds_json(own), "layers", layers_json(own), "links", links_json(v, own), "pairs",
 				pairs_json(v, own), "paths", paths_json(v, own), "collisions", collisions_json(v, own));

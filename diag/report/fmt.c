@@ -23,6 +23,14 @@ fmt_unit_for(uint64_t span_ps)
 	return (struct fmt_unit){ "ns", PS_PER_NS };
 }
 
+#define MOST_PS 0x1p63
+
+uint64_t
+fmt_ps(double ps)
+{
+	return ps > 0 ? (uint64_t)fmin(ps, MOST_PS) : 0;
+}
+
 struct fmt
 fmt_time_bare(struct fmt_unit unit, uint64_t time_ps)
 {

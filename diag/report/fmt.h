@@ -18,6 +18,8 @@ struct fmt_unit {
 
 /* @param span_ps  the longest duration to be shown: 10 ms and more in ms, 10 us and more in us, less in ns */
 struct fmt_unit fmt_unit_for(uint64_t span_ps);
+/* @return a time of a sum or an estimate, in whole picoseconds: 0 of a negative one, 2^63 of a larger one */
+uint64_t fmt_ps(double ps);
 /* "46.973 ms", three decimals. */
 struct fmt fmt_time(struct fmt_unit unit, uint64_t time_ps);
 /* "46.973": where the column names the unit. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/array.h"
+#include "common/minmax.h"
 #include "common/printable.h"
 #include "diag/report/json.h"
 #include "diag/report/text.h"
@@ -68,11 +69,11 @@ add_path(const struct run *run, const struct waiting_graph *w, struct job_facts 
 		const struct run_step *step = &run->steps[w->path[i]];
 		uint64_t exec_ps = facts_exec_ps(step);
 
-		facts->path_ps += exec_ps;
-		if (run_is_local(step))
-			facts->compute_ps += exec_ps;
-		else
-			part_of(run, facts, run->collectives[step->collective].id)->path_ps += exec_ps;
+		uint64_t *of_ps = run_is_local(step) ? &facts->compute_ps
+						     : &part_of(run, facts, run->collectives[step->collective].id)->path_ps;
+
+		facts->path_ps = sum_u64(facts->path_ps, exec_ps);
+		*of_ps = sum_u64(*of_ps, exec_ps);
 	}
 }
 
@@ -86,7 +87,7 @@ job_facts(const struct verdict *v, uint32_t job, struct job_facts *facts)
 	rc = list_parts(&v->run, of, facts);
 	for (uint32_t c = 0; c < v->run.ncollectives; c++)
 		if (run_job_of(&v->run, c) == of)
-			facts->lost_ps += (uint64_t)facts_budget(v, c)->lost_ps;
+			facts->lost_ps = sum_u64(facts->lost_ps, fmt_ps(facts_budget(v, c)->lost_ps));
 	for (uint32_t i = of->first_iteration; rc == 0 && i < of->first_iteration + of->niterations; i++) {
 		const struct run_iteration *iteration = &v->run.iterations[i];
 
@@ -202,7 +203,7 @@ print_shares(const struct run *run, struct job_facts *facts, char *buf, size_t c
 				   run->collectives[part->collective].name, 100 * share(facts, part->path_ps));
 		else
 			others++;
-		others_ps += i < SHARES_SHOWN ? 0 : part->path_ps;
+		others_ps = sum_u64(others_ps, i < SHARES_SHOWN ? 0 : part->path_ps);
 	}
 	if (others != 0)
 		fmt_append(buf, cap, ", %u more %.0f %%", others, 100 * share(facts, others_ps));

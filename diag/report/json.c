@@ -29,10 +29,12 @@ value_ns(uint64_t time_ps)
 	return json_integer((json_int_t)(time_ps / PS_PER_NS));
 }
 
+#define MOST_NS 0x1p62 /* of a sum of costs, either side of 0 */
+
 json_t *
 value_cost(double ps)
 {
-	return json_integer((json_int_t)((ps + PS_PER_NS / 2.0) / PS_PER_NS));
+	return json_integer((json_int_t)fmax(-MOST_NS, fmin((ps + PS_PER_NS / 2.0) / PS_PER_NS, MOST_NS)));
 }
 
 json_t *

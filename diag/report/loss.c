@@ -51,7 +51,7 @@ facts_cost(const struct facts *facts, const struct finding *finding, char *buf, 
 {
 	double lost_ps = facts_loss(facts->v).lost_ps;
 
-	snprintf(buf, cap, "%s", fmt_time(facts->unit, (uint64_t)finding->critical_ps).text);
+	snprintf(buf, cap, "%s", fmt_time(facts->unit, fmt_ps(finding->critical_ps)).text);
 	if (lost_ps > 0)
 		fmt_append(buf, cap, ", %.1f %% of what was lost", 100 * finding->critical_ps / lost_ps);
 	return buf;
@@ -92,7 +92,7 @@ facts_parts(const struct facts *facts, const struct finding *finding, char *buf,
 			fmt_append(buf, cap, " and more");
 			break;
 		}
-		fmt_append(buf, cap, "%s%s", i != 0 ? ", " : "", fmt_time(facts->unit, (uint64_t)part->critical_ps).text);
+		fmt_append(buf, cap, "%s%s", i != 0 ? ", " : "", fmt_time(facts->unit, fmt_ps(part->critical_ps)).text);
 		if (c->id != named)
 			fmt_append(buf, cap, " in %s", c->name);
 		if (!run_is_flows(c))
@@ -107,7 +107,7 @@ facts_parts(const struct facts *facts, const struct finding *finding, char *buf,
 static void
 append_share(const struct facts *facts, double ps, double lost_ps, char *buf, size_t cap)
 {
-	fmt_append(buf, cap, "%s (%.1f %%)", fmt_time(facts->unit, (uint64_t)(ps + 0.5)).text, 100 * ps / lost_ps);
+	fmt_append(buf, cap, "%s (%.1f %%)", fmt_time(facts->unit, fmt_ps(ps + 0.5)).text, 100 * ps / lost_ps);
 }
 
 /* The lost time, by its parts. */
@@ -116,7 +116,7 @@ append_loss(const struct facts *facts, char *buf, size_t cap)
 {
 	const struct facts_loss loss = facts_loss(facts->v);
 
-	fmt_append(buf, cap, " Of the %s lost%s, ", fmt_time(facts->unit, (uint64_t)loss.lost_ps).text,
+	fmt_append(buf, cap, " Of the %s lost%s, ", fmt_time(facts->unit, fmt_ps(loss.lost_ps)).text,
 		   facts->v->run.ncollectives > 1 ? " in all" : "");
 	if (loss.causes != 0) {
 		fmt_append(buf, cap, "%u root cause%s ", loss.causes, loss.causes == 1 ? " explains" : "s explain");

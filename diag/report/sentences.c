@@ -263,7 +263,7 @@ job_headline(const struct facts *facts, char *buf, size_t cap)
 		 v->run.jobs[iteration->job].name, iteration->ncollectives, worst->ranks,
 		 fmt_time(facts->unit, iteration->end_ps - iteration->start_ps).text);
 	if (lost_ps > 0)
-		fmt_append(buf, cap, "; it lost %s of that, most in %s", fmt_time(facts->unit, (uint64_t)lost_ps).text,
+		fmt_append(buf, cap, "; it lost %s of that, most in %s", fmt_time(facts->unit, fmt_ps(lost_ps)).text,
 			   worst->name);
 	fmt_append(buf, cap, ".");
 	return buf;

@@ -412,7 +412,7 @@ write_rest(const struct text *text, const char *what, uint32_t count, double ps)
 {
 	if (count != 0)
 		fprintf(text->to, "  ... and %u %s: %s, in report.html\n", count, what,
-			fmt_time(text->facts.unit, (uint64_t)(ps + 0.5)).text);
+			fmt_time(text->facts.unit, fmt_ps(ps + 0.5)).text);
 }
 
 static void

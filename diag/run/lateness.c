@@ -45,6 +45,7 @@ add(struct run *run, uint32_t i)
 {
 	const struct rec_lateness *rec = &run->late_records[i];
 	struct run_lateness *source = run->nlateness != 0 ? &run->lateness[run->nlateness - 1] : NULL;
+	uint64_t *of_ps;
 
 	if (source == NULL || !is_of(source, rec)) {
 		source = &run->lateness[run->nlateness++];
@@ -55,9 +56,10 @@ add(struct run *run, uint32_t i)
 						 .first = i };
 	}
 	source->count++;
-	source->late_ps += rec->measured ? rec->late_ps : 0;
+	source->late_ps = sum_u64(source->late_ps, rec->measured ? rec->late_ps : 0);
 	source->most_ps = max_u64(source->most_ps, rec->kind == REC_LATENESS_WINDOWS ? rec->most_ps : rec->late_ps);
-	*(rec->measured ? &source->measured_ps : &source->unmeasured_ps) += rec->to_ps - rec->from_ps;
+	of_ps = rec->measured ? &source->measured_ps : &source->unmeasured_ps;
+	*of_ps = sum_u64(*of_ps, rec->to_ps - rec->from_ps);
 	source->windows += rec->windows;
 	source->late_windows += rec->late_windows;
 }
@@ -111,8 +113,8 @@ sum_up(const struct run *run, const struct run_lateness *source, bool back, uint
 			break;
 		if (!rec->measured)
 			continue;
-		sum.most_ps += min_u64(rec->late_ps, overlap_ps(from_ps, to_ps, begin_ps, rec->to_ps));
-		measured_ps += overlap_ps(from_ps, to_ps, rec->from_ps, rec->to_ps);
+		sum.most_ps = sum_u64(sum.most_ps, min_u64(rec->late_ps, overlap_ps(from_ps, to_ps, begin_ps, rec->to_ps)));
+		measured_ps = sum_u64(measured_ps, overlap_ps(from_ps, to_ps, rec->from_ps, rec->to_ps));
 	}
 	sum.most_ps = min_u64(sum.most_ps, to_ps - from_ps);
 	sum.unmeasured_ps = to_ps - from_ps - min_u64(measured_ps, to_ps - from_ps);

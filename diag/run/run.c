@@ -72,7 +72,7 @@ add_epoch(struct run_port *port, const struct evidence *ev, const struct ev_epoc
 		port->pausing = row->pausing || (row->hdr.time_ps == *latest_ps && port->pausing);
 		*latest_ps = row->hdr.time_ps;
 	}
-	port->pause_ps += pause_ps;
+	port->pause_ps = sum_u64(port->pause_ps, pause_ps);
 }
 
 static void
@@ -432,17 +432,19 @@ list_after(struct run *run, const struct evidence *ev, struct run_collective *ou
 	out->nafter = run->nafter - out->first_after;
 }
 
-/* The number of FOLLOW records that apply, over all iterations. */
-static size_t
+/* The number of FOLLOW records that apply, over all iterations; of more than RUN_MAX_AFTER, one more than that. */
+static uint32_t
 count_after(const struct evidence *ev)
 {
-	size_t count = 0;
+	uint32_t count = 0;
 
-	for (uint32_t p = 0, f = 0; p < ev->collectives.count; p++) { /* both by the collective's id */
+	for (uint32_t p = 0, f = 0; p < ev->collectives.count && count <= RUN_MAX_AFTER;
+	     p++) { /* both by the collective's id */
 		while (f < ev->follows.count && EV_AT(ev->follows, struct rec_follow, f)->collective < ev->places[p].id)
 			f++;
-		for (uint32_t i = f;
-		     i < ev->follows.count && EV_AT(ev->follows, struct rec_follow, i)->collective == ev->places[p].id; i++)
+		for (uint32_t i = f; i < ev->follows.count && count <= RUN_MAX_AFTER &&
+				     EV_AT(ev->follows, struct rec_follow, i)->collective == ev->places[p].id;
+		     i++)
 			count++;
 	}
 	return count;
@@ -451,11 +453,17 @@ count_after(const struct evidence *ev)
 int
 run_fill_jobs(struct run *run, const struct evidence *ev, struct err *err)
 {
+	uint32_t nafter = count_after(ev);
+
+	if (nafter > RUN_MAX_AFTER)
+		return err_set(err, -E2BIG,
+			       "FOLLOW: more than %u over all iterations of collectives; right would be fewer of either",
+			       RUN_MAX_AFTER);
 	run->ncollectives = ev->collectives.count;
 	run->collectives = run_alloc(run->ncollectives, sizeof(*run->collectives), err);
 	run->jobs = run_alloc(run->ncollectives, sizeof(*run->jobs), err);
 	run->iterations = run_alloc(run->ncollectives, sizeof(*run->iterations), err);
-	run->after = run_alloc(count_after(ev), sizeof(*run->after), err);
+	run->after = run_alloc(nafter, sizeof(*run->after), err);
 	if (run->collectives == NULL || run->jobs == NULL || run->iterations == NULL || run->after == NULL)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < run->ncollectives; c++) {

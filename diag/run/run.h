@@ -20,6 +20,7 @@ struct evidence;
 
 #define RUN_NONE UINT32_MAX
 #define RUN_MAX_RANKS (1u << 26) /* of all collectives; of those beyond it the ranks' results are unknown */
+#define RUN_MAX_AFTER (1u << 26) /* orders of collectives, over all iterations: a stream with more is refused */
 #define RUN_UNKNOWN UINT64_MAX   /* an unknown time */
 #define RUN_SLOW_PERCENT 1
 #define RUN_SLOW_FLOW_PERCENT 100 /* of a generator's flow: slower than on an idle fabric by more than this */

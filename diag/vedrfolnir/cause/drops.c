@@ -93,7 +93,7 @@ may_be_traced(const struct evidence *ev, const struct rec_drop_row *row)
 	if (last != EV_NONE && ev->flows[last].collective && !ev->flows[last].probed)
 		return false;
 	gap_ps = max_u64(1, EV_AT(ev->pingmeshes, struct rec_pingmesh, 0)->upload_ps / PROBE_TRACES);
-	return row->packets <= ev->rnics.count * ((row->last_ps - row->first_ps) / gap_ps + 1);
+	return (double)row->packets <= ev->rnics.count * ((double)((row->last_ps - row->first_ps) / gap_ps) + 1);
 }
 
 bool
@@ -413,8 +413,8 @@ take_end(struct passage *p, const struct evidence *ev, const struct run_step *s,
 	const struct rec_passage *now = rec_at(ev, i), *then = before != EV_NONE ? rec_at(ev, before) : &none;
 
 	p->ended = true;
-	p->duplicates = now->duplicates - then->duplicates;
-	p->out_of_sequence = now->out_of_sequence - then->out_of_sequence;
+	p->duplicates = (uint32_t)more(now->duplicates, then->duplicates);
+	p->out_of_sequence = (uint32_t)more(now->out_of_sequence, then->out_of_sequence);
 	p->most_missing = now->most_missing > then->most_missing ? now->most_missing : 0;
 }
 
@@ -476,7 +476,7 @@ resends_by(const struct evidence *ev, uint32_t first, uint32_t end, uint64_t lon
 static uint64_t
 detour_ps(const struct evidence *ev, uint32_t flow)
 {
-	uint64_t longest_ps = 0, shortest_ps = UINT64_MAX;
+	uint64_t longest_ps = 0, shortest_ps = UINT64_MAX, all_ps;
 
 	for (uint32_t p = 0; p < ev->nports; p++) {
 		const struct ev_port *port = &ev->ports[p];
@@ -486,7 +486,9 @@ detour_ps(const struct evidence *ev, uint32_t flow)
 		longest_ps = max_u64(longest_ps, port->delay_ps);
 		shortest_ps = min_u64(shortest_ps, port->delay_ps);
 	}
-	return ev->flows[flow].nhops * more(longest_ps, shortest_ps);
+	if (__builtin_mul_overflow(ev->flows[flow].nhops, more(longest_ps, shortest_ps), &all_ps))
+		return RECORD_MAX_PS;
+	return min_u64(all_ps, RECORD_MAX_PS);
 }
 
 /* The first arrival of a polling packet of the flow in a time. @return EV_NONE: there is none */
@@ -526,7 +528,7 @@ lost_by_arrival(const struct evidence *ev, const struct run_step *s, uint32_t fi
 	struct resends resends = resends_by(ev, first, end, longer_ps);
 	uint32_t then = earlier(ev, end, s->start_ps, s->flow), next;
 	uint64_t twice_before = then != EV_NONE ? rec_at(ev, then)->duplicates : 0;
-	uint64_t twice = before + rec_at(ev, end)->duplicates - twice_before;
+	uint64_t twice = before + more(rec_at(ev, end)->duplicates, twice_before);
 	uint64_t sent = more(resends.sent, resends.waiting), lost;
 
 	if (sent <= twice || !sprayed)
@@ -535,7 +537,7 @@ lost_by_arrival(const struct evidence *ev, const struct run_step *s, uint32_t fi
 	next = arrival_within(ev, s->flow, rec_at(ev, end)->hdr.time_ps + s->base_rtt_ps + longer_ps,
 			      s->end_ps + (s->end_ps - s->start_ps));
 	if (next != EV_NONE)
-		lost = max_u64(lost, more(sent, before + rec_at(ev, next)->duplicates - twice_before));
+		lost = max_u64(lost, more(sent, before + more(rec_at(ev, next)->duplicates, twice_before)));
 	return lost;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/err.h"
+#include "common/minmax.h"
 #include "diag/run/run.h"
 #include "diag/vedrfolnir/section.h"
 
@@ -266,15 +267,21 @@ walk_path(struct build *b)
 		if (!b->steps[i].started)
 			continue;
 		w->path[w->npath++] = b->first + i;
-		w->exec_ps += b->steps[i].end_ps - b->steps[i].start_ps;
+		w->exec_ps = sum_u64(w->exec_ps, b->steps[i].end_ps - b->steps[i].start_ps);
 	}
 	reverse_path(w);
 }
 
 static uint64_t
+lasted_ps(const struct run_step *step)
+{
+	return step->end_ps - step->start_ps;
+}
+
+static uint64_t
 lost_ps(const struct run_step *step)
 {
-	uint64_t exec_ps = step->end_ps - step->start_ps;
+	uint64_t exec_ps = lasted_ps(step);
 
 	return exec_ps > step->expect_ps ? exec_ps - step->expect_ps : 0;
 }
@@ -303,5 +310,5 @@ slow_flows_list(const struct run_step *steps, uint32_t first, uint32_t count, st
 	if (waiting->npath > SLOW_FLOWS_LISTED)
 		waiting->npath = SLOW_FLOWS_LISTED;
 	for (uint32_t p = 0; p < waiting->npath; p++)
-		waiting->exec_ps += steps[waiting->path[p]].end_ps - steps[waiting->path[p]].start_ps;
+		waiting->exec_ps = sum_u64(waiting->exec_ps, lasted_ps(&steps[waiting->path[p]]));
 }

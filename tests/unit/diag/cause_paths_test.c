@@ -196,6 +196,31 @@ test_sprayed_packets_are_lost_somewhere(void **state)
 	}
 }
 
+/* What arrived twice is counted from the agent's start: a later count that is lower says nothing of the first ones. */
+static void
+test_counts_go_back(void **state)
+{
+	struct rec_step step = { .step = 1, WAITED_NONE, .end_ps = 80 * MS, .retransmits = 40 };
+	struct rec_passage before = { .flow = AC, .out_port = REC_NO_PORT, .duplicates = 50 };
+	struct rec_passage from = { .flow = AC, .in_port = REC_NO_PORT, .resent = 40 };
+	struct rec_passage to = { .flow = AC, .out_port = REC_NO_PORT };
+	const struct finding *finding;
+	struct verdict *v;
+	struct records r;
+
+	leaves_sprayed(&r, HASHED, HASHED, true);
+	RECORDS_PUT(&r, step, REC_STEP, A, 80 * MS);
+	RECORDS_PUT(&r, before, REC_PASSAGE, C, 0);
+	RECORDS_PUT(&r, from, REC_PASSAGE, A, 50 * MS);
+	RECORDS_PUT(&r, to, REC_PASSAGE, C, 50 * MS + 8 * PS_PER_US);
+	v = case_conclude(&r, REC_END_COMPLETE);
+	finding = case_find(v, FINDING_PACKET_LOSS, "a->c/10000>10000", NULL);
+	if (finding == NULL)
+		fail_msg("%s", case_reason(v));
+	assert_non_null(strstr(case_evidence(v, finding), "40 of its packets were lost"));
+	verdict_destroy(v);
+}
+
 /* A polling packet of a->c leaves a, crosses a port of L, and arrives. */
 static void
 put_arrival(struct records *r, uint32_t event, uint64_t at_ps, uint32_t resent, uint32_t waiting, uint32_t duplicates)
@@ -479,6 +504,7 @@ UNIT_TEST(cause_paths)
 		cmocka_unit_test(test_imbalance),
 		cmocka_unit_test(test_no_imbalance_where_packets_are_sprayed),
 		cmocka_unit_test(test_sprayed_packets_are_lost_somewhere),
+		cmocka_unit_test(test_counts_go_back),
 		cmocka_unit_test(test_copies_of_a_poll_are_no_loop),
 		cmocka_unit_test(test_sprayed_packets_may_be_in_flight),
 		cmocka_unit_test(test_sprayed_packets_may_take_longer_paths),

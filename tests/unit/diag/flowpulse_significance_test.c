@@ -73,6 +73,8 @@ what_is_scattered_is_no_finding(void **state)
 		{ 1, 8, 1, 1600000, 16, false },
 		{ 1, 8, 1, 1600000, 4, true },
 		{ 3, 8, 1, 1600000, 16, true },
+		/* Four times in 2^32 iterations. */
+		{ 4, 0, 0x55555555, 6000000, 0, false },
 	};
 
 	(void)state;
@@ -101,7 +103,7 @@ what_is_scattered_is_no_finding(void **state)
 							  .dispersion_ppm = cases[c].dispersion_ppm,
 							  .noise = REC_NOISE_LEARNED };
 
-			RECORDS_PUT(&r, alarm, REC_VOLUME_ALARM, 1, (alarm.iteration + 1) * PS_PER_MS);
+			RECORDS_PUT(&r, alarm, REC_VOLUME_ALARM, 1, (cases[c].first + i + 1) * PS_PER_MS);
 		}
 		v = diagnose(&r);
 		assert_int_equal(v->nfindings, cases[c].is_finding);

@@ -173,7 +173,7 @@ test_bad_records(void **state)
 	refuse(&r, -EPROTO, "says 0 B");
 	run->size = sizeof(struct rec_run);
 	((struct rec_run *)run)->epoch_ps = 0;
-	refuse(&r, -EINVAL, "byte 16: RUN: epoch_ps = 0; right would be 1 to 4611686018427387904");
+	refuse(&r, -EINVAL, "byte 16: RUN: epoch_ps = 0; right would be 1 to 1152921504606846976");
 	records_fini(&r);
 }
 

@@ -31,7 +31,7 @@ static const struct wrong wrongs[] = {
 	{ MANAGE_CONNECTED,
 	  sizeof(struct manage_connected),
 	  { .connected = { .base_rtt_ns = UINT64_MAX } },
-	  "CONNECTED.base_rtt_ns = 18446744073709551615; right would be at most 4611686018427387" },
+	  "CONNECTED.base_rtt_ns = 18446744073709551615; right would be at most 1152921504606846" },
 	{ MANAGE_QP, sizeof(struct manage_qp), { .qp = { .qpn = 1 << 24 } }, "QP.qpn = 16777216; right would be at most" },
 	{ MANAGE_QP,
 	  sizeof(struct manage_qp),
@@ -64,7 +64,7 @@ static const struct wrong wrongs[] = {
 };
 
 static const struct wrong rights[] = {
-	{ MANAGE_CONNECTED, sizeof(struct manage_connected), { .connected = { .base_rtt_ns = 4611686018427387 } }, NULL },
+	{ MANAGE_CONNECTED, sizeof(struct manage_connected), { .connected = { .base_rtt_ns = 1152921504606846 } }, NULL },
 	{ MANAGE_QP,
 	  sizeof(struct manage_qp),
 	  { .qp = { .qpn = (1 << 24) - 1, .addr = 16, .bytes = UINT64_MAX - 16 } },
