@@ -6,6 +6,7 @@
 
 #include "common/minmax.h"
 #include "common/tag.h"
+#include "common/units.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
 #include "diag/run/fill.h"
@@ -45,6 +46,8 @@ merge(struct resent *resent)
 		last->packets += row->packets;
 		last->bytes += row->bytes;
 		last->first_ps = min_u64(last->first_ps, row->first_ps);
+		last->last_ps = max_u64(last->last_ps, row->last_ps);
+		last->unacked_bytes += row->unacked_bytes;
 		last->is_whole &= row->is_whole;
 	}
 	resent->nrows = kept;
@@ -70,9 +73,13 @@ resent_init(struct resent *resent, const struct paths *paths, const struct evide
 			.dst = flow->dst,
 			.packets = report != NULL ? report->retransmits : 0,
 			.bytes = report != NULL ? report->bytes : 0,
-			.first_ps = report == NULL          ? 0
-				    : report->start_ps != 0 ? report->start_ps
-							    : UINT64_MAX,
+			.first_ps = report == NULL                           ? 0
+				    : report->start_ps != 0 || !report->open ? report->start_ps
+									     : UINT64_MAX,
+			.last_ps = report != NULL && !report->open ? report->end_ps : 0,
+			.unacked_bytes = report == NULL ? step->sched->bytes
+					 : report->open ? report->bytes - min_u64(report->acked_bytes, report->bytes)
+							: 0,
 			.is_whole = report != NULL && !report->open,
 		};
 	}
@@ -144,31 +151,80 @@ find_iteration(const struct resent *resent, uint32_t first, uint32_t end, const 
 	return found;
 }
 
-uint64_t
-resent_of(const struct resent *resent, const struct rec_volume_alarm *alarm)
+/* Of the rows, in order, the next one that an alarm concerns. @param row  NULL: the first @return NULL: no other */
+static const struct resent_row *
+next_concerned(const struct resent *resent, const struct rec_volume_alarm *alarm, const struct resent_row *row)
 {
-	uint64_t sum = 0;
-	bool any = false;
+	uint32_t first = 0, after = row != NULL ? (uint32_t)(row - resent->rows) + 1 : 0;
 
-	for (uint32_t first = 0, end; first < resent->nrows; first = end) {
+	for (uint32_t end; first < resent->nrows; first = end) {
 		uint32_t last = 0;
 
 		end = end_of_collective(resent, first);
-		if (!find_iteration(resent, first, end, alarm, &last))
+		if (end <= after || !find_iteration(resent, first, end, alarm, &last))
 			continue;
-		for (uint32_t i = first; i < end; i++) {
-			const struct resent_row *row = &resent->rows[i];
+		for (uint32_t i = first > after ? first : after; i < end; i++) {
+			const struct resent_row *next = &resent->rows[i];
 
-			if (row->iteration > last || last - row->iteration >= alarm->pooled ||
-			    !is_concerned(resent, row, alarm))
-				continue;
-			if (!row->is_whole)
-				return RESENT_UNKNOWN;
-			sum += row->packets;
-			any = true;
+			if (next->iteration <= last && last - next->iteration < alarm->pooled &&
+			    is_concerned(resent, next, alarm))
+				return next;
 		}
 	}
-	return any ? sum : RESENT_UNKNOWN;
+	return NULL;
+}
+
+uint64_t
+resent_of(const struct resent *resent, const struct rec_volume_alarm *alarm)
+{
+	const struct resent_row *row = next_concerned(resent, alarm, NULL);
+	uint64_t sum = 0;
+
+	if (row == NULL)
+		return RESENT_UNKNOWN;
+	for (; row != NULL; row = next_concerned(resent, alarm, row)) {
+		if (!row->is_whole)
+			return RESENT_UNKNOWN;
+		sum += row->packets;
+	}
+	return sum;
+}
+
+/* That all RNICs of a host can send in some time. */
+static double
+sendable_bytes(const struct run *run, uint32_t host, uint64_t ps)
+{
+	double bits = 0;
+
+	for (uint32_t i = 0; i < run->nodes[host].nports; i++)
+		bits += (double)run->ports[run->nodes[host].first_port + i].rate_bps * (double)ps / (double)PS_PER_S;
+	return bits / 8;
+}
+
+uint64_t
+resent_undelivered_bytes(const struct resent *resent, const struct rec_volume_alarm *alarm)
+{
+	const struct resent_row *row = next_concerned(resent, alarm, NULL);
+	uint64_t judged_ps = alarm->hdr.time_ps, sum = 0;
+
+	for (; row != NULL; row = next_concerned(resent, alarm, row)) {
+		sum += row->unacked_bytes;
+		if (row->last_ps > judged_ps)
+			sum += min_u64(row->bytes - min_u64(row->unacked_bytes, row->bytes),
+				       (uint64_t)sendable_bytes(resent->paths->run, row->src, row->last_ps - judged_ps));
+	}
+	return sum;
+}
+
+uint64_t
+resent_began_ps(const struct resent *resent, const struct rec_volume_alarm *alarm)
+{
+	const struct resent_row *row = next_concerned(resent, alarm, NULL);
+	uint64_t first_ps = UINT64_MAX;
+
+	for (; row != NULL; row = next_concerned(resent, alarm, row))
+		first_ps = min_u64(first_ps, row->first_ps);
+	return first_ps;
 }
 
 bool

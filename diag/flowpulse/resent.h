@@ -22,9 +22,11 @@ struct resent_row {
 	uint32_t iteration;
 	uint32_t src, dst; /* nodes */
 	uint64_t packets;
-	uint64_t bytes;    /* that were to be sent */
-	uint64_t first_ps; /* its first step began; 0: not reported, UINT64_MAX: it had not begun when the run ended */
-	bool is_whole;     /* every step is over and reported */
+	uint64_t bytes;         /* that were to be sent */
+	uint64_t first_ps;      /* its first step began; 0: not reported, UINT64_MAX: it had not begun when the run ended */
+	uint64_t last_ps;       /* the last of its reported steps that are over ended */
+	uint64_t unacked_bytes; /* of its other steps */
+	bool is_whole;          /* every step is over and reported */
 };
 
 struct resent {
@@ -50,3 +52,14 @@ uint64_t resent_of(const struct resent *resent, const struct rec_volume_alarm *a
  * @param ports  that the sender's packets are spread over
  */
 bool resent_clears(const struct resent *resent, const struct rec_volume_alarm *alarm, uint32_t ports);
+
+/*
+ * Some of an alarm's iterations may not have been over when the switch judged them: it takes a pause of the senders for
+ * their end, and the end of the run.
+ * @return payload that its senders may have had to deliver then to hosts below its switch: of steps that are not over,
+ *         what was never acknowledged; of others no more than their RNICs can send until the steps' end
+ */
+uint64_t resent_undelivered_bytes(const struct resent *resent, const struct rec_volume_alarm *alarm);
+
+/* @return when the first of an alarm's senders began to send in its iterations; UINT64_MAX: not reported */
+uint64_t resent_began_ps(const struct resent *resent, const struct rec_volume_alarm *alarm);

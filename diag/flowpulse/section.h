@@ -10,6 +10,7 @@
 /* Why an alarm is part of no fault: a precondition of the diagnosis does not hold (judged.h). */
 enum flowpulse_hold {
 	FLOWPULSE_JUDGED, /* all hold */
+	FLOWPULSE_UNFINISHED,
 	FLOWPULSE_NOT_LOST,
 	FLOWPULSE_EXCESS,
 	FLOWPULSE_SHARED,

@@ -164,7 +164,7 @@ def completeness(verdict):
 def words(verdict, text):
     """What people read says the same as the numbers."""
     require(not CONTROL.search(text), 'control characters in the report', CONTROL.findall(text))
-    require('nan' not in re.findall(r'[a-z]+', text.lower()), 'not a number in the report', text)
+    require(not re.search(r'\bnan\b', text.lower()), 'not a number in the report', text)
     headline, text = text.split('\n\n', maxsplit=1)[0], ' '.join(text.split())
     unfinished = [collective for collective in verdict['collectives'] if not collective['complete']]
     if unfinished:

@@ -13,26 +13,31 @@ each_precondition_holds_back_alone(void **state)
 		.expected = 10000000, .got = 9800000, .packets = 9800, .noise = REC_NOISE_LEARNED, .pooled = 1
 	};
 	static const struct {
-		uint64_t resent, other_bytes;
+		uint64_t resent, undelivered_bytes, other_bytes;
 		enum rec_noise noise;
 		enum flowpulse_hold hold;
 	} cases[] = {
-		{ 200, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 0, REC_NOISE_UNKNOWN, FLOWPULSE_JUDGED },
-		{ RESENT_UNKNOWN, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ RESENT_UNKNOWN, 0, REC_NOISE_RANDOM, FLOWPULSE_JUDGED },
-		{ RESENT_UNKNOWN, 0, REC_NOISE_UNKNOWN, FLOWPULSE_NO_NOISE },
-		{ 0, 0, REC_NOISE_LEARNED, FLOWPULSE_NOT_LOST },
-		{ 99, 0, REC_NOISE_LEARNED, FLOWPULSE_EXCESS },
-		{ 101, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 199999, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
-		{ 200, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
-		{ RESENT_UNKNOWN, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
+		{ 200, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 0, 0, REC_NOISE_UNKNOWN, FLOWPULSE_JUDGED },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_RANDOM, FLOWPULSE_JUDGED },
+		{ RESENT_UNKNOWN, 0, 0, REC_NOISE_UNKNOWN, FLOWPULSE_NO_NOISE },
+		{ 0, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_NOT_LOST },
+		{ 99, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_EXCESS },
+		{ 101, 0, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 0, 199999, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 0, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
+		{ RESENT_UNKNOWN, 0, 200000, REC_NOISE_LEARNED, FLOWPULSE_SHARED },
+		{ 200, 199999, 0, REC_NOISE_LEARNED, FLOWPULSE_JUDGED },
+		{ 200, 200000, 0, REC_NOISE_LEARNED, FLOWPULSE_UNFINISHED },
+		{ RESENT_UNKNOWN, 200000, 0, REC_NOISE_RANDOM, FLOWPULSE_UNFINISHED },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct flowpulse_facts facts = { cases[i].resent, cases[i].other_bytes };
+		const struct flowpulse_facts facts = { .resent = cases[i].resent,
+						       .undelivered_bytes = cases[i].undelivered_bytes,
+						       .other_bytes = cases[i].other_bytes };
 
 		alarm.noise = cases[i].noise;
 		assert_int_equal(flowpulse_hold_of(&alarm, &facts), cases[i].hold);
@@ -41,19 +46,19 @@ each_precondition_holds_back_alone(void **state)
 		assert_non_null(flowpulse_preconditions[hold].because);
 }
 
-/* One step of h0 to h1, which sent so many packets again. */
+/* One step of h0 to h1, which retransmitted a number of packets. @param end_ps  0: it is open */
 static void
-put_step(struct records *r, uint32_t resent, bool open)
+put_step(struct records *r, uint32_t resent, uint64_t end_ps, uint64_t acked_bytes)
 {
 	struct rec_step step = { .step = 1,
 				 .retransmits = resent,
 				 .bytes = 360000000,
-				 .acked_bytes = 360000000,
+				 .acked_bytes = acked_bytes,
 				 .waited_collective = REC_NONE,
 				 .waited_rank = REC_NONE,
 				 .start_ps = PS_PER_US,
-				 .end_ps = open ? 0 : PS_PER_MS / 2,
-				 .open = open };
+				 .end_ps = end_ps,
+				 .open = end_ps == 0 };
 
 	records_collective(r, 2, 1);
 	records_schedule(r, 0, 1, HOST(0), HOST(1), REC_NONE, PS_PER_MS);
@@ -84,7 +89,7 @@ hosts_bear_out_what_is_missing(void **state)
 
 		put_network(&r);
 		if (cases[i].is_reported)
-			put_step(&r, cases[i].resent, cases[i].is_open);
+			put_step(&r, cases[i].resent, cases[i].is_open ? 0 : PS_PER_MS / 2, 360000000);
 		if (cases[i].is_shared)
 			RECORDS_PUT(&r, shared, REC_VOLUME_FLAW, 0, PS_PER_MS);
 		put_alarm(&r, 1, 1, REC_LOSS_PAIR, 0, 0);
@@ -95,10 +100,66 @@ hosts_bear_out_what_is_missing(void **state)
 	}
 }
 
+/*
+ * An alarm of l1 at 1 ms that 200 kB of what l0 sends are missing: its step to h1 was over by then, or not. h0's link
+ * has 100 Gbps, or 200 kB in 16 us.
+ */
+static void
+what_was_not_sent_yet_is_not_lost(void **state)
+{
+	static const struct {
+		uint64_t end_ps, acked_bytes; /* 0: it never ended */
+		bool is_finding;
+	} cases[] = {
+		{ PS_PER_MS, 360000000, true },
+		{ PS_PER_MS + 14 * PS_PER_US, 360000000, true },
+		{ PS_PER_MS + 18 * PS_PER_US, 360000000, false },
+		{ 0, 360000000 - 100000, true },
+		{ 0, 360000000 - 200000, false },
+		{ 0, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		put_step(&r, 210, cases[i].end_ps, cases[i].acked_bytes);
+		put_alarm(&r, 1, 1, REC_LOSS_PAIR, 0, 0);
+		v = diagnose(&r);
+		assert_int_equal(own_of(v)->nfaults, cases[i].is_finding);
+		assert_int_equal(own_of(v)->held[0], cases[i].is_finding ? FLOWPULSE_JUDGED : FLOWPULSE_UNFINISHED);
+		verdict_destroy(v);
+	}
+}
+
+/* l1 judges the iteration twice; the step to h1 began before the first time, or after it. */
+static void
+what_was_judged_in_parts_is_not_lost(void **state)
+{
+	(void)state;
+	for (uint32_t before = 0; before <= 1; before++) {
+		struct rec_volume_flaw first = { .sender = REC_NONE, .flaw = REC_FLAW_OVERLAP };
+		struct records r;
+		struct verdict *v;
+
+		put_network(&r);
+		put_step(&r, 210, PS_PER_MS, 360000000);
+		RECORDS_PUT(&r, first, REC_VOLUME_FLAW, 1, before ? PS_PER_US / 2 : PS_PER_MS / 2);
+		put_alarm(&r, 1, 1, REC_LOSS_PAIR, 0, 0);
+		v = diagnose(&r);
+		assert_int_equal(own_of(v)->held[0], before ? FLOWPULSE_JUDGED : FLOWPULSE_UNFINISHED);
+		verdict_destroy(v);
+	}
+}
+
 UNIT_TEST(flowpulse_judged)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(each_precondition_holds_back_alone),
-					    cmocka_unit_test(hosts_bear_out_what_is_missing) };
+					    cmocka_unit_test(hosts_bear_out_what_is_missing),
+					    cmocka_unit_test(what_was_not_sent_yet_is_not_lost),
+					    cmocka_unit_test(what_was_judged_in_parts_is_not_lost) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
