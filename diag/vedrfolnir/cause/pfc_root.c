@@ -54,6 +54,15 @@ has_replied(const struct evidence *ev, struct window step, uint32_t ingress, con
 	return false;
 }
 
+/* The start of the oldest epoch that a report at some time includes. */
+static uint64_t
+kept_from_ps(const struct evidence *ev, uint64_t time_ps)
+{
+	uint64_t open = time_ps / ev->run.epoch_ps;
+
+	return open >= ev->run.epochs_kept ? (open + 1 - ev->run.epochs_kept) * ev->run.epoch_ps : 0;
+}
+
 /*
  * The time from which the answer to this polling packet shows why the port that it crossed was paused: from the oldest
  * epoch that the switch keeps; of a pause that lasts then, from its start: its cause still stands there.
@@ -61,8 +70,7 @@ has_replied(const struct evidence *ev, struct window step, uint32_t ingress, con
 static uint64_t
 reports_from_ps(const struct evidence *ev, const struct ev_port *paused, uint8_t prio, const struct rec_poll *poll)
 {
-	uint64_t time_ps = poll->hdr.time_ps, open = time_ps / ev->run.epoch_ps;
-	uint64_t from_ps = open >= ev->run.epochs_kept ? (open + 1 - ev->run.epochs_kept) * ev->run.epoch_ps : 0;
+	uint64_t time_ps = poll->hdr.time_ps, from_ps = kept_from_ps(ev, time_ps);
 
 	for (uint32_t i = paused->first_state; i < paused->first_state + paused->nstates; i++) {
 		const struct rec_port_row *row = EV_AT(ev->states, struct rec_port_row, i);
@@ -109,26 +117,6 @@ paused_ps(const struct evidence *ev, const struct ev_port *port, uint8_t prio, s
 }
 
 /*
- * Where every switch reports all its ports at the end of every epoch, silence is evidence up to the last end that it
- * reported: the epoch that was open at the run's end is unknown.
- */
-static double
-reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused, struct window step)
-{
-	const struct ev_node *node = &ev->nodes[ev->ports[ev->ports[paused].peer].node];
-	struct window since_reported = step;
-
-	since_reported.to_ps = 0;
-	for (uint32_t p = node->first_port; p < node->first_port + node->nports; p++)
-		for (uint32_t i = ev->ports[p].first_epoch; i < ev->ports[p].first_epoch + ev->ports[p].nepochs; i++)
-			since_reported.to_ps = max_u64(since_reported.to_ps, ev->epochs[i].to_ps);
-	since_reported.to_ps = min_u64(since_reported.to_ps, step.to_ps);
-	return since_reported.to_ps > since_reported.from_ps
-		       ? paused_ps(ev, &ev->ports[paused], graph->prio, step, since_reported)
-		       : 0;
-}
-
-/*
  * The time up to which an egress reported its queue when a polling packet asked its switch. Of the reports that a port
  * makes in CAUSE_RETAIN_PS one is kept: the one before the packet may be its answer. One without counters covers the
  * time before its epoch: a queue may have built up and drained since.
@@ -164,6 +152,32 @@ switch_reported_until_ps(const struct evidence *ev, uint32_t ingress, uint64_t p
 		if (p != ingress)
 			until_ps = min_u64(until_ps, egress_reported_until_ps(ev, p, polled_ps));
 	return until_ps;
+}
+
+/*
+ * Where every switch reports all its ports at the end of every epoch, silence is evidence about the epochs that a
+ * report of all of them includes. A port keeps one report in CAUSE_RETAIN_PS: it may keep fewer epochs than end in that
+ * time. The epoch that was open at the run's end is unknown.
+ */
+static double
+reported_by_all_ps(const struct evidence *ev, const struct prov_graph *graph, uint32_t paused, struct window step)
+{
+	uint32_t ingress = ev->ports[paused].peer;
+	const struct ev_port *port = &ev->ports[ingress];
+	uint64_t done_ps = step.from_ps;
+	double sum_ps = 0;
+
+	for (uint32_t i = port->first_state; i < port->first_state + port->nstates; i++) {
+		uint64_t time_ps = EV_AT(ev->states, struct rec_port_row, i)->hdr.time_ps;
+		struct window reported = { max_u64(done_ps, kept_from_ps(ev, time_ps)),
+					   min_u64(switch_reported_until_ps(ev, ingress, time_ps), step.to_ps) };
+
+		if (reported.to_ps <= reported.from_ps)
+			continue;
+		sum_ps += paused_ps(ev, &ev->ports[paused], graph->prio, step, reported);
+		done_ps = reported.to_ps;
+	}
+	return sum_ps;
 }
 
 /* From the first to the last of a port's pauses in the step, as far as they were reported: rows cover whole epochs. */
@@ -576,13 +590,14 @@ pfc_root_pausing(const struct evidence *ev, const struct prov_graph *graph, uint
  * The share of this paused port's pauses that the other end alone makes, without a reason for them. A host's NIC: all,
  * as hosts accept every packet. Likewise an ingress whose switch reported of every queue behind it that none was there.
  * One that was seen pausing while it held little: those of the epochs in which it had no reason. Where the queues that
- * it feeds are paused, little is next to nothing: the held bytes may have stood there since the threshold was lower.
+ * it feeds are congested or paused, little is next to nothing: the held bytes may have stood there since the threshold
+ * was lower, and only a frame that leaves resumes the peer.
  */
 static double
 storm_share(const struct walk *walk, const struct prov_port *port, struct downstream down)
 {
 	const struct evidence *ev = walk->in->ev;
-	double fill = down.paused ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL;
+	double fill = down.paused || down.congested ? CAUSE_STORM_EMPTY : CAUSE_STORM_FILL;
 	uint32_t peer = ev->ports[port->port].peer;
 
 	if (peer == EV_NONE)

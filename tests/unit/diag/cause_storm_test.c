@@ -61,6 +61,36 @@ test_storm_before_paused_port(void **state)
 }
 
 /*
+ * 6:1 pauses with 40000 of 90000 B held, which wait in the queue of 6:2: the threshold was lower when they arrived, and
+ * only a frame that leaves resumes the peer. With 3000 B held, or without that queue, there is no reason.
+ */
+static void
+test_storm_before_queue(void **state)
+{
+	static const struct {
+		uint64_t held_bytes;
+		bool is_queue, is_storm;
+	} cases[] = { { 40000, true, false }, { 3000, true, true }, { 40000, false, true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct rec_port_row row = records_port_row(0, LAST, LAST, 0, 0, 0);
+		struct records r;
+		struct verdict *v;
+
+		fabric(&r, 40 * MS);
+		if (cases[i].is_queue)
+			case_contention(&r, SW6, 1, 0, LAST, 60, F17, 250000, BF2, 60000);
+		row.ingress_xoff_bytes = 90000;
+		row.pausing = 1;
+		row.ingress_bytes = cases[i].held_bytes;
+		RECORDS_PUT(&r, row, REC_PORT_ROW, SW6, 79 * MS + MS / 2);
+		v = case_conclude(&r, REC_END_COMPLETE);
+		assert_int_equal(case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL, cases[i].is_storm);
+		verdict_destroy(v);
+	}
+}
+
+/*
  * Nobody reports of the NIC of 17, but 2:2 says that it has paused it since 10 ms, and holds nothing (or too much) of
  * it.
  */
@@ -116,6 +146,7 @@ test_storm_by_silence(void **state)
 		{ { 0 }, 80, true, true, LAST, 77 },
 		{ { 0 }, 80, true, false, LAST, 70 }, /* not all of the pause */
 		{ { 0 }, 80, true, false, LAST, 0 },
+		{ { 0 }, 75, true, false, LAST, LAST }, /* its reports leave epochs out */
 		{ { 79 }, 80, false, true, LAST, 0 },
 		{ { 79 }, 70, false, false, LAST, 0 },
 		{ { 79 }, 2, false, false, LAST, 0 },
@@ -137,8 +168,12 @@ test_storm_by_silence(void **state)
 		run->epochs_kept = cases[i].kept;
 		if (cases[i].all_polled)
 			run->policy = REC_POLICY_FULL_POLLING;
-		if (cases[i].all_last != 0)
-			records_put_port(&r, SW6, records_port_row(2, 0, cases[i].all_last, 0, 0, 0));
+		for (uint16_t p = 0; p < 3 && cases[i].all_last != 0; p++) {
+			struct rec_port_row all = records_port_row(p, 0, cases[i].all_last, 0, 0, 0);
+
+			all.ingress_xoff_bytes = 90000;
+			records_put_port(&r, SW6, all);
+		}
 		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++) {
 			uint32_t epoch = (uint32_t)cases[i].polled_ms[p];
 			struct rec_poll poll = {
@@ -318,10 +353,11 @@ test_pauses_of_another_class(void **state)
 UNIT_TEST(cause_storm)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_storm_seen_in_passing),         cmocka_unit_test(test_storm_before_paused_port),
-		cmocka_unit_test(test_storm_at_unseen_nic),           cmocka_unit_test(test_storm_by_silence),
-		cmocka_unit_test(test_silence_beside_a_reason),       cmocka_unit_test(test_little_fed_to_paused_port),
-		cmocka_unit_test(test_storm_and_queue_share_by_time), cmocka_unit_test(test_pauses_of_another_class),
+		cmocka_unit_test(test_storm_seen_in_passing),     cmocka_unit_test(test_storm_before_paused_port),
+		cmocka_unit_test(test_storm_before_queue),        cmocka_unit_test(test_storm_at_unseen_nic),
+		cmocka_unit_test(test_storm_by_silence),          cmocka_unit_test(test_silence_beside_a_reason),
+		cmocka_unit_test(test_little_fed_to_paused_port), cmocka_unit_test(test_storm_and_queue_share_by_time),
+		cmocka_unit_test(test_pauses_of_another_class),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
