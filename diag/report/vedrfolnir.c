@@ -260,7 +260,7 @@ add_budgets(const struct vedrfolnir *own, json_t *collectives)
 
 /* ---- tests whose preconditions do not hold ---- */
 
-#define UNJUDGED 5
+#define UNJUDGED 6
 
 static const struct unjudged_row {
 	const char *test, *because;
@@ -270,6 +270,10 @@ static const struct unjudged_row {
 	  offsetof(struct vedrfolnir_unjudged, resends) },
 	{ "path-delay", "their packets take paths that differ in rate or length",
 	  offsetof(struct vedrfolnir_unjudged, paths) },
+	{ "path-delay",
+	  "their packets were under way for too large a part of an epoch to know which of several switches' reports are "
+	  "about the same packets",
+	  offsetof(struct vedrfolnir_unjudged, epochs) },
 	{ "pfc-storm", "ports were paused, and no report tells what the switch behind them held then",
 	  offsetof(struct vedrfolnir_unjudged, storms) },
 	{ "forwarding-loop", "the answers of ports to the first arrival of their polling packets were lost",

@@ -143,6 +143,7 @@ time_budget_unexplained_ps(const struct time_budget *budget)
 struct vedrfolnir_unjudged {
 	uint32_t resends; /* packet loss: sent again by time alone, and no receiver's counts show a loss */
 	uint32_t paths;   /* path delay: packets take paths of different rates or lengths */
+	uint32_t epochs;  /* path delay: packets were under way for a large part of the epochs that switches report */
 	uint32_t storms;  /* PFC storm: ports were paused, and no report shows the reason */
 	uint32_t loops;   /* forwarding loop: a port answered a polling packet before, and that answer was not received */
 	uint32_t traces;  /* forwarding loop: all that expired may be traceroutes of R-Pingmesh's agents */

@@ -444,6 +444,15 @@ static int build_waiting(struct diagnosing *d, struct err *err);
 static int build_graphs(struct diagnosing *d, enum prov_share share, struct err *err);
 static int rate_collectives(const struct run *run, struct vedrfolnir *own, struct err *err);
 
+/* The window in packets. @return INFINITY: it is not reported, or there is none */
+static double
+most_in_flight(const struct evidence *ev)
+{
+	return ev->run.window_bytes != 0 && ev->run.payload_bytes != 0
+		       ? ceil((double)ev->run.window_bytes / ev->run.payload_bytes)
+		       : INFINITY;
+}
+
 /*
  * The packets that a flow on its link has in flight: its window, or, where that is not reported, as many as a link
  * carries in the longest round trip of a step.
@@ -453,8 +462,8 @@ window_packets(const struct evidence *ev, const struct run *run)
 {
 	double bits = 0;
 
-	if (ev->run.window_bytes != 0 && ev->run.payload_bytes != 0)
-		return ceil((double)ev->run.window_bytes / ev->run.payload_bytes);
+	if (isfinite(most_in_flight(ev)))
+		return most_in_flight(ev);
 	for (uint32_t i = 0; i < run->nsteps; i++) {
 		const struct run_step *step = &run->steps[i];
 		const struct run_node *host = &run->nodes[step->host];
@@ -482,6 +491,7 @@ vedrfolnir_diagnose(const struct evidence *evidence, const struct run *run, cons
 	if (own == NULL)
 		return -ENOMEM;
 	in.window = window_packets(evidence, run);
+	in.most_in_flight = most_in_flight(evidence);
 	in.unjudged = &own->unjudged;
 	own->steps = run_alloc(run->nsteps, sizeof(*own->steps), err);
 	in.own = own->steps;

@@ -43,7 +43,8 @@ struct cause_input {
 	uint32_t nsteps;
 	const struct vedrfolnir_step *own; /* the same steps */
 	struct prov_graph *const *graphs;  /* [nsteps] NULL: the step was not slow, or nothing was reported */
-	double window;                     /* packets that a flow may have in flight */
+	double window;                     /* packets that a flow has in flight, estimated where no bound is known */
+	double most_in_flight;             /* packets that it can have; INFINITY: no bound is known */
 	struct vedrfolnir_unjudged *unjudged;
 };
 

@@ -45,7 +45,7 @@ known_to_ps(const struct ev_epoch *epoch, const struct rec_flow_row *row)
 static double
 held_ps(const struct cause_input *in, double pause_ps, double packets)
 {
-	return pause_ps > 0 ? pause_ps * fmin(1, in->window / packets) : 0;
+	return pause_ps > 0 ? pause_ps * fmin(1, in->most_in_flight / packets) : 0;
 }
 
 /* Frames of class 0 that went ahead of data that waited: time that they took. */
@@ -226,14 +226,27 @@ sampled(const struct cause_input *in, const struct run_step *s)
 	return fmin(1, s->rtt_samples / packets_of(in, s));
 }
 
+/*
+ * Does an epoch show a part of a step too short to compare switches? A packet may be queued at one switch in an epoch
+ * and reach the next switch in a later one, and a part of the step's time need not have any packet of it. Over a part
+ * of which the mean round trip is a small share, most packets passed all switches.
+ */
+static bool
+is_cut(const struct run_step *s, struct window during)
+{
+	return (during.from_ps > s->start_ps || during.to_ps < s->end_ps) &&
+	       (double)s->rtt_mean_ps > (1 - SOME_PACKETS) * (double)(during.to_ps - during.from_ps);
+}
+
 /* The wait of those packets of a step that the first switch of their path reports in one epoch. */
 static double
-epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch)
+epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const struct ev_epoch *epoch, bool *cut)
 {
 	const struct rec_flow_row *row = row_of(in->ev, epoch, s->flow);
 	struct passing p = { .during = { epoch->from_ps > s->start_ps ? epoch->from_ps : s->start_ps,
 					 min_u64(known_to_ps(epoch, row), s->end_ps) },
 			     .least = SOME_PACKETS };
+	double wait_ps;
 
 	/*
 	 * Others of the flow's steps may have sent most of the row's packets: the step has at most the part of its
@@ -243,7 +256,11 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
 		p.packets = fmin(window_share(p.during, epoch->from_ps, epoch->to_ps) * (double)row->packets,
 				 window_share(p.during, s->start_ps, s->end_ps) * packets_of(in, s));
 	p.samples = p.packets * sampled(in, s);
-	return path_wait_ps(in, &in->ev->flows[s->flow], &p);
+	wait_ps = path_wait_ps(in, &in->ev->flows[s->flow], &p);
+	if (!isfinite(wait_ps) || !is_cut(s, p.during))
+		return wait_ps;
+	*cut = true;
+	return INFINITY;
 }
 
 /*
@@ -252,21 +269,23 @@ epoch_wait_ps(const struct cause_input *in, const struct run_step *s, const stru
  * queue of the flow's packets in an epoch counts for those of the step; a paused port held up a window of them for the
  * length of the pause; at each port of both paths a frame may have been in transmission, and hosts may be late by the
  * run's jitter.
- * @return INFINITY: unknown: no epoch is reported by all, or packets were seen off their path
+ * @param cut  set if all switches report an epoch that is_cut()
+ * @return INFINITY: unknown: no other epoch is reported by all, or packets were seen off their path
  */
 static double
-delay_least_wait_ps(const struct cause_input *in, uint32_t step)
+delay_least_wait_ps(const struct cause_input *in, uint32_t step, bool *cut)
 {
 	const struct run_step *s = &in->steps[step];
 	const struct ev_flow *flow = &in->ev->flows[s->flow];
 	double least_ps = INFINITY;
 	struct ev_range epochs;
 
+	*cut = false;
 	if (!is_reported(in, step))
 		return INFINITY;
 	epochs = evidence_epochs(in->ev, in->ev->hops[flow->first_hop + 1], s->start_ps, s->end_ps);
 	for (uint32_t e = epochs.first; e < epochs.end; e++)
-		least_ps = fmin(least_ps, epoch_wait_ps(in, s, &in->ev->epochs[e]));
+		least_ps = fmin(least_ps, epoch_wait_ps(in, s, &in->ev->epochs[e], cut));
 	return least_ps + frames_ps(in->ev, flow);
 }
 
@@ -651,8 +670,20 @@ static double
 least_extra_ps(const struct cause_input *in, uint32_t step)
 {
 	const struct run_step *s = &in->steps[step];
+	bool cut;
 
-	return at_least_ps(s, (double)s->rtt_min_ps, delay_least_wait_ps(in, step));
+	return at_least_ps(s, (double)s->rtt_min_ps, delay_least_wait_ps(in, step, &cut));
+}
+
+/* Would its least round trip show a delay if its epochs were longer? */
+static bool
+is_unjudged(const struct cause_input *in, uint32_t step)
+{
+	const struct run_step *s = &in->steps[step];
+	bool cut;
+
+	return isinf(delay_least_wait_ps(in, step, &cut)) && cut &&
+	       at_least_ps(s, (double)s->rtt_min_ps, frames_ps(in->ev, &in->ev->flows[s->flow])) > 0;
 }
 
 /* On average. */
@@ -696,6 +727,8 @@ find_delayed(struct placing *p)
 		in->unjudged->paths += in->steps[i].slow && is_of_many_paths(p, &in->steps[i]);
 		if (may_be_delayed(p, i))
 			extra_ps = fmax(least_extra_ps(in, i), mean_extra_ps(in, i));
+		if (may_be_delayed(p, i) && extra_ps <= 0)
+			in->unjudged->epochs += is_unjudged(in, i);
 		p->out->certain_ps[i] = p->out->extra_ps[i] = extra_ps;
 		p->ndelayed += extra_ps > 0;
 		nlinks += extra_ps > 0 ? hops_of(in, i) : 0;

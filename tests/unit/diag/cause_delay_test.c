@@ -12,6 +12,7 @@
 
 #include "common/array.h"
 #include "common/wire/record.h"
+#include "diag/vedrfolnir/section.h"
 #include "tests/unit/diag/case.h"
 #include "tests/unit/unit.h"
 
@@ -30,6 +31,7 @@ struct seen {
 	uint32_t classes;                  /* others that sent there too */
 	uint64_t others;                   /* packets of other steps of the flow, for each of the step's */
 	uint32_t per_ack;                  /* packets that an ACK speaks for; 0: one */
+	bool unbounded;                    /* no window bounds what is in flight; else it is of 93 packets */
 	uint64_t from_ps,
 		reported_ps; /* the step begins; so long after an epoch began rows of its flow were reported, 0: at its end */
 };
@@ -132,12 +134,22 @@ put_way17(struct records *r, const struct seen *seen)
 		put_port(r, F17, SW3, 1, 2, seen);
 }
 
+static void
+set_window(struct records *r)
+{
+	struct rec_run *run = (void *)(r->data + sizeof(struct rec_stream));
+
+	run->window_bytes = 93 * run->payload_bytes;
+}
+
 static struct verdict *
 conclude(const struct seen *seen)
 {
 	struct records r;
 
 	case_fabric(&r);
+	if (!seen->unbounded)
+		set_window(&r);
 	put_step(&r, H17, seen->from_ps, 80 * MS, seen);
 	put_way17(&r, seen);
 	return case_conclude(&r, REC_END_COMPLETE);
@@ -195,7 +207,8 @@ test_delay_beside_others(void **state)
  * of the way is unknown; where no round trip was measured; where packets left their way; where it is too little; where
  * packets went round; where a switch was halted so long that each window met it; where another class was served in
  * turn; where most packets of the rows are of other steps of the flow, so that the step's may be those that met the
- * queues; where an ACK speaks for 16 packets, so that those whose round trips are known may be the ones that waited.
+ * queues; where an ACK speaks for 16 packets, so that those whose round trips are known may be the ones that waited;
+ * where nothing bounds the packets that a pause held up.
  */
 static void
 test_no_delay(void **state)
@@ -211,6 +224,7 @@ test_no_delay(void **state)
 		{ .min_us = 30, .mean_us = 31, .depth = 32, .ports = 3, .classes = 1 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .others = 99 },
 		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .per_ack = 16 },
+		{ .min_us = 30, .mean_us = 31, .depth = 7, .ports = 3, .paused_ps = 20 * MS, .unbounded = true },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(seen); i++) {
@@ -230,6 +244,7 @@ conclude_both(const struct seen *other, uint64_t start_ps, uint64_t end_ps)
 	struct records r;
 
 	case_fabric(&r);
+	set_window(&r);
 	route_back(&r, F17, back17);
 	records_route(&r, F15, way15, 4);
 	route_back(&r, F15, back15);
@@ -260,6 +275,33 @@ test_rows_from_before_a_step(void **state)
 							     .reported_ps = before ? MS / 4 : MS * 3 / 4 });
 
 		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) == NULL, before);
+		verdict_destroy(v);
+	}
+}
+
+/*
+ * The step begins within an epoch, of which 0.5 ms are its own and show a short queue; in all others queues explain its
+ * round trips. Where these are a large part of 0.5 ms, the packets that one switch reports need not be another's.
+ */
+static void
+test_packets_across_epochs(void **state)
+{
+	static const struct {
+		uint64_t min_us, mean_us, depth;
+		bool delay, unjudged;
+	} cases[] = { { 230, 240, 900, true, false }, { 230, 260, 900, false, false }, { 600, 650, 2100, false, true } };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict *v = conclude(&(struct seen){ .min_us = cases[i].min_us,
+							     .mean_us = cases[i].mean_us,
+							     .depth = cases[i].depth,
+							     .early_depth = 7,
+							     .ports = 3,
+							     .epochs = 80,
+							     .from_ps = MS / 2 });
+
+		assert_int_equal(case_find(v, FINDING_PATH_DELAY, "17->18/10000>10000", NULL) != NULL, cases[i].delay);
+		assert_int_equal(vedrfolnir_of(v)->unjudged.epochs, cases[i].unjudged);
 		verdict_destroy(v);
 	}
 }
@@ -334,6 +376,7 @@ UNIT_TEST(cause_delay)
 		cmocka_unit_test(test_delay_beside_others),
 		cmocka_unit_test(test_no_delay),
 		cmocka_unit_test(test_rows_from_before_a_step),
+		cmocka_unit_test(test_packets_across_epochs),
 		cmocka_unit_test(test_what_all_have_in_common),
 		cmocka_unit_test(test_who_was_in_time_clears_links),
 		cmocka_unit_test(test_the_last_ack_distinguishes_directions),
