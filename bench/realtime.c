@@ -200,8 +200,8 @@ measure_testpmd(struct realtime *bench, const struct rate *rate)
 		snprintf(ports.devices[0], sizeof(ports.devices[0]), "net_pcap0,rx_pcap=%s,infinite_rx=1", bench->frames);
 	}
 	show("testpmd");
-	*io_ns = testpmd_packet_ns("io", bench->dir, &ports, bench->err);
-	*macswap_ns = testpmd_packet_ns("macswap", bench->dir, &ports, bench->err);
+	*io_ns = testpmd_packet_ns("io", bench->dir, &ports, &testpmd_measurement, bench->err);
+	*macswap_ns = testpmd_packet_ns("macswap", bench->dir, &ports, &testpmd_measurement, bench->err);
 	return *io_ns < 0 || *macswap_ns < 0 ? -EIO : 0;
 }
 

@@ -145,8 +145,8 @@ measure(const struct bench *bench, enum port_round_kind kind, struct bench_round
 		return ret;
 	qsort(ns, (size_t)bench->repeats, sizeof(ns[0]), compare);
 	row->packet_ns = ns[bench->repeats / 2];
-	row->io_ns = testpmd_packet_ns("io", bench->dir, &ports, bench->err);
-	row->macswap_ns = testpmd_packet_ns("macswap", bench->dir, &ports, bench->err);
+	row->io_ns = testpmd_packet_ns("io", bench->dir, &ports, &testpmd_measurement, bench->err);
+	row->macswap_ns = testpmd_packet_ns("macswap", bench->dir, &ports, &testpmd_measurement, bench->err);
 	return row->io_ns < 0 || row->macswap_ns < 0 ? -EIO : 0;
 }
 

@@ -16,13 +16,12 @@
 #include "common/clock.h"
 
 #define PROGRAM "dpdk-testpmd"
-#define SHORT_NS 800000000ULL
-#define LONG_NS 2300000000ULL
-#define END_NS 10000000000ULL /* time limit of a program to end after its request */
 #define POLL_MS 20
 #define MAX_OUTPUT 65536
 #define MAX_ARGS 32
 #define TRIES 3 /* the longer of two runs may get less of a busy machine than the shorter */
+
+const struct testpmd_times testpmd_measurement = { .short_ns = 800000000, .long_ns = 2300000000, .end_ns = 10000000000 };
 
 struct testpmd_run {
 	double packets, cpu_ns;
@@ -157,7 +156,8 @@ wait_for(pid_t pid, uint64_t deadline_ns, struct rusage *usage)
 
 /* Its input and output are there. */
 static int
-follow(pid_t pid, const struct testpmd_ports *ports, const int ends[2], uint64_t length_ns, struct testpmd_run *run)
+follow(pid_t pid, const struct testpmd_ports *ports, const int ends[2], uint64_t length_ns, uint64_t end_ns,
+       struct testpmd_run *run)
 {
 	struct rusage usage;
 	uint64_t deadline_ns;
@@ -168,7 +168,7 @@ follow(pid_t pid, const struct testpmd_ports *ports, const int ends[2], uint64_t
 	if (ports->frame_bytes != 0)
 		end(ports, ends[0]);
 	close(ends[0]); /* the end of its input is its own */
-	deadline_ns = clock_now_ns() + END_NS;
+	deadline_ns = clock_now_ns() + end_ns;
 	run->packets = read_packets(ends[1], deadline_ns);
 	close(ends[1]);
 	if (!wait_for(pid, deadline_ns, &usage) || run->packets < 0)
@@ -179,8 +179,8 @@ follow(pid_t pid, const struct testpmd_ports *ports, const int ends[2], uint64_t
 }
 
 static int
-run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, uint64_t length_ns, struct testpmd_run *run,
-	 struct err *err)
+run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, uint64_t length_ns, uint64_t end_ns,
+	 struct testpmd_run *run, struct err *err)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	int in[2], out[2], ret;
@@ -206,16 +206,17 @@ run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, u
 		return ret;
 	}
 	sigaction(SIGPIPE, &ignore, &before); /* a write to one that has ended must not end this program */
-	ret = follow(pid, ports, (int[2]){ in[1], out[0] }, length_ns, run);
+	ret = follow(pid, ports, (int[2]){ in[1], out[0] }, length_ns, end_ns, run);
 	sigaction(SIGPIPE, &before, NULL);
 	return ret == 0 ? 0
 			: err_set(err, ret,
-				  PROGRAM " --forward-mode=%s failed, or did not end within %llu s of being told to", mode,
-				  END_NS / 1000000000ULL);
+				  PROGRAM " --forward-mode=%s failed, or did not end within %.1f s of being told to", mode,
+				  (double)end_ns / 1e9);
 }
 
 double
-testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports *ports, struct err *err)
+testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports *ports, const struct testpmd_times *times,
+		  struct err *err)
 {
 	double sends = is_there(ports, 2) ? 2 : 1; /* a round of four ports */
 
@@ -224,13 +225,13 @@ testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports 
 	for (int i = 0; i < TRIES; i++) {
 		struct testpmd_run brief = { 0 }, more = { 0 };
 
-		if (run_once(mode, dir, ports, SHORT_NS, &brief, err) < 0 ||
-		    run_once(mode, dir, ports, LONG_NS, &more, err) < 0)
+		if (run_once(mode, dir, ports, times->short_ns, times->end_ns, &brief, err) < 0 ||
+		    run_once(mode, dir, ports, times->long_ns, times->end_ns, &more, err) < 0)
 			return -1;
 		if (more.packets > brief.packets && more.cpu_ns > brief.cpu_ns)
 			return sends * (more.cpu_ns - brief.cpu_ns) / (more.packets - brief.packets);
 	}
 	return err_set(err, -EIO,
-		       PROGRAM " had no more of the CPUs in 2.3 s than in 0.8 s, %d times: this machine is too busy",
-		       TRIES);
+		       PROGRAM " had no more of the CPUs in %.1f s than in %.1f s, %d times: this machine is too busy",
+		       (double)times->long_ns / 1e9, (double)times->short_ns / 1e9, TRIES);
 }

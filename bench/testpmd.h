@@ -19,6 +19,14 @@ struct testpmd_ports {
 	uint32_t frame_bytes; /* of those; 0: as testpmd has them */
 };
 
+/* Two runs are measured, and what the longer has more is counted: a start has no part in it. */
+struct testpmd_times {
+	uint64_t short_ns, long_ns; /* of the runs */
+	uint64_t end_ns;            /* limit of a program to end after its request */
+};
+
+extern const struct testpmd_times testpmd_measurement;
+
 /*
  * Forwards. The start is not counted.
  * @param mode  "io", "macswap"
@@ -26,7 +34,8 @@ struct testpmd_ports {
  * @return nanoseconds of processor time a packet, of four ports a packet's whole round; 0 where dpdk-testpmd is not
  *         installed; negative with err set
  */
-double testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports *ports, struct err *err);
+double testpmd_packet_ns(const char *mode, const char *dir, const struct testpmd_ports *ports,
+			 const struct testpmd_times *times, struct err *err);
 
 /* OVS-DPDK as a measure: the cost of a packet in another software switch, by one flow from port to port. */
 

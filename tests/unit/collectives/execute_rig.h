@@ -11,6 +11,7 @@
 
 #define EXECUTE_ITERATION 3
 #define EXECUTE_STUCK UINT64_MAX
+#define EXECUTE_LOOKS 64 /* steps that are looked at for one to start while others fly */
 
 struct execution {
 	const struct coll_schedule *schedule;
@@ -76,14 +77,13 @@ execute_all(struct execution *x)
 	uint32_t steps = coll_all_steps(x->schedule), left = steps;
 
 	while (left > 0) {
-		uint32_t first = (uint32_t)prng_below(&x->prng, steps), i = 0;
+		uint32_t first = (uint32_t)prng_below(&x->prng, steps), i = 0, end = steps;
 
-		if (x->nflying == 0 || prng_below(&x->prng, 2) == 0)
-			while (i < steps && !execute_may_start(x, (first + i) % steps))
-				i++;
-		else
-			i = steps;
-		if (i < steps) {
+		if (x->nflying > 0) /* another may end instead */
+			end = prng_below(&x->prng, 2) != 0 ? 0 : steps < EXECUTE_LOOKS ? steps : EXECUTE_LOOKS;
+		while (i < end && !execute_may_start(x, (first + i) % steps))
+			i++;
+		if (i < end) {
 			execute_start(x, (first + i) % steps);
 		} else if (x->nflying > 0) {
 			execute_end(x, (uint32_t)prng_below(&x->prng, x->nflying));

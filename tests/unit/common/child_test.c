@@ -103,7 +103,7 @@ a_stopped_child_is_idle_and_can_be_ended(void **state)
 
 	(void)state;
 	assert_true(pid > 0);
-	assert_false(falls_idle(pid, 100));
+	assert_false(falls_idle(pid, 40));
 	kill(pid, SIGSTOP);
 	assert_true(falls_idle(pid, LOOKS));
 	assert_int_equal(child_end(pid), CHILD_KILLED + SIGKILL);

@@ -119,8 +119,8 @@ what_was_well_before_speaks_for_nobody(void **state)
 	struct rig rig;
 
 	(void)state;
-	for (uint64_t start_ps = 62 * S; start_ps <= 72 * S; start_ps += 2 * S) {
-		rig_init(&rig, 160 * S);
+	for (uint64_t start_ps = 62 * S; start_ps <= 72 * S; start_ps += 5 * S) {
+		rig_init(&rig, 120 * S);
 		rig.gap_ps = S / 5;
 		rig.all_received = true;
 		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {
@@ -144,7 +144,7 @@ assert_spine_is_reported(uint64_t loss_ps, uint64_t restart_ps)
 	struct rig rig;
 
 	for (uint32_t host = 0; host < 3; host++) {
-		rig_init(&rig, 200 * S);
+		rig_init(&rig, 140 * S);
 		rig.gap_ps = S / 5;
 		rig.all_received = true;
 		for (uint32_t i = 0; i < RIG_HOLES / 2; i++) {

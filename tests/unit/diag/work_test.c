@@ -83,7 +83,7 @@ static void
 test_steps(void **state)
 {
 	(void)state;
-	assert_proportional((struct bench_shape){ 64, 64, 20, 4, 1 }, (struct bench_shape){ 256, 256, 20, 4, 1 }, 16);
+	assert_proportional((struct bench_shape){ 32, 32, 20, 4, 1 }, (struct bench_shape){ 128, 128, 20, 4, 1 }, 16);
 }
 
 /* A fabric that grows with its ranks. */

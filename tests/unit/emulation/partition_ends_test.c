@@ -93,7 +93,7 @@ test_bye_to_others(void **state)
 {
 	struct rig rig = rig_open(1, false, "");
 	struct rig_peer first = { .fd = rig.theirs[0], .until = PARTITION_DONE };
-	struct rig_peer other = { .fd = rig.theirs[2], .until = PARTITION_BYE, .wait_ms = 300 };
+	struct rig_peer other = { .fd = rig.theirs[2], .until = PARTITION_BYE, .wait_ms = 150 };
 
 	(void)state;
 	fill(&rig, 2, 100000); /* more than a socket takes */
@@ -115,8 +115,8 @@ static void
 test_reported_over_tcp(void **state)
 {
 	struct rig rig = rig_open(1, true, "");
-	struct rig_peer first = { .fd = rig.theirs[0], .until = PARTITION_DONE, .wait_ms = 300, .talks = true };
-	struct rig_peer other = { .fd = rig.theirs[2], .until = PARTITION_BYE, .wait_ms = 300, .talks = true };
+	struct rig_peer first = { .fd = rig.theirs[0], .until = PARTITION_DONE, .wait_ms = 150, .talks = true };
+	struct rig_peer other = { .fd = rig.theirs[2], .until = PARTITION_BYE, .wait_ms = 150, .talks = true };
 
 	(void)state;
 	fill(&rig, 0, 500); /* more than is received at once, and less than what can be sent */
@@ -166,7 +166,7 @@ test_first_lets_go(void **state)
 	rig_close(&rig);
 }
 
-#define LIMIT "limits = { connect = \"400ms\"; };"
+#define LIMIT "limits = { connect = \"200ms\"; };"
 
 static uint64_t
 begin(struct rig *rig, int *ret)
@@ -189,7 +189,7 @@ test_silent(void **state)
 		uint64_t took_ns = begin(&rig, &ret);
 
 		assert_int_equal(ret, -ETIMEDOUT);
-		assert_in_range(took_ns, (which + 1) * 400 * MS_NS, ((which + 1) * 400 + 3000) * MS_NS);
+		assert_in_range(took_ns, (which + 1) * 200 * MS_NS, ((which + 1) * 200 + 3000) * MS_NS);
 		rig_close(&rig);
 	}
 }
@@ -210,7 +210,7 @@ start_late(void *ctx)
 		clock.received_ns = clock_now_ns() + AHEAD_NS;
 		rig_send(fd, PARTITION_CLOCK, &clock, sizeof(clock));
 	}
-	clock_sleep_until_ns(clock_now_ns() + 600 * MS_NS); /* one and a half of the limit */
+	clock_sleep_until_ns(clock_now_ns() + 300 * MS_NS); /* one and a half of the limit */
 	zero.zero_ns = clock_now_ns() + AHEAD_NS;
 	rig_send(fd, PARTITION_START, &zero, sizeof(zero));
 	return NULL;
@@ -228,7 +228,7 @@ test_late_start(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, start_late, &rig.theirs[0]), 0);
 	assert_int_equal(partition_start(rig.partitions, &zero_ns, &err), 0);
 	pthread_join(thread, NULL);
-	assert_in_range(zero_ns + rig.partitions->clock_error_ns, before_ns + 600 * MS_NS,
+	assert_in_range(zero_ns + rig.partitions->clock_error_ns, before_ns + 300 * MS_NS,
 			clock_now_ns() + 2 * rig.partitions->clock_error_ns);
 	rig_close(&rig);
 }
@@ -268,7 +268,7 @@ test_trickle(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, trickle, &drip), 0);
 	took_ns = begin(&rig, &ret);
 	assert_int_equal(ret, -ETIMEDOUT);
-	assert_in_range(took_ns, 400 * MS_NS, 3400 * MS_NS);
+	assert_in_range(took_ns, 200 * MS_NS, 3200 * MS_NS);
 	atomic_store(&drip.over, true);
 	pthread_join(thread, NULL);
 	rig_close(&rig);

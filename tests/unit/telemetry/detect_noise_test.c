@@ -69,7 +69,7 @@ iterate(struct prng *prng, double *missing, uint32_t ports, double fault)
 static void
 moments_of_order_statistics(void **state)
 {
-	const uint32_t runs = 20000;
+	const uint32_t runs = 8000;
 	struct prng prng;
 
 	(void)state;
@@ -100,7 +100,7 @@ moments_of_order_statistics(void **state)
 static void
 moments_of_halves(void **state)
 {
-	const uint32_t runs = 20000;
+	const uint32_t runs = 8000;
 	struct prng prng;
 
 	(void)state;
@@ -223,7 +223,7 @@ static void
 false_alarms_keep_their_rate(void **state)
 {
 	const double rates[] = { 1e-2, 1e-3, 1e-4 };
-	const uint32_t memories[] = { 0, 1, 8 }, trials = 640000;
+	const uint32_t memories[] = { 0, 1, 8 }, trials = 160000;
 	double missing[16];
 	struct prng prng;
 

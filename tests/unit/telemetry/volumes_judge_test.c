@@ -157,7 +157,7 @@ static void
 noise_of_what_was_learned_is_known(void **state)
 {
 	const double rate = 0.01;
-	const uint32_t runs = 3000;
+	const uint32_t runs = 1000;
 	struct judge_config config = rig_config(PREDICT_LEARNED);
 	uint32_t alarms = 0;
 
@@ -183,9 +183,11 @@ noise_of_what_was_learned_is_known(void **state)
 	assert_in_range(alarms, (uint32_t)(0.25 * rate * runs), (uint32_t)(rate * runs + 2 * sqrt(rate * runs)));
 }
 
+#define KNOWN_ITERATIONS 40
+
 /*
  * A port whose link is known to lose 5 %, at which the tests of noise go by that, or do not know. @param loss  of
- * another fault, after ten iterations: at the same port, or at the next  @return alarms, of 100 iterations
+ * another fault, after ten iterations: at the same port, or at the next  @return alarms, of KNOWN_ITERATIONS
  */
 static uint32_t
 count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, uint16_t port)
@@ -204,7 +206,7 @@ count_alarms_beside_known(enum rec_detector detector, bool knows, double loss, u
 			rig.judge.predict.bytes[cell] = (uint64_t)(40000 * PACKET_BYTES * kept / (RIG_PORTS - 0.05));
 			rig.judge.scores.lost[cell] = knows && i == 2 ? 0.05f : 0;
 		}
-	for (uint32_t i = 0; i < 110; i++) {
+	for (uint32_t i = 0; i < 10 + KNOWN_ITERATIONS; i++) {
 		rig.local_loss[2] = 0.05;
 		if (i >= 10 && loss > 0)
 			rig.local_loss[port] = port == 2 ? 1 - 0.95 * (1 - loss) : loss;
@@ -222,14 +224,15 @@ static void
 known_losses_are_no_alarms(void **state)
 {
 	(void)state;
-	assert_true(count_alarms_beside_known(REC_DETECTOR_NOISE, false, 0, 2) > 30);
+	assert_true(count_alarms_beside_known(REC_DETECTOR_NOISE, false, 0, 2) > KNOWN_ITERATIONS * 3 / 10);
 	for (uint32_t d = REC_DETECTOR_NOISE; d <= REC_DETECTOR_POOLED; d++) {
 		enum rec_detector detector = (enum rec_detector)d;
 
 		assert_int_equal(count_alarms_beside_known(detector, true, 0, 2), 0);
-		assert_true(count_alarms_beside_known(detector, true, 0.025, 2) >= 95); /* 7 deviations of its drops */
+		assert_true(count_alarms_beside_known(detector, true, 0.025, 2) >=
+			    KNOWN_ITERATIONS * 95 / 100); /* 7 deviations of its drops */
 		assert_true(count_alarms_beside_known(detector, true, 0.01, 5) >=
-			    95); /* 20 of what the lossy one repeats */
+			    KNOWN_ITERATIONS * 95 / 100); /* 20 of what the lossy one repeats */
 	}
 }
 

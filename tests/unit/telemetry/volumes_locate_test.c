@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #define LEARNED 4 /* iterations */
-#define TRIALS 60
+#define TRIALS 24
 
 struct votes {
 	uint32_t alarms, right, pairs, wrong, within;
