@@ -91,7 +91,7 @@ static void
 test_switches(void **state)
 {
 	(void)state;
-	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 256, 3, 320, 100, 3 }, 16);
+	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 128, 3, 160, 100, 3 }, 8);
 }
 
 /* A run that goes on for longer. */
@@ -99,7 +99,7 @@ static void
 test_reports(void **state)
 {
 	(void)state;
-	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 16, 48, 20, 1600, 48 }, 16);
+	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 16, 24, 20, 800, 24 }, 8);
 }
 
 int

@@ -186,14 +186,14 @@ static void
 random_faults_leak_nothing(void **state)
 {
 	(void)state;
-	leak_nothing(1, 30);
+	leak_nothing(1, 20);
 }
 
 static void
 random_faults_leak_nothing_on_two_lcores(void **state)
 {
 	(void)state;
-	leak_nothing(2, 8);
+	leak_nothing(2, 6);
 }
 
 /*

@@ -110,7 +110,7 @@ packets_spread_over_the_uplinks_alone(void **state)
 			continue;
 		init(&rig, clos, (enum balance_kind)kind);
 		start_ring(&rig);
-		frig_run(&rig, 1000 * US);
+		frig_run(&rig, 400 * US);
 		for (int leaf = 0; leaf < LEAVES; leaf++)
 			for (int spine = 0; spine < SPINES; spine++) {
 				snprintf(port, sizeof(port), "l%d:%d", leaf, 3 + spine);
@@ -137,7 +137,7 @@ digest_of(enum balance_kind kind, uint32_t lcores, uint64_t seed)
 	start_ring(&rig);
 	for (int i = 0; i < 20; i++)
 		frig_pause(&rig, "h0", (uint64_t)(10 + 5 * i) * US, 1 << 3, i % 2 == 0);
-	frig_run(&rig, 1000 * US);
+	frig_run(&rig, 300 * US);
 	digest = fabric_digest(rig.fabric);
 	frig_stop(&rig);
 	return digest;
@@ -175,7 +175,7 @@ a_cut_cable_is_left_out(void **state)
 		start(&rig);
 		frig_send(&rig, there, 10 * US, 1000, 300);
 		frig_send(&rig, there, 200 * US, 1000, 400);
-		frig_run(&rig, 1000 * US);
+		frig_run(&rig, 400 * US);
 		assert_in_range(sent_by(&rig, "l0:3"), 200 - 60, 200 + 60);
 		assert_in_range(sent_by(&rig, "l0:4"), 100 - 50, 100 + 50);
 		assert_in_range(sent_by(&rig, "l0:5"), 200 - 60, 200 + 60);
@@ -203,7 +203,7 @@ parallel_cables_are_members(void **state)
 		there = frig_flow(&rig, "a", "b", 3);
 		start(&rig);
 		frig_send(&rig, there, 0, 1000, 400);
-		frig_run(&rig, 1000 * US);
+		frig_run(&rig, 400 * US);
 		assert_in_range(sent_by(&rig, "S1:2"), 200 - 50, 200 + 50);
 		assert_int_equal(sent_by(&rig, "S1:2") + sent_by(&rig, "S1:3"), 400);
 		assert_int_equal(frig_host(&rig, "b")->ngot, 400);
@@ -235,7 +235,7 @@ an_idle_fabric_is_shared_to_a_packet(void **state)
 			frig_send(&rig, flows[1], i * 97000, even[k] == BALANCE_ADAPTIVE && i % 3 == 0 ? 700 : 1000, 1);
 			frig_send(&rig, flows[2], i * 210000, 84, 1);
 		}
-		frig_run(&rig, 1000 * US);
+		frig_run(&rig, 400 * US);
 		for (int spine = 0; spine < SPINES; spine++) {
 			uint64_t bytes;
 			char name[8];

@@ -175,7 +175,7 @@ noise_is_learned_beside_a_fault(void **state)
 
 		for (uint32_t row = 0; row < ROWS; row++)
 			faults[row] = (struct fp_fault){ row, (row + 3) % cases[c].paths, drop };
-		for (uint64_t seed = 0; seed < 60; seed++) {
+		for (uint64_t seed = 0; seed < 30; seed++) {
 			struct fp_grid *grid = make_grid_of(cases[c].paths, seed, cases[c].iterations, true, faults, ROWS);
 			struct fp_outcomes t = outcomes(&method, grid, faults, ROWS, -1);
 

@@ -183,7 +183,7 @@ noise_of_what_was_learned_is_known(void **state)
 	assert_in_range(alarms, (uint32_t)(0.25 * rate * runs), (uint32_t)(rate * runs + 2 * sqrt(rate * runs)));
 }
 
-#define KNOWN_ITERATIONS 40
+#define KNOWN_ITERATIONS 20
 
 /*
  * A port whose link is known to lose 5 %, at which the tests of noise go by that, or do not know. @param loss  of

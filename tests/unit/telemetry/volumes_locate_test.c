@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #define LEARNED 4 /* iterations */
-#define TRIALS 24
+#define TRIALS 40
 
 struct votes {
 	uint32_t alarms, right, pairs, wrong, within;

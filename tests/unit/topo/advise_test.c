@@ -291,13 +291,12 @@ paths_can_be_even(void **state)
 static void
 source_ports_alone_help(void **state)
 {
-	for (uint64_t seed = 1; seed <= 2; seed++) {
-		struct rig rig;
+	struct rig rig;
 
-		start(&rig, TESTBED, seed);
-		check_advice(&rig, ADVISE_PORTS_ALONE, 2);
-		stop(&rig);
-	}
+	(void)state;
+	start(&rig, TESTBED, 1);
+	check_advice(&rig, ADVISE_PORTS_ALONE, 2);
+	stop(&rig);
 }
 
 /* Flows begin where they were seen, and go where somebody said that there is a way; one of no known way stays. */
