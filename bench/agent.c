@@ -350,12 +350,12 @@ print(const struct bench_result *r, int repeats, bool json)
 }
 
 int
-bench_agent(const char *dir, int repeats, bool json, struct err *err)
+bench_agent(const char *dir, const struct bench_options *options, struct err *err)
 {
 	struct bench_result result = { 0 };
 	int ret = 0;
 
-	for (int i = 0; ret == 0 && i < repeats; i++) {
+	for (int i = 0; ret == 0 && i < options->repeats; i++) {
 		struct bench *bench = calloc(1, sizeof(*bench));
 
 		if (bench == NULL)
@@ -367,6 +367,6 @@ bench_agent(const char *dir, int repeats, bool json, struct err *err)
 		free(bench);
 	}
 	if (ret == 0)
-		print(&result, repeats, json);
+		print(&result, options->repeats, options->json);
 	return ret;
 }

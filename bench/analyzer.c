@@ -197,7 +197,7 @@ print_json(const struct bench_result *results)
 }
 
 int
-bench_analyzer(const char *dir, int repeats, bool json, struct err *err)
+bench_analyzer(const char *dir, const struct bench_options *options, struct err *err)
 {
 	struct bench_result results[NCASES];
 	int ret = 0;
@@ -206,13 +206,13 @@ bench_analyzer(const char *dir, int repeats, bool json, struct err *err)
 	for (size_t i = 0; ret == 0 && i < NCASES; i++) {
 		if (isatty(STDERR_FILENO))
 			fprintf(stderr, "\r%zu of %zu: %-20s", i + 1, NCASES, cases[i].name);
-		ret = run_case(&cases[i], (uint32_t)repeats, &results[i], err);
+		ret = run_case(&cases[i], (uint32_t)options->repeats, &results[i], err);
 	}
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "\r%-40s\r", "");
 	if (ret < 0)
 		return ret;
-	if (json)
+	if (options->json)
 		print_json(results);
 	else
 		print_table(results);

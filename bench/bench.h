@@ -13,60 +13,78 @@
 
 #define BENCH_MAX_REPEATS 20
 
+struct bench_options {
+	int repeats; /* of every case; pairs of runs where `against` is set */
+	bool json;
+	/* Of the fabric alone: */
+	const char *against; /* NULL, or what the programs are compared with: a path */
+	int percent;         /* of the cases' full size, 1 to 100 */
+	const char *only;    /* NULL, or a part of the names of the cases that are meant */
+};
+
 /* rocelab bench agent: the cost of R-Pingmesh's agents to hosts and network (R-Pingmesh 6, Fig. 7). */
 
 /*
- * Measures `repeats` times and prints the best.
+ * Measures as often as the options say and prints the best.
  * @param dir  for a scenario
  * @return 0 or a negative errno with err
  */
-int bench_agent(const char *dir, int repeats, bool json, struct err *err);
+int bench_agent(const char *dir, const struct bench_options *options, struct err *err);
 
 /* rocelab bench analyzer: how fast records become a verdict, and how that grows with the fabric. */
 
 /*
- * Measures every case `repeats` times, short ones more often, and prints the best of each.
+ * Measures every case as often as the options say, short ones more often, and prints the best of each.
  * @param dir  not used
  * @return 0 or a negative errno with err
  */
-int bench_analyzer(const char *dir, int repeats, bool json, struct err *err);
+int bench_analyzer(const char *dir, const struct bench_options *options, struct err *err);
 
 /* rocelab bench fabric. */
 
 /*
- * Runs every case `repeats` times and prints medians and the best.
+ * Runs every case as often as the options say and prints medians and the best.
  * @param dir  for scratch files, removed by the caller
  * @return 0, or negative errno with err set
  */
-int bench_fabric(const char *dir, int repeats, bool json, struct err *err);
+int bench_fabric(const char *dir, const struct bench_options *options, struct err *err);
+
+/*
+ * Compares these programs with another rocelab, case by case, and prints the median of the pairs' ratios beside the noise
+ * of this machine. A ratio below 0.95 by more than the noise is a failure.
+ * @param dir  for scratch files, removed by the caller
+ * @return 0; -EINVAL with err set: options->against is refused; or another negative errno with err set: a program failed,
+ * or a case is slower
+ */
+int bench_fabric_against(const char *dir, const struct bench_options *options, struct err *err);
 
 /* rocelab bench monitor: the cost of a host's monitor and detection agent (VEDRFOLNIR Fig. 11). */
 
 /*
- * Measures every case `repeats` times and prints the best of each.
+ * Measures every case as often as the options say and prints the best of each.
  * @param dir  not used
  * @return 0 or a negative errno with err
  */
-int bench_monitor(const char *dir, int repeats, bool json, struct err *err);
+int bench_monitor(const char *dir, const struct bench_options *options, struct err *err);
 
 /* rocelab bench trace: how long FlowTracer takes (Fig. 4, 5), with processes, threads and sockets as they are. */
 
 /*
- * Measures every case `repeats` times and prints the best of each.
+ * Measures every case as often as the options say and prints the best of each.
  * @param dir  for sockets
  * @return 0 or a negative errno with err
  */
-int bench_trace(const char *dir, int repeats, bool json, struct err *err);
+int bench_trace(const char *dir, const struct bench_options *options, struct err *err);
 
 /* rocelab bench telemetry: the cost of bringing the switches' telemetry to the analyzer, by budget. */
 
 /*
- * Runs every case `repeats` times and prints counts, bytes and lags, which repeat in virtual time, and the best
+ * Runs every case as often as the options say and prints counts, bytes and lags, which repeat in virtual time, and the best
  * times.
  * @param dir  for scratch files and a socket, removed by the caller
  * @return 0, or negative errno with err set: a run failed, or its counts do not agree
  */
-int bench_telemetry(const char *dir, int repeats, bool json, struct err *err);
+int bench_telemetry(const char *dir, const struct bench_options *options, struct err *err);
 
 /* rocelab bench realtime. */
 
@@ -75,7 +93,7 @@ int bench_telemetry(const char *dir, int repeats, bool json, struct err *err);
  * @param dir  for scratch files, removed by this call
  * @return 0, or negative with err set
  */
-int bench_realtime(const char *dir, int repeats, bool json, struct err *err);
+int bench_realtime(const char *dir, const struct bench_options *options, struct err *err);
 
 /*
  * The analyzer's end of the socket, for rocelab bench telemetry: takes a run's records in as the analyzer does, and

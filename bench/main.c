@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* rocelab bench: a benchmark is a file and a row. */
 #include <argp.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/fabric_cases.h"
 #include "common/array.h"
 #include "common/log.h"
 #include "common/private_dir.h"
@@ -15,47 +17,57 @@ struct benchmark {
 	const char *name;
 	const char *doc;
 	/* @param dir  for scratch files. @return 0, or negative errno with err set */
-	int (*run)(const char *dir, int repeats, bool json, struct err *err);
+	int (*run)(const char *dir, const struct bench_options *options, struct err *err);
+	/* The same with options->against; -EINVAL: that is refused. NULL: nothing to compare */
+	int (*compare)(const char *dir, const struct bench_options *options, struct err *err);
 };
 
 static const struct benchmark benchmarks[] = {
 	{ "fabric", "packet hops per second per core, hosts included: a hop is a packet that arrives at a node",
-	  bench_fabric },
+	  bench_fabric, bench_fabric_against },
 	{ "telemetry",
 	  "from a switch's epoch to the analyzer's evidence, by budget: records and bytes, how many are held back or "
 	  "dropped, what each costs, and how long after an epoch's end its rows are known, in virtual and in real time",
-	  bench_telemetry },
+	  bench_telemetry, NULL },
 	{ "analyzer",
 	  "records taken in per second, and the time from the last record to the verdict, up to 1,024 ranks and 1,280 "
 	  "switches: processor time, of streams made up for it, the best of N runs, and of up to 20 where they are short. "
 	  "Where it is proportional, ns a step stays the same along \"ranks x steps\", and ns a report along \"more "
 	  "switches\" and \"more reports\": but for what no cache holds any more",
-	  bench_analyzer },
+	  bench_analyzer, NULL },
 	{ "realtime",
 	  "frames per second per core between two external ports with 1 and 20 switches in the path, beside DPDK's "
 	  "testpmd; and how long they take in real time",
-	  bench_realtime },
+	  bench_realtime, NULL },
 	{ "monitor",
 	  "what a host pays for its monitor and detection agent: processor time of a step, an ACK, a look and a "
 	  "detection, and memory",
-	  bench_monitor },
+	  bench_monitor, NULL },
 	{ "agent",
 	  "what hosts with 8 RNICs pay for R-Pingmesh's agent: processor time of a second, memory, and bits a second on "
 	  "the wire and to the analyzer",
-	  bench_agent },
+	  bench_agent, NULL },
 	{ "trace", "how long FlowTracer takes, by flows, threads, connections and the management network's round trip",
-	  bench_trace },
+	  bench_trace, NULL },
 };
 
 struct options {
 	const struct benchmark *benchmark;
-	int repeats;
-	bool json;
+	struct bench_options bench;
 };
 
 static const struct argp_option option_table[] = {
 	{ "repeats", 'n', "N", 0,
-	  "Runs of every case (default 5): of the fabric median and best are printed, of others the best", 0 },
+	  "Runs of every case, or pairs of runs with --against (default 5): of the fabric median and best are printed, of "
+	  "others the best",
+	  0 },
+	{ "against", 'a', "PROGRAM|FILE", 0,
+	  "Of the fabric: compare with another rocelab by alternating pairs of runs, or with a file of --json, in mac-swap "
+	  "hops of the same run since machines differ. Exit 1 if a case is slower than 0.95 by more than the noise, which "
+	  "pairs of this program with itself show",
+	  0 },
+	{ "size", 's', "PERCENT", 0, "Of the fabric: bytes of every message, of the full size (default 100)", 0 },
+	{ "case", 'c', "NAME", 0, "Of the fabric: only cases with NAME as a part of their name (\"ring\", \"K=8\")", 0 },
 	{ "json", 'j', NULL, 0, "Print JSON", 0 },
 	{ 0 },
 };
@@ -76,6 +88,23 @@ find(const char *name, const struct argp_state *state)
 	return NULL;
 }
 
+/* @return name; ends the program if no case has it */
+static const char *
+check_case(const char *name, const struct argp_state *state)
+{
+	for (size_t i = 0; i < FABRIC_CASES; i++)
+		if (fabric_case_is_meant(&fabric_cases[i], name))
+			return name;
+	args_error(state, "no case of the fabric has \"%s\" in its name", name);
+	return NULL;
+}
+
+static bool
+is_fabrics(const struct bench_options *options)
+{
+	return options->against != NULL || options->only != NULL || options->percent != 100;
+}
+
 static error_t
 parse(int key, char *arg, struct argp_state *state)
 {
@@ -83,13 +112,26 @@ parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		options->repeats = (int)args_number(state, "--repeats", arg, 1, BENCH_MAX_REPEATS);
+		options->bench.repeats = (int)args_number(state, "--repeats", arg, 1, BENCH_MAX_REPEATS);
+		return 0;
+	case 'a':
+		options->bench.against = arg;
+		return 0;
+	case 's':
+		options->bench.percent = (int)args_number(state, "--size", arg, 1, 100);
+		return 0;
+	case 'c':
+		options->bench.only = check_case(arg, state);
 		return 0;
 	case 'j':
-		options->json = true;
+		options->bench.json = true;
 		return 0;
 	case ARGP_KEY_ARG:
 		options->benchmark = find(arg, state);
+		return 0;
+	case ARGP_KEY_END:
+		if (options->benchmark->compare == NULL && is_fabrics(&options->bench))
+			args_error(state, "--against, --case and --size are of the benchmark \"fabric\"");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -131,7 +173,7 @@ list_kinds(FILE *to)
 int
 main(int argc, char **argv)
 {
-	struct options options = { .benchmark = &benchmarks[0], .repeats = 5 };
+	struct options options = { .benchmark = &benchmarks[0], .bench = { .repeats = 5, .percent = 100 } };
 	struct private_dir dir;
 	struct err err = { 0 };
 	int ret;
@@ -147,11 +189,12 @@ main(int argc, char **argv)
 		return EXIT_USAGE;
 	ret = private_dir_create(&dir, &err);
 	if (ret == 0) {
-		ret = options.benchmark->run(dir.path, options.repeats, options.json, &err);
+		ret = (options.bench.against != NULL ? options.benchmark->compare
+						     : options.benchmark->run)(dir.path, &options.bench, &err);
 		private_dir_remove(&dir);
 	}
 	if (ret == 0)
 		return EXIT_DONE;
 	log_error("%s", err.text);
-	return EXIT_FAILED;
+	return ret == -EINVAL && options.bench.against != NULL ? EXIT_USAGE : EXIT_FAILED;
 }

@@ -348,19 +348,19 @@ print_json(const struct bench_result *results, int repeats)
 }
 
 int
-bench_monitor(const char *dir, int repeats, bool json, struct err *err)
+bench_monitor(const char *dir, const struct bench_options *options, struct err *err)
 {
 	struct bench_result results[NCASES];
 	int ret = 0;
 
 	(void)dir;
 	for (size_t i = 0; ret == 0 && i < NCASES; i++)
-		ret = run_case(rank_counts[i], repeats, &results[i], err);
+		ret = run_case(rank_counts[i], options->repeats, &results[i], err);
 	if (ret < 0)
 		return ret;
-	if (json)
-		print_json(results, repeats);
+	if (options->json)
+		print_json(results, options->repeats);
 	else
-		print_table(results, repeats);
+		print_table(results, options->repeats);
 	return 0;
 }

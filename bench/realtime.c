@@ -353,9 +353,9 @@ print_json(const struct realtime *bench)
 }
 
 int
-bench_realtime(const char *dir, int repeats, bool json, struct err *err)
+bench_realtime(const char *dir, const struct bench_options *options, struct err *err)
 {
-	struct realtime bench = { .dir = dir, .repeats = repeats, .err = err };
+	struct realtime bench = { .dir = dir, .repeats = options->repeats, .err = err };
 	int ret = child_find("dpswitch-forward", "dpswitch", bench.forwarder, sizeof(bench.forwarder), err);
 
 	snprintf(bench.scenario, sizeof(bench.scenario), "%s/chain.cfg", dir);
@@ -365,7 +365,7 @@ bench_realtime(const char *dir, int repeats, bool json, struct err *err)
 		ret = measure(&bench);
 	if (ret < 0)
 		return ret;
-	if (json) {
+	if (options->json) {
 		print_json(&bench);
 	} else {
 		print_table(&bench);

@@ -305,9 +305,9 @@ print_json(const struct bench *bench)
 }
 
 int
-bench_telemetry(const char *dir, int repeats, bool json, struct err *err)
+bench_telemetry(const char *dir, const struct bench_options *options, struct err *err)
 {
-	struct bench bench = { .dir = dir, .repeats = repeats, .err = err };
+	struct bench bench = { .dir = dir, .repeats = options->repeats, .err = err };
 	int ret = child_find("dpswitch", "dpswitch", bench.dpswitch, sizeof(bench.dpswitch), err);
 
 	snprintf(bench.scenario, sizeof(bench.scenario), "%s/bench.cfg", dir);
@@ -315,14 +315,14 @@ bench_telemetry(const char *dir, int repeats, bool json, struct err *err)
 	if (ret == 0)
 		ret = measure(&bench);
 	if (ret == 0)
-		ret = bench_volumes_measure(&bench.volumes, dir, bench.dpswitch, repeats, err);
+		ret = bench_volumes_measure(&bench.volumes, dir, bench.dpswitch, options->repeats, err);
 	if (ret < 0)
 		return ret;
-	if (json) {
+	if (options->json) {
 		print_json(&bench);
 	} else {
 		print_table(&bench);
-		bench_volumes_print(&bench.volumes, repeats);
+		bench_volumes_print(&bench.volumes, options->repeats);
 	}
 	return 0;
 }

@@ -233,7 +233,7 @@ load(const char *dir, struct err *err)
 }
 
 int
-bench_trace(const char *dir, int repeats, bool json, struct err *err)
+bench_trace(const char *dir, const struct bench_options *options, struct err *err)
 {
 	struct trace_row by_flows[ARRAY_LEN(flow_counts)] = { { 0 } }, by_rtt[ARRAY_LEN(rtts_us)] = { { 0 } };
 	struct scenario *scenario = load(dir, err);
@@ -242,18 +242,18 @@ bench_trace(const char *dir, int repeats, bool json, struct err *err)
 
 	for (size_t r = 0; ret == 0 && r < ARRAY_LEN(rtts_us); r++) {
 		by_rtt[r] = (struct trace_row){ .flows = FEW_FLOWS, .rtt_us = rtts_us[r] };
-		ret = run_row(dir, scenario, repeats, &by_rtt[r], err);
+		ret = run_row(dir, scenario, options->repeats, &by_rtt[r], err);
 	}
-	if (ret == 0 && !json)
+	if (ret == 0 && !options->json)
 		print_table("128 flows, by the round trip of the management network", by_rtt, ARRAY_LEN(by_rtt), true);
 	for (size_t r = 0; ret == 0 && r < ARRAY_LEN(flow_counts); r++) {
 		by_flows[r] = (struct trace_row){ .flows = flow_counts[r], .rtt_us = 1000 };
-		ret = run_row(dir, scenario, repeats, &by_flows[r], err);
+		ret = run_row(dir, scenario, options->repeats, &by_flows[r], err);
 	}
-	if (ret == 0 && !json)
+	if (ret == 0 && !options->json)
 		print_table("By flows, at a round trip of 1 ms", by_flows, ARRAY_LEN(by_flows), false);
 	scenario_destroy(scenario);
-	if (ret < 0 || !json)
+	if (ret < 0 || !options->json)
 		return ret;
 	all = json_pack("{s:o, s:o}", "by_rtt", rows_json(by_rtt, ARRAY_LEN(by_rtt)), "by_flows",
 			rows_json(by_flows, ARRAY_LEN(by_flows)));

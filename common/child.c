@@ -38,15 +38,17 @@ child_add(struct child_args *args, const char *arg, struct err *err)
 int
 child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err)
 {
-	char self[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	return child_find_beside("/proc/self/exe", program, folder, path, cap, err);
+}
 
-	if (n < 0)
-		return err_set(err, -errno, "/proc/self/exe: %s", strerror(errno));
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	*slash = '\0';
+int
+child_find_beside(const char *of, const char *program, const char *folder, char *path, size_t cap, struct err *err)
+{
+	char self[PATH_MAX];
+
+	if (realpath(of, self) == NULL)
+		return err_set(err, -errno, "%s: %s", of, strerror(errno));
+	*strrchr(self, '/') = '\0';
 	if (snprintf(path, cap, "%s/%s", self, program) < (int)cap && access(path, X_OK) == 0)
 		return 0;
 	if (snprintf(path, cap, "%s/../%s/%s", self, folder, program) < (int)cap && access(path, X_OK) == 0)

@@ -29,6 +29,8 @@ int child_add(struct child_args *args, const char *arg, struct err *err);
  * @return 0, or -ENOENT with err set
  */
 int child_find(const char *program, const char *folder, char *path, size_t cap, struct err *err);
+/* The same beside another program than this one. @param of  its path, perhaps a symbolic link */
+int child_find_beside(const char *of, const char *program, const char *folder, char *path, size_t cap, struct err *err);
 
 /*
  * fork() with all signals blocked on both sides, so that none reaches the child while its handlers are still those of its

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/fabric_cases.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "common/array.h"
+#include "common/child.h"
+#include "common/outfile.h"
+
+#define HEAD(k)                                                                                                            \
+	"topology = { kind = \"fat-tree\"; k = " k "; rate = \"100Gbps\"; delay = \"2us\"; };\n"                           \
+	"timing = { pipeline = \"0ns\"; };\ndetection = { policy = \"off\"; };\n"
+
+#define INCAST_SENDERS 15
+#define INCAST_BYTES 40000000
+#define K4_STEP_BYTES 6000000
+#define K8_STEP_BYTES 100000
+#define LEAF_SPINE_STEP_BYTES 1000000
+
+static void
+write_ring(FILE *to, int step_bytes, int percent)
+{
+	fprintf(to, "collectives = ( { op = \"allgather\"; algorithm = \"ring\"; step_bytes = \"%d\"; } );\n",
+		step_bytes / 100 * percent);
+}
+
+static void
+write_k4_ring(FILE *to, int percent)
+{
+	fputs(HEAD("4"), to);
+	write_ring(to, K4_STEP_BYTES, percent);
+}
+
+static void
+write_k4_incast(FILE *to, int percent)
+{
+	fputs(HEAD("4") "flows = (\n", to);
+	for (int i = 1; i <= INCAST_SENDERS; i++)
+		fprintf(to, "  { src = \"h%d\"; dst = \"h0\"; sport = %d; bytes = \"%d\"; }%s\n", i, 20000 + i,
+			INCAST_BYTES / 100 * percent, i < INCAST_SENDERS ? "," : "");
+	fputs(");\n", to);
+}
+
+static void
+write_k8_ring(FILE *to, int percent)
+{
+	fputs(HEAD("8"), to);
+	write_ring(to, K8_STEP_BYTES, percent);
+}
+
+/* 32 leaves of one host and 16 spines; packets may arrive in any order. */
+static void
+write_leaf_spine_ring(FILE *to, int percent)
+{
+	fputs("topology = { kind = \"leaf-spine\"; leaves = 32; spines = 16; hosts_per_leaf = 1; rate = \"100Gbps\"; };\n"
+	      "detection = { policy = \"off\"; };\nhost = { transport = \"selective\"; };\n",
+	      to);
+	write_ring(to, LEAF_SPINE_STEP_BYTES, percent);
+}
+
+#define BALANCED(kind)                                                                                                     \
+	{                                                                                                                  \
+		"32x16 ring, " kind, write_leaf_spine_ring, true, "1", "load_balancing.kind=" kind                         \
+	}
+
+const struct fabric_case fabric_cases[] = {
+	{ "K=4 ring", write_k4_ring, true, "1", NULL },
+	{ "K=4 ring", write_k4_ring, false, "1", NULL },
+	{ "K=4 ring", write_k4_ring, true, "2", NULL },
+	{ "K=4 incast 15->1", write_k4_incast, true, "1", NULL },
+	{ "K=4 incast 15->1", write_k4_incast, false, "1", NULL },
+	{ "K=4 incast 15->1", write_k4_incast, true, "2", NULL },
+	{ "K=8 ring", write_k8_ring, true, "1", NULL },
+	{ "K=8 ring", write_k8_ring, false, "1", NULL },
+	{ "K=8 ring", write_k8_ring, true, "2", NULL },
+	BALANCED("ecmp"),
+	BALANCED("random"),
+	BALANCED("round-robin"),
+	BALANCED("adaptive"),
+};
+
+bool
+fabric_case_is_meant(const struct fabric_case *c, const char *only)
+{
+	return only == NULL || strstr(c->name, only) != NULL;
+}
+
+/* @return the object in DIR/NAME, or NULL with err set */
+static json_t *
+load(const char *dir, const char *name, struct err *err)
+{
+	char path[PATH_MAX];
+	json_error_t error;
+	json_t *root;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	root = json_load_file(path, 0, &error);
+	if (root == NULL)
+		err_set(err, -EPROTO, "%s: %s", path, error.text);
+	return root;
+}
+
+static int
+start(const struct fabric_case *c, const char *scenario, const char *dpswitch, const char *dir, struct err *err)
+{
+	struct child_args args = { .argv = { "dpswitch", scenario, "--out", dir, "--lcores", c->lcores, "--quiet" },
+				   .count = 7 };
+	char path[PATH_MAX], text[64];
+	pid_t pid;
+	int status;
+
+	if (!c->telemetry) {
+		child_add(&args, "--set", err);
+		child_add(&args, "telemetry.enabled=false", err);
+	}
+	if (c->set != NULL) {
+		child_add(&args, "--set", err);
+		child_add(&args, c->set, err);
+	}
+	/* A run.json that a former run left is not this one's. */
+	snprintf(path, sizeof(path), "%s/run.json", dir);
+	remove(path);
+	pid = child_start(dpswitch, &args, false, err);
+	if (pid < 0)
+		return pid;
+	status = child_wait(pid);
+	return status == 0 ? 0 : err_set(err, -EIO, "%s: %s %s", c->name, dpswitch, child_text(status, text, sizeof(text)));
+}
+
+/* @param file  that the object is of @return 0, or -EPROTO with err set: it has no such number */
+static int
+number(const json_t *object, const char *file, const char *key, double *value, struct err *err)
+{
+	const json_t *found = json_object_get(object, key);
+
+	if (!json_is_number(found))
+		return err_set(err, -EPROTO, "%s has no number \"%s\"", file, key);
+	*value = json_number_value(found);
+	return 0;
+}
+
+/* @param file  in words, for messages */
+static int
+read_run(const json_t *root, const char *file, struct fabric_run *run, struct err *err)
+{
+	double hops_per_s = 0, buffer_bytes = 0;
+	int ret = number(root, file, "hops_per_cpu_s", &hops_per_s, err);
+
+	ret = ret < 0 ? ret : number(root, file, "packet_hops", &run->hops, err);
+	ret = ret < 0 ? ret : number(root, file, "fast_path_share", &run->fast_share, err);
+	ret = ret < 0 ? ret : number(root, file, "switch_buffer_bytes", &buffer_bytes, err);
+	if (ret == 0 && (hops_per_s <= 0 || run->hops <= 0))
+		ret = err_set(err, -EPROTO, "%s counts no packet", file);
+	run->mhops = hops_per_s / 1e6;
+	run->buffer_kib = buffer_bytes / 1024;
+	return ret;
+}
+
+int
+fabric_case_run(const struct fabric_case *c, int percent, const char *dpswitch, const char *dir, struct fabric_run *run,
+		struct err *err)
+{
+	char path[PATH_MAX + 64];
+	struct outfile out;
+	json_t *root;
+	int ret;
+
+	snprintf(path, sizeof(path), "%s/bench.cfg", dir);
+	ret = outfile_open_path(&out, path, err);
+	if (ret < 0)
+		return ret;
+	c->write(out.file, percent);
+	ret = outfile_close(&out, 0, err);
+	if (ret == 0)
+		ret = start(c, path, dpswitch, dir, err);
+	if (ret < 0)
+		return ret;
+	root = load(dir, "run.json", err);
+	if (root == NULL)
+		return -EPROTO;
+	snprintf(path, sizeof(path), "%s: %s: its run.json", c->name, dpswitch);
+	ret = read_run(root, path, run, err);
+	json_decref(root);
+	return ret;
+}
+
+double
+fabric_macswap_ns(const char *dpswitch, const char *dir, struct err *err)
+{
+	struct child_args args = { .argv = { "dpswitch", "--yardstick", dir }, .count = 3 };
+	pid_t pid = child_start(dpswitch, &args, false, err);
+	double ns = -1;
+	json_t *root;
+
+	if (pid < 0)
+		return pid;
+	if (child_wait(pid) != 0)
+		return err_set(err, -EIO, "%s: the yardstick failed", dpswitch);
+	root = load(dir, "yardstick.json", err);
+	if (root == NULL)
+		return -EPROTO;
+	if (number(root, "yardstick.json", "macswap_ns", &ns, err) < 0)
+		ns = -1;
+	json_decref(root);
+	return ns;
+}
