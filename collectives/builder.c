@@ -22,7 +22,8 @@ struct coll_builder {
 	uint32_t *owners;        /* [nsteps] their ranks */
 	struct edge *edges;      /* [nedges] as they were added */
 	uint32_t nsteps, steps_cap, nedges, edges_cap;
-	int failed; /* the first error: -ENOMEM or -E2BIG; nothing is added then */
+	bool counting; /* counts and nsteps alone are kept */
+	int failed;    /* the first error: -ENOMEM or -E2BIG; nothing is added then */
 };
 
 struct coll_builder *
@@ -37,6 +38,28 @@ coll_builder_create(uint32_t ranks)
 	if (builder->counts == NULL)
 		builder->failed = -ENOMEM;
 	return builder;
+}
+
+struct coll_builder *
+coll_builder_create_counting(uint32_t ranks)
+{
+	struct coll_builder *builder = coll_builder_create(ranks);
+
+	if (builder != NULL)
+		builder->counting = true;
+	return builder;
+}
+
+int
+coll_builder_counted(const struct coll_builder *builder, struct coll_step_count *count)
+{
+	*count = (struct coll_step_count){ 0 };
+	if (builder == NULL)
+		return -ENOMEM;
+	count->all = builder->nsteps;
+	for (uint32_t rank = 0; builder->counts != NULL && rank < builder->ranks; rank++)
+		count->most = builder->counts[rank] > count->most ? builder->counts[rank] : count->most;
+	return builder->failed;
 }
 
 void
@@ -88,6 +111,11 @@ append(struct coll_builder *builder, uint32_t rank, const struct coll_step *step
 	cap = next_cap(builder, builder->nsteps, builder->steps_cap);
 	if (cap == 0)
 		return id;
+	if (builder->counting) {
+		builder->nsteps++;
+		id.step = ++builder->counts[rank];
+		return id;
+	}
 	if (cap != builder->steps_cap) {
 		if (!enlarge(builder, (void **)&builder->steps, cap, sizeof(*builder->steps)) ||
 		    !enlarge(builder, (void **)&builder->owners, cap, sizeof(*builder->owners)))
@@ -136,7 +164,7 @@ coll_builder_depend(struct coll_builder *builder, struct coll_dep step, struct c
 {
 	uint32_t cap;
 
-	if (builder == NULL)
+	if (builder == NULL || builder->counting)
 		return;
 	cap = next_cap(builder, builder->nedges, builder->edges_cap);
 	if (cap == 0)
@@ -291,7 +319,7 @@ coll_builder_finish(struct coll_builder *builder, const struct coll_params *para
 	struct coll_schedule *schedule = calloc(1, sizeof(*schedule));
 	int rc = builder == NULL || schedule == NULL ? -ENOMEM : builder->failed;
 
-	assert(builder == NULL || params->ranks == builder->ranks);
+	assert(builder == NULL || (params->ranks == builder->ranks && !builder->counting));
 	if (rc == 0)
 		rc = copy_params(params, layout, schedule);
 	if (rc == 0)

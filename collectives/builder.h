@@ -29,6 +29,10 @@ struct coll_chunk {
 
 /* @return NULL without memory, which all others take: coll_builder_finish() reports it */
 struct coll_builder *coll_builder_create(uint32_t ranks);
+/* One that counts steps and keeps none: it takes no more memory for more of them, and has no schedule in the end. */
+struct coll_builder *coll_builder_create_counting(uint32_t ranks);
+/* @return 0; -ENOMEM or -E2BIG: what was added before the first error is counted */
+int coll_builder_counted(const struct coll_builder *builder, struct coll_step_count *count);
 /* Of one that is not going to be finished. NULL: nothing. */
 void coll_builder_destroy(struct coll_builder *builder);
 

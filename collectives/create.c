@@ -250,6 +250,7 @@ coll_channels_add(struct coll_builder *builder, const struct coll_params *params
 static int check_params(const struct coll_params *params, struct err *err);
 static struct coll_schedule *create_channel(const struct coll_params *params, struct coll_layout *layout, struct err *err);
 static struct coll_schedule *create_channels(const struct coll_params *params, struct err *err);
+static int count_channel(struct coll_builder *builder, const struct coll_params *params, uint32_t channel);
 
 static const struct coll_method *
 method_of(const struct coll_params *params)
@@ -257,28 +258,42 @@ method_of(const struct coll_params *params)
 	return &coll_algorithm_ops(params->algorithm)->of[params->op];
 }
 
+/*
+ * Checks what is asked for, and fills in what it leaves open.
+ * @param pairs  set to a list of the algorithm's own, to be freed
+ */
+static int
+complete_params(const struct coll_params *asked, struct coll_params *params, struct coll_pair **pairs, struct err *err)
+{
+	const struct coll_method *method = method_of(asked);
+	int rc;
+
+	*params = *asked;
+	*pairs = NULL;
+	rc = check_params(params, err);
+	if (rc == 0 && method->pairs != NULL) {
+		*pairs = calloc(params->ranks, sizeof(**pairs));
+		if (*pairs == NULL)
+			return err_set(err, -ENOMEM, "no memory for a schedule");
+		params->npairs = method->pairs(params, *pairs);
+		params->pairs = *pairs;
+	}
+	if (params->chunks == 0)
+		params->chunks = method->chunks;
+	if (params->channels == 0)
+		params->channels = 1;
+	return rc;
+}
+
 struct coll_schedule *
 coll_schedule_create(const struct coll_params *asked, struct err *err)
 {
-	const struct coll_method *method = method_of(asked);
-	struct coll_params params = *asked;
 	struct coll_schedule *schedule = NULL;
-	struct coll_pair *pairs = NULL;
+	struct coll_pair *pairs;
+	struct coll_params params;
 	struct coll_layout layout;
-	int rc = check_params(&params, err);
+	int rc = complete_params(asked, &params, &pairs, err);
 
-	if (rc == 0 && method->pairs != NULL) {
-		pairs = calloc(params.ranks, sizeof(*pairs));
-		if (pairs == NULL)
-			rc = err_set(err, -ENOMEM, "no memory for a schedule");
-		else
-			params.npairs = method->pairs(&params, pairs);
-		params.pairs = pairs;
-	}
-	if (params.chunks == 0)
-		params.chunks = method->chunks;
-	if (params.channels == 0)
-		params.channels = 1;
 	errno = -rc;
 	if (rc == 0)
 		schedule = params.channels == 1 ? create_channel(&params, &layout, err) : create_channels(&params, err);
@@ -286,6 +301,25 @@ coll_schedule_create(const struct coll_params *asked, struct err *err)
 	free(pairs);
 	errno = rc;
 	return schedule;
+}
+
+int
+coll_schedule_count(const struct coll_params *asked, struct coll_step_count *count)
+{
+	struct coll_pair *pairs;
+	struct coll_params params;
+	struct coll_builder *builder;
+	int rc = complete_params(asked, &params, &pairs, &(struct err){ 0 });
+
+	*count = (struct coll_step_count){ 0 };
+	builder = rc == 0 ? coll_builder_create_counting(params.ranks) : NULL;
+	for (uint32_t channel = 0; builder != NULL && channel < params.channels && rc == 0; channel++)
+		rc = count_channel(builder, &params, channel);
+	if (rc == 0)
+		rc = coll_builder_counted(builder, count);
+	coll_builder_destroy(builder);
+	free(pairs);
+	return rc;
 }
 
 /* @return -EINVAL, with the algorithms that have the operation */
@@ -408,6 +442,29 @@ channels_of(const struct coll_schedule *schedule)
 	return highest + 1;
 }
 
+/* Whether a channel has something to send: of blocks of any length there may be none that is long enough for all channels. */
+static bool
+has_work(const struct coll_params *params, const struct coll_part *part)
+{
+	return params->counts == NULL || coll_op_ops(params->op)->check(&part->params, &(struct err){ 0 }) == 0;
+}
+
+/* @return 0 or negative errno */
+static int
+count_channel(struct coll_builder *builder, const struct coll_params *params, uint32_t channel)
+{
+	struct coll_part part = { .params = *params };
+	struct coll_layout layout;
+	int rc = params->channels == 1 ? 0 : coll_channels_part(params, channel, &part, &(struct err){ 0 });
+
+	if (rc == 0 && (params->channels == 1 || has_work(params, &part))) {
+		layout = layout_of(&part.params, scratch_of(&part.params));
+		method_of(params)->build(builder, &part.params, &layout);
+	}
+	free(part.counts);
+	return rc;
+}
+
 /* Builds one of several channels and adds it. @return 0 or negative errno with err set */
 static int
 add_channel(struct coll_builder *builder, const struct coll_params *params, uint32_t channel, uint32_t *first_channel,
@@ -418,8 +475,7 @@ add_channel(struct coll_builder *builder, const struct coll_params *params, uint
 	struct coll_part part;
 	int rc = coll_channels_part(params, channel, &part, err);
 
-	/* Of blocks of any length there may be none that is long enough for all channels. */
-	if (rc == 0 && (params->counts == NULL || coll_op_ops(params->op)->check(&part.params, &(struct err){ 0 }) == 0)) {
+	if (rc == 0 && has_work(params, &part)) {
 		schedule = create_channel(&part.params, &layout, err);
 		rc = schedule == NULL ? -errno : 0;
 	}

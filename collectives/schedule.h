@@ -132,6 +132,19 @@ coll_step_arrival(const struct coll_schedule *schedule, uint32_t rank, uint32_t 
  *         cannot serve; E2BIG; ENOMEM
  */
 struct coll_schedule *coll_schedule_create(const struct coll_params *params, struct err *err);
+
+/* Steps of a schedule. */
+struct coll_step_count {
+	uint64_t all;
+	uint32_t most; /* of the rank that has most */
+};
+
+/*
+ * What coll_schedule_create() would make, without memory for it. Of several channels at least so many: a message of
+ * several blocks becomes several there.
+ * @return 0; -ENOMEM; -EINVAL or -E2BIG: there is no such schedule
+ */
+int coll_schedule_count(const struct coll_params *params, struct coll_step_count *count);
 void coll_schedule_destroy(struct coll_schedule *schedule);
 
 /*

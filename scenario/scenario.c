@@ -252,8 +252,12 @@ make_plan(struct scenario *sc, struct err *err)
 	struct plan_probe *probes;
 	int ret = scenario_plan_probes(sc, &probes, &options.nprobes, err);
 
-	if (ret < 0)
+	if (ret == 0)
+		ret = scenario_check_steps(sc, err);
+	if (ret < 0) {
+		free(probes);
 		return ret;
+	}
 	options.probes = probes;
 	sc->plan = plan_create(sc->topo, &options, sc->workload, sc->backgrounds, sc->nbackgrounds, err);
 	free(probes);
@@ -278,6 +282,8 @@ make_plan(struct scenario *sc, struct err *err)
 		ret = route_pins_attach(sc->pins, &sc->plan->flows, traffic_is_quiet, sc->traffic, err);
 	if (ret == 0)
 		ret = scenario_prepare_inband(sc, err);
+	if (ret == 0)
+		ret = scenario_check_memory(sc, err);
 	return ret == 0 ? plan_estimate(sc->plan, &network, err) : ret;
 }
 

@@ -31,7 +31,11 @@ int scenario_check_faults(const struct scenario *sc, struct err *err);
 int scenario_resolve_hosts(struct scenario *sc, struct err *err);
 /* Frees the result of scenario_resolve_hosts(). */
 void scenario_forget_hosts(struct scenario *sc);
-/* Does the run stay within limits.memory? Last of all. @return 0 or -EINVAL */
+/*
+ * Does the run stay within limits.memory? Of what has its size by now: of the steps alone, before the plan is made, and of
+ * all, once it is. @return 0 or -EINVAL
+ */
+int scenario_check_steps(const struct scenario *sc, struct err *err);
 int scenario_check_memory(const struct scenario *sc, struct err *err);
 /*
  * Sets the fields that switches hash, by the hosts' IP version. Before the network is made. @return 0, or -EINVAL with

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of a run, estimated before anything is allocated for it. */
+/*
+ * The memory of a run, estimated before it begins: steps before there is a plan, all of it before the plan has its times,
+ * and epochs kept, which depend on these, at last.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,6 +188,37 @@ count_steps(const struct scenario *sc, struct part *part)
 			most->iterations, most->schedule->ranks, coll_max_steps(most->schedule),
 			(uint32_t)(most - sc->plan->collectives), (unsigned long long)steps_of(most),
 			about(times(steps_of(most), sizeof(struct rec_schedule)), records));
+}
+
+/* What is known before a plan is made, which takes seconds for millions of steps. */
+int
+scenario_check_steps(const struct scenario *sc, struct err *err)
+{
+	uint64_t bytes = 0, most_records = 0;
+	char takes[32], limit[32], records[32];
+	struct coll_step_count most = { 0 };
+	uint32_t most_of = 0;
+
+	for (uint32_t i = 0; i < sc->workload->nworks; i++) {
+		struct coll_step_count count = plan_least_steps(sc->workload, i);
+		uint64_t all = times(count.all, (uint64_t)sc->workload->works[i].config.iterations);
+
+		bytes = add(bytes, times(all, STEP_BYTES));
+		if (all < most_records)
+			continue;
+		most_records = all;
+		most = count;
+		most_of = i;
+	}
+	if (bytes <= sc->limits.memory_bytes)
+		return 0;
+	return cfg_fail(&sc->limits.where, sc->limits.where.node != NULL ? "memory" : "limits.memory", err,
+			"%s, but the run takes more than %s for steps alone: %u iterations x %u ranks x %u steps of "
+			"collective %u are %llu schedule records, %s on disk: lower iterations, or raise the limit",
+			about(sc->limits.memory_bytes, limit), about(bytes, takes),
+			(uint32_t)sc->workload->works[most_of].config.iterations,
+			sc->workload->jobs[sc->workload->works[most_of].job].grid.ranks, most.most, most_of,
+			(unsigned long long)most_records, about(times(most_records, sizeof(struct rec_schedule)), records));
 }
 
 static uint64_t

@@ -162,6 +162,12 @@ struct plan *plan_create(const struct topo *topo, const struct plan_options *opt
 			 const struct background_config *backgrounds, size_t nbackgrounds, struct err *err);
 void plan_destroy(struct plan *plan);
 
+/*
+ * Steps of one iteration of a collective that are known without a plan: by all ranks at least so many. 0: they are not, as
+ * of a schedule file, or of what plan_create() refuses.
+ */
+struct coll_step_count plan_least_steps(const struct workload *workload, uint32_t index);
+
 /* What the expected times depend on. */
 struct plan_network {
 	const struct routing *routing;

@@ -76,29 +76,40 @@ set_pairs(const struct plan_builder *b, const struct work_item *work, struct gro
 	return 0;
 }
 
+/* @param of  its arrays are to be freed in any case. @return 0 or negative errno with b->err set */
+static int
+set_params(const struct plan_builder *b, const struct work_item *work, uint32_t ranks, uint32_t elem_bytes,
+	   struct group_params *of)
+{
+	const struct collective_config *config = &work->config;
+	uint64_t elems = config->step_bytes != 0 ? config->step_bytes / elem_bytes * ranks : config->bytes / elem_bytes;
+	int rc = 0;
+
+	*of = (struct group_params){ .params = {
+					     .op = (enum coll_op)config->op,
+					     .algorithm = (enum coll_algorithm)config->algorithm,
+					     .ranks = ranks,
+					     .count_elems = elems,
+					     .root = (uint32_t)config->root,
+					     .chunks = (uint32_t)config->chunks,
+					     .channels = (uint32_t)config->channels,
+				     } };
+
+	if (config->op == COLL_ALLTOALLV)
+		rc = set_counts(b, work, of);
+	if (config->pairs.count != 0 || work->to_stage != WORK_NO_STAGE)
+		rc = set_pairs(b, work, of);
+	return rc;
+}
+
 /* The schedule of one group. */
 static struct coll_schedule *
 create_one(const struct plan_builder *b, const struct work_item *work, uint32_t ranks, uint32_t elem_bytes, struct err *err)
 {
-	const struct collective_config *config = &work->config;
-	uint64_t elems = config->step_bytes != 0 ? config->step_bytes / elem_bytes * ranks : config->bytes / elem_bytes;
-	struct group_params of = { .params = {
-					   .op = (enum coll_op)config->op,
-					   .algorithm = (enum coll_algorithm)config->algorithm,
-					   .ranks = ranks,
-					   .count_elems = elems,
-					   .root = (uint32_t)config->root,
-					   .chunks = (uint32_t)config->chunks,
-					   .channels = (uint32_t)config->channels,
-				   } };
 	struct coll_schedule *one = NULL;
-	int rc = 0;
+	struct group_params of;
 
-	if (config->op == COLL_ALLTOALLV)
-		rc = set_counts(b, work, &of);
-	if (config->pairs.count != 0 || work->to_stage != WORK_NO_STAGE)
-		rc = set_pairs(b, work, &of);
-	if (rc == 0)
+	if (set_params(b, work, ranks, elem_bytes, &of) == 0)
 		one = coll_schedule_create(&of.params, err);
 	free(of.counts);
 	free(of.pairs);
@@ -250,6 +261,30 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 		return cfg_fail(&config->where, NULL, b->err, "%s", cause.text);
 	c->vector_bytes = (c->schedule->memory_elems * coll_elem_bytes(c->type) + VECTOR_ALIGN - 1) & ~(VECTOR_ALIGN - 1);
 	return check_counts(b, config, c->schedule);
+}
+
+struct coll_step_count
+plan_least_steps(const struct workload *workload, uint32_t index)
+{
+	const struct work_item *work = &workload->works[index];
+	uint32_t ranks = workload->jobs[work->job].grid.ranks,
+		 elem_bytes = coll_elem_bytes((enum coll_type)work->config.type);
+	struct coll_step_count count = { 0 };
+	struct err err = { 0 };
+	const struct plan_builder b = { .workload = workload, .err = &err };
+	struct work_groups groups;
+	struct group_params of;
+
+	if (ranks > COLL_MAX_RANKS || plan_has_file(&work->config) || workload_groups(workload, index, &groups) != 0)
+		return count;
+	if (set_params(&b, work, groups.ranks, elem_bytes, &of) == 0 && coll_schedule_count(&of.params, &count) == 0)
+		count.all *= groups.groups;
+	else
+		count = (struct coll_step_count){ 0 };
+	free(of.counts);
+	free(of.pairs);
+	free(groups.rank_of);
+	return count;
 }
 
 /* What of a collective is measured: which of its data flows have tags, in which class (FlowPulse, 5.1). */

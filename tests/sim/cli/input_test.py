@@ -4,9 +4,10 @@
 import os
 import random
 import subprocess
+import time
 
 from cases import TOPOLOGY, fault, ring, small
-from harness import DPSWITCH, STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, scratch, reported
+from harness import DPSWITCH, STALL_LIMIT_S, ROCELAB, SCENARIOS, check, command, rocelab, scenario_file, reported, scratch, within
 
 
 
@@ -190,6 +191,12 @@ def memory():
         "1.4 gb on disk", "lower iterations")
     bad("more payload than memory", one(payload="real", step_bytes=2_000_000_000), "limits.memory", "32.0 gb",
         "4 ranks x 1 vectors of 8.0 gb", "synthetic")
+    thousand = """topology = { kind = "fat-tree"; k = 16; };
+collectives = ( { op = "allreduce"; algorithm = "ring"; step_bytes = 4096; iterations = 40; } );
+"""
+    start_s = time.monotonic()
+    bad("a thousand ranks", thousand, "limits.memory", "83804160 schedule records", "lower iterations")
+    check(within(start_s, 1), "that is found before its steps are made: within a second", time.monotonic() - start_s)
     bad("a limit of one's own", one(iterations=1000) + 'limits = {\n  memory = "1MB"; // here\n};\n', "memory", "1.0 mb")
     bad("epochs by the thousand", """topology = { kind = "fat-tree"; k = 24; };
 telemetry = { epochs_kept = 1024; };

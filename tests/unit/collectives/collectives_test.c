@@ -39,6 +39,44 @@ every_collective_is_complete(void **state)
 	assert_true(tried > 1000);
 }
 
+/* Steps can be counted without memory for them: all of one channel, and at least so many as several channels have. */
+static void
+steps_are_counted_without_a_schedule(void **state)
+{
+	static struct rig_try try;
+	uint32_t tried = 0;
+
+	for (int algorithm = 0; algorithm < ENUM_COUNT(COLL_ALGORITHMS); algorithm++)
+		for (int op = 0; op < ENUM_COUNT(COLL_OPS); op++)
+			for (uint32_t i = 0; i < 4 * ARRAY_LEN(rig_ranks); i++) {
+				struct coll_step_count count;
+				struct coll_schedule *schedule;
+
+				if (!rig_try(&try, op, algorithm, rig_ranks[i / 4], i % 4))
+					continue;
+				tried++;
+				schedule = coll_schedule_create(&try.params, &(struct err){ 0 });
+				assert_int_equal(coll_schedule_count(&try.params, &count), 0);
+				assert_true(count.all <= coll_all_steps(schedule) && count.all > 0);
+				assert_true(count.most <= coll_max_steps(schedule) && count.most > 0);
+				if (try.params.channels <= 1)
+					assert_true(count.all == coll_all_steps(schedule) &&
+						    count.most == coll_max_steps(schedule));
+				coll_schedule_destroy(schedule);
+			}
+	assert_true(tried > 1000);
+}
+
+static void
+steps_of_no_schedule_are_none(void **state)
+{
+	const struct coll_params one = { .op = COLL_ALLREDUCE, .algorithm = COLL_RING, .ranks = 1, .count_elems = 10 };
+	struct coll_step_count count = { .all = 1 };
+
+	assert_int_equal(coll_schedule_count(&one, &count), -EINVAL);
+	assert_int_equal(count.all, 0);
+}
+
 /* Without the own block, which AllToAll copies. */
 static void
 steps_of_a_block_send_one_block(void **state)
@@ -165,7 +203,9 @@ ring_waits_as_in_figure_4(void **state)
 UNIT_TEST(collectives)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_collective_is_complete), cmocka_unit_test(steps_of_a_block_send_one_block),
+		cmocka_unit_test(every_collective_is_complete), cmocka_unit_test(steps_are_counted_without_a_schedule),
+		cmocka_unit_test(steps_of_no_schedule_are_none),
+		cmocka_unit_test(steps_of_a_block_send_one_block),
 		cmocka_unit_test(bad_arguments_are_refused),    cmocka_unit_test(halving_doubling_partners),
 		cmocka_unit_test(ring_waits_as_in_figure_4),
 	};
