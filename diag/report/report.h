@@ -64,9 +64,14 @@ int vedrfolnir_text(const struct text *text, const struct section *section);
 #define VEDRFOLNIR_FILES 2
 extern const struct diagnoser_file vedrfolnir_files[VEDRFOLNIR_FILES]; /* both graphs, for Graphviz */
 
-/* Both graphs for Graphviz: everything that the page leaves out for want of room is here. */
+/* Both graphs for Graphviz. */
 
-/* waiting.dot: one cluster a collective; pruned parts grey, the critical path bold. @return 0 or -EIO */
+#define DOT_MAX_STEPS 20000 /* about 6 MB; Graphviz lays out no more of them */
+
+/*
+ * waiting.dot: one cluster an iteration; pruned parts grey, the critical path bold. Of iterations beyond DOT_MAX_STEPS
+ * steps there is only the critical path, as far as all of these have as many steps at most. @return 0 or -EIO
+ */
 int dot_write_waiting(const struct verdict *v, FILE *to);
 /* provenance.dot: one cluster a slow step. @return 0 or -EIO */
 int dot_write_provenance(const struct verdict *v, FILE *to);

@@ -76,28 +76,67 @@ write_label(const struct verdict *v, const struct run_iteration *iteration, FILE
 			    iteration->iteration, iteration->ncollectives);
 }
 
+/* How much of an iteration's graph is drawn. */
+enum drawn { DRAWN_NOTHING, DRAWN_PATH, DRAWN_WHOLE };
+
+/* Steps that the file has room for: whole graphs, and critical paths of the others. */
+struct room {
+	uint64_t whole, paths;
+};
+
+/* Graphs from the first on while there is room, then critical paths; that of the iteration to look at first always. */
+static enum drawn
+drawn_of(const struct facts *facts, uint32_t iteration, struct room *room)
+{
+	const struct run *run = &facts->v->run;
+	uint64_t steps = run->iterations[iteration].nsteps, path = vedrfolnir_of(facts->v)->waiting[iteration].npath;
+	bool first = facts->worst != RUN_NONE && run->collectives[facts->worst].in == iteration;
+
+	if (steps <= room->whole) {
+		room->whole -= steps;
+		return DRAWN_WHOLE;
+	}
+	if (path <= room->paths) {
+		room->paths -= path;
+		return DRAWN_PATH;
+	}
+	return first ? DRAWN_PATH : DRAWN_NOTHING;
+}
+
+static void
+write_iteration(const struct facts *facts, uint32_t graph, enum drawn drawn, FILE *to)
+{
+	const struct run_iteration *iteration = &facts->v->run.iterations[graph];
+	const struct waiting_graph *w = &vedrfolnir_of(facts->v)->waiting[graph];
+
+	fprintf(to, "  subgraph cluster_%u {\n    label=", graph);
+	write_label(facts->v, iteration, to);
+	fprintf(to, ";\n");
+	if (drawn != DRAWN_WHOLE)
+		fprintf(to, "    // Of its %u steps, those %s are not here: steps.csv has all.\n", iteration->nsteps,
+			drawn == DRAWN_PATH ? "beside the critical path" : "of all paths");
+	for (uint32_t i = 0; drawn != DRAWN_NOTHING && i < w->nvertices; i++)
+		if (drawn == DRAWN_WHOLE || w->vertices[i].critical)
+			write_waiting_vertex(facts, graph, i, to);
+	for (uint32_t i = 0; drawn != DRAWN_NOTHING && i < w->nedges; i++)
+		if (drawn == DRAWN_WHOLE || w->edges[i].critical)
+			write_edge(facts, graph, &w->edges[i], to);
+	fprintf(to, "  }\n");
+}
+
 int
 dot_write_waiting(const struct verdict *v, FILE *to)
 {
 	struct facts facts = facts_of(v);
+	struct room room = { DOT_MAX_STEPS, DOT_MAX_STEPS };
 
 	fprintf(to, "// An arrow leads from what waited to what it waited for.\n"
 		    "digraph waiting {\n"
 		    "  rankdir=RL;\n"
 		    "  node [shape=box, fontname=\"sans-serif\", fontsize=10];\n"
 		    "  edge [fontname=\"sans-serif\", fontsize=9];\n");
-	for (uint32_t c = 0; c < v->run.niterations; c++) {
-		const struct waiting_graph *w = &vedrfolnir_of(v)->waiting[c];
-
-		fprintf(to, "  subgraph cluster_%u {\n    label=", c);
-		write_label(v, &v->run.iterations[c], to);
-		fprintf(to, ";\n");
-		for (uint32_t i = 0; i < w->nvertices; i++)
-			write_waiting_vertex(&facts, c, i, to);
-		for (uint32_t i = 0; i < w->nedges; i++)
-			write_edge(&facts, c, &w->edges[i], to);
-		fprintf(to, "  }\n");
-	}
+	for (uint32_t c = 0; c < v->run.niterations; c++)
+		write_iteration(&facts, c, drawn_of(&facts, c, &room), to);
 	fprintf(to, "}\n");
 	return ferror(to) ? -EIO : 0;
 }

@@ -139,6 +139,35 @@ data_of_large_run_is_small(void **state)
 	report_files_remove(&files);
 }
 
+static uint32_t
+count_of(const char *text, const char *part)
+{
+	uint32_t count = 0;
+
+	for (const char *at = strstr(text, part); at != NULL; at = strstr(at + strlen(part), part))
+		count++;
+	return count;
+}
+
+/* Graphviz lays out no graph of 32,512 steps: its critical path is drawn, and the file says so. */
+static void
+graph_of_large_run_is_its_critical_path(void **state)
+{
+	struct files small = report_files_write(fixture_large(16, 30)), large = report_files_write(fixture_large(128, 254));
+	char *whole = report_files_read(&small, "waiting.dot"), *path = report_files_read(&large, "waiting.dot");
+	uint32_t npath = vedrfolnir_of(large.v)->waiting[0].npath;
+
+	assert_null(strstr(whole, "critical path"));
+	assert_int_equal(count_of(whole, " step "), 2 * 16 * 30);
+	assert_non_null(strstr(path, "Of its 32512 steps, those beside the critical path are not here"));
+	assert_true(npath > 0 && npath < 32512);
+	assert_int_equal(count_of(path, " step "), 2 * npath);
+	free(whole);
+	free(path);
+	report_files_remove(&small);
+	report_files_remove(&large);
+}
+
 static void
 dot_accepts(const struct files *files, const char *name, const char *expected)
 {
@@ -212,8 +241,8 @@ UNIT_TEST(report_page)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_names_what_drawings_need), cmocka_unit_test(innocent_and_unfinished_runs_have_pages),
-		cmocka_unit_test(data_of_large_run_is_small),    cmocka_unit_test(graphviz_draws_the_graphs),
-		cmocka_unit_test(hostile_names_do_no_harm),
+		cmocka_unit_test(data_of_large_run_is_small),    cmocka_unit_test(graph_of_large_run_is_its_critical_path),
+		cmocka_unit_test(graphviz_draws_the_graphs),     cmocka_unit_test(hostile_names_do_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
