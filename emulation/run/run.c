@@ -29,6 +29,7 @@
 #include "emulation/partition/partition.h"
 #include "emulation/plugins.h"
 #include "emulation/predict_by_simulation.h"
+#include "emulation/report_rate.h"
 #include "emulation/service.h"
 #include "emulation/volumes.h"
 #include "operator/devices/devices.h"
@@ -110,6 +111,7 @@ eal_start(const struct run_options *options, struct scenario *scenario, struct e
 
 #define SHARERS_SHOWN 4
 #define SHARERS_TEXT 512
+#define BYTES_SHOWN 1000000 /* in rates: no digit below a megabyte */
 
 static void
 warn_of_capture(const struct run_options *options, const struct capturing *capturing)
@@ -184,6 +186,26 @@ warn_order(const struct scenario *sc)
 			    balance->name,
 			    sc->nexternal != 0 ? "; hosts with their own kernel have no other"
 					       : "; host.transport = \"selective\" takes them as they come");
+}
+
+/* A budget that does not hold the reports of steps: their loss is certain before the run begins. */
+static void
+warn_of_budget(const struct scenario *sc)
+{
+	struct report_rate rate = report_rate_of(sc->plan);
+	const struct plan_collective *collective = &sc->plan->collectives[rate.collective];
+	char takes[32], budget[32], enough[32], expected[32];
+
+	if (sc->exporter.budget == 0 || rate.bytes_per_s <= sc->exporter.budget)
+		return;
+	log_warning(
+		"exporter.budget = \"%s\" a second does not hold the reports of steps, and those beyond it are dropped: "
+		"the %u steps of collective %u in %s take about %s a second; exporter.budget = \"%s\" would do",
+		units_format_bytes(sc->exporter.budget, budget, sizeof(budget)), coll_all_steps(collective->schedule),
+		rate.collective,
+		units_format_time(collective->expect_ps / PS_PER_US * PS_PER_US, expected, sizeof(expected)),
+		units_format_bytes(rate.bytes_per_s / BYTES_SHOWN * BYTES_SHOWN, takes, sizeof(takes)),
+		units_format_bytes(report_rate_budget(rate.bytes_per_s), enough, sizeof(enough)));
 }
 
 /* A list of flows for a warning: the first few by name, the others by number. */
@@ -574,6 +596,7 @@ run(const struct running *r, struct err *err)
 	if (!options->quiet)
 		introduce(options, emulation, r->partitions);
 	warn_order(scenario);
+	warn_of_budget(scenario);
 	warn_of_shared_class(scenario);
 	if (r->attach != NULL)
 		exporter_show(r->exporter, attach_check(r->attach));

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The exporter's budget cut to a tenth of what an unlimited run needs: the run completes, the verdict says how incomplete
 its evidence is, and nothing is lost uncounted."""
+import re
+
 import records
-from harness import SCENARIOS, check, fail, rocelab, sets
+from harness import SCENARIOS, check, fail, rocelab, scenario_file, sets
 
 SCENARIO = SCENARIOS / "case-study.cfg"
 
@@ -78,3 +80,16 @@ for share in (10, 100):
     if share < 100:  # of a hundredth nearly all that is sent is what the bucket held at first, as it came
         check(shares[0] > shares[1], f"{name}: steps come through first", shares)
         check(shares[1] >= shares[2], f"{name}: then ports", shares)
+
+# A budget that the reports of steps exceed for certain: a warning before the run has begun, with a figure that does.
+RING = """topology = { kind = "fat-tree"; k = 8; rate = "100Gbps"; };
+collectives = ( { op = "allgather"; algorithm = "ring"; step_bytes = "4KB"; } );
+"""
+path = scenario_file(RING)
+starved = rocelab(path, *sets(exporter__budget="100MB"))
+words = re.search(r'exporter.budget = "100MB" a second does not hold the reports of steps.*exporter.budget = "(\w+)" would do', starved.stderr)
+check(words and starved.run["export"]["dropped_records"] > 0, "a budget below the reports of steps is warned of", starved.stderr)
+enough = rocelab(path, *sets(exporter__budget=words.group(1)))
+check(enough.run["export"]["dropped_records"] == 0 and "does not hold" not in enough.stderr,
+      f"and {words.group(1)}, which the warning names, holds all", (enough.run["export"], enough.stderr))
+check("does not hold" not in full.stderr, "no warning where the default does", full.stderr)
