@@ -62,10 +62,10 @@ KINDS = {
     21: ("RNIC", 40, "24 nic u16, 26 reserved u16, 28 ip u32, 32 qpn u32, 36 tor u32"),
     22: ("UPLOAD", 40, "24 probes u32, 28 timeouts u32, 32 dropped u32, 36 late_us u32"),
     23: ("CONNECTION", 48, "24 nic u16, 26 open u16, 28 collective u32, 32 tuple tuple"),
-    24: ("TRACED", 80, "24 tuple tuple, 40 set_low u64, 48 set_high u64, 56 reported_ps u64, 64 messages u64, 72 round u32, "
-        "76 nic u16, 78 result u16"),
-    25: ("RESPONDER", 64, "24 tuple tuple, 40 nic u16, 42 chained u16, 44 first_seq u32, 48 last_seq u32, 52 after_seq u32, "
-        "56 count u32, 60 qpn u32"),
+    24: ("TRACED", 80, "24 tuple tuple, 40 set_low u64, 48 set_high u64, 56 reported_ps u64, 64 messages u64, "
+        "72 round u32, 76 nic u16, 78 result u16"),
+    25: ("RESPONDER", 64, "24 tuple tuple, 40 nic u16, 42 chained u16, 44 first_seq u32, 48 last_seq u32, "
+        "52 after_seq u32, 56 count u32, 60 qpn u32"),
     26: ("LATENESS", 80, "24 kind u32, 28 lcore u32, 32 partition u32, 36 measured u32, 40 from_ps u64, 48 to_ps u64 end, "
         "56 late_ps u64, 64 most_ps u64, 72 windows u32, 76 late_windows u32"),
     32: ("POLL", 56, "24 victim tuple, 40 in_port u16, 42 out_port u16, 44 flags u16, 46 out_paused u8, 47 repeated u8, "

@@ -54,8 +54,10 @@ local RECORDS = {
   [21] = { "rnic", 40, "nic:u16 reserved:u16 ip:ip qpn:u32 tor:u32" },
   [22] = { "upload", 40, "probes:u32 timeouts:u32 dropped:u32 late_us:u32" },
   [23] = { "connection", 48, "nic:u16 open:u16 collective:u32 tuple:tuple" },
-  [24] = { "traced", 80, "tuple:tuple set_low:u64 set_high:u64 reported_ps:ps messages:u64 round:u32 nic:u16 result:u16" },
-  [25] = { "responder", 64, "tuple:tuple nic:u16 chained:u16 first_seq:u32 last_seq:u32 after_seq:u32 count:u32 qpn:u32" },
+  [24] = { "traced", 80, "tuple:tuple set_low:u64 set_high:u64 reported_ps:ps messages:u64 round:u32 nic:u16 " ..
+           "result:u16" },
+  [25] = { "responder", 64, "tuple:tuple nic:u16 chained:u16 first_seq:u32 last_seq:u32 after_seq:u32 count:u32 " ..
+           "qpn:u32" },
   [26] = { "lateness", 80, "kind:u32 lcore:u32 partition:u32 measured:u32 from_ps:ps to_ps:ps- late_ps:ps most_ps:ps " ..
            "windows:u32 late_windows:u32" },
   [32] = { "poll", 56, "victim:tuple in_port:u16 out_port:u16 flags:u16 out_paused:u8 repeated:u8 ttl:u32 " ..

@@ -203,10 +203,9 @@ ring_waits_as_in_figure_4(void **state)
 UNIT_TEST(collectives)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_collective_is_complete), cmocka_unit_test(steps_are_counted_without_a_schedule),
-		cmocka_unit_test(steps_of_no_schedule_are_none),
-		cmocka_unit_test(steps_of_a_block_send_one_block),
-		cmocka_unit_test(bad_arguments_are_refused),    cmocka_unit_test(halving_doubling_partners),
+		cmocka_unit_test(every_collective_is_complete),  cmocka_unit_test(steps_are_counted_without_a_schedule),
+		cmocka_unit_test(steps_of_no_schedule_are_none), cmocka_unit_test(steps_of_a_block_send_one_block),
+		cmocka_unit_test(bad_arguments_are_refused),     cmocka_unit_test(halving_doubling_partners),
 		cmocka_unit_test(ring_waits_as_in_figure_4),
 	};
 

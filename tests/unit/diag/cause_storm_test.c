@@ -127,9 +127,29 @@ test_storm_at_unseen_nic(void **state)
 	}
 }
 
+/* A polling packet asks 2, paused, and 6, which holds nothing, at the end of an epoch. */
+static void
+poll_silent(struct records *r, uint32_t event, uint32_t epoch)
+{
+	struct rec_poll poll = {
+		.hdr.event = event,
+		.victim = F17,
+		.in_port = 1,
+		.out_port = 2,
+		.flags = 3,
+		.out_paused = 1,
+	};
+	struct rec_port_row reply = records_port_row(0, epoch, epoch, 0, 0, 0);
+
+	reply.hdr.event = event;
+	reply.ingress_xoff_bytes = 90000;
+	RECORDS_PUT(r, poll, REC_POLL, SW2, epoch * MS);
+	records_put_port(r, SW6, reply);
+}
+
 /*
- * Nothing behind 6:1 is queued or halted. That is a storm if 6 was asked: by a polling packet, or because all are. 2:3
- * was halted throughout, so that the answers have to tell of all of the 80 ms.
+ * Nothing behind 6:1 is queued or paused. That is a storm if 6 was polled: by a polling packet, or because all are. 2:3
+ * was paused throughout, so that the replies have to cover all of the 80 ms.
  */
 static void
 test_storm_by_silence(void **state)
@@ -174,23 +194,8 @@ test_storm_by_silence(void **state)
 			all.ingress_xoff_bytes = 90000;
 			records_put_port(&r, SW6, all);
 		}
-		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++) {
-			uint32_t epoch = (uint32_t)cases[i].polled_ms[p];
-			struct rec_poll poll = {
-				.hdr.event = 9 + p,
-				.victim = F17,
-				.in_port = 1,
-				.out_port = 2,
-				.flags = 3,
-				.out_paused = 1,
-			};
-			struct rec_port_row answer = records_port_row(0, epoch, epoch, 0, 0, 0);
-
-			answer.hdr.event = poll.hdr.event;
-			answer.ingress_xoff_bytes = 90000;
-			RECORDS_PUT(&r, poll, REC_POLL, SW2, epoch * MS);
-			records_put_port(&r, SW6, answer);
-		}
+		for (uint32_t p = 0; p < 2 && cases[i].polled_ms[p] != 0; p++)
+			poll_silent(&r, 9 + p, (uint32_t)cases[i].polled_ms[p]);
 		v = case_conclude(&r, REC_END_COMPLETE);
 		if ((case_find(v, FINDING_PFC_STORM, "6:1", NULL) != NULL) != cases[i].storm)
 			fail_msg("case %zu: %s", i, case_reason(v));

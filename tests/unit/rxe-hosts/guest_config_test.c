@@ -173,10 +173,11 @@ ends(int pid)
 static void
 nothing_outlives_a_supervisor_that_is_killed(void **state)
 {
-	static const char script[] = "#!/usr/bin/perl\nuse POSIX;\nPOSIX::setsid();\n$0 =~ m{(.*)/} and chdir $1;\n"
-				     "my $pid = fork;\nexec qw(sleep 600) if !$pid;\n"
-				     "for (['child', $pid], ['supervisor', getppid]) { open my $to, '>', $_->[0]; print $to "
-				     "\"$_->[1]\\n\"; }\nwait;\n";
+	static const char script[] =
+		"#!/usr/bin/perl\nuse POSIX;\nPOSIX::setsid();\n$0 =~ m{(.*)/} and chdir $1;\n"
+		"my $pid = fork;\nexec qw(sleep 600) if !$pid;\n"
+		"for (['child', $pid], ['supervisor', getppid]) { open my $to, '>', $_->[0]; print $to "
+		"\"$_->[1]\\n\"; }\nwait;\n";
 	struct guest_config config = good;
 	struct guest *guest;
 	struct err err = { 0 };
