@@ -147,6 +147,11 @@ struct coll_step_count {
 int coll_schedule_count(const struct coll_params *params, struct coll_step_count *count);
 void coll_schedule_destroy(struct coll_schedule *schedule);
 
+/* What a check may take: memory of its own, and entries of clocks, cells and accesses that it looks at. */
+struct coll_check_budget {
+	uint64_t bytes, work;
+};
+
 /*
  * Proves symbolically that the schedule completes, without data. Any two accesses to the same elements of a rank, one
  * of them a change, are shown to be ordered by what steps wait for (sums commute, so they need no order); hence every
@@ -155,11 +160,12 @@ void coll_schedule_destroy(struct coll_schedule *schedule);
  * from its start to its arrival, at both ends; of a local step, while it takes. For s steps that touch a cells of
  * memory in all and make c chains in one connected part of the graph: time O(s c + a ranks), memory O(cells ranks) bits
  * and c words for each step that is waited for; where c is large, only as many words as there are steps before it.
- * @return 0; -ENOMEM; -E2BIG; -EINVAL with err naming rank, step and elements: a malformed step, a step that waits for
+ * @param budget  NULL: there is none
+ * @return 0; -ENOMEM; -E2BIG with err; -EINVAL with err naming rank, step and elements: a malformed step, a step that waits for
  *         itself, two accesses that race, data sent before it is there, elements added to others, a contribution added
  *         twice, a rank that ends incomplete or with another's data
  */
-int coll_schedule_check(const struct coll_schedule *schedule, struct err *err);
+int coll_schedule_check(const struct coll_schedule *schedule, const struct coll_check_budget *budget, struct err *err);
 
 /* The collective as nccl-tests counts it, and its factor busbw = algbw * factor (performance.md of nccl-tests). */
 struct coll_size coll_size_of(const struct coll_schedule *schedule, uint32_t elem_bytes);

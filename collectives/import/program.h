@@ -25,6 +25,10 @@
 #define PROGRAM_LEAST_SETS (1u << 20)
 #define PROGRAM_BYTES_A_SET 2u   /* steps that all operations wait for, each set by itself */
 #define PROGRAM_COPIES_A_BYTE 4u /* of them while sets are made of sets: this bounds the time */
+#define PROGRAM_LEAST_PROOF (24ull << 20)
+#define PROGRAM_PROOF_A_BYTE 8u /* bytes that the proof takes */
+#define PROGRAM_LEAST_WORK (1ull << 26)
+#define PROGRAM_WORK_A_BYTE 256u /* entries of clocks, cells and accesses that the proof looks at: this bounds its time */
 #define PROGRAM_PLACE 256        /* bytes of a described place */
 
 enum program_kind {

@@ -825,9 +825,11 @@ static int
 prove(const struct program *program, const struct coll_schedule *schedule, const struct origins *origins, struct err *err)
 {
 	char places[NAMED * (PROGRAM_PLACE + 64)] = "", place[PROGRAM_PLACE];
+	const struct coll_check_budget budget = { PROGRAM_LEAST_PROOF + program->file_bytes * PROGRAM_PROOF_A_BYTE,
+						  PROGRAM_LEAST_WORK + program->file_bytes * PROGRAM_WORK_A_BYTE };
 	struct err cause = { 0 };
 	const char *text = cause.text;
-	int rc = coll_schedule_check(schedule, &cause);
+	int rc = coll_schedule_check(schedule, program->file_bytes != 0 ? &budget : NULL, &cause);
 	uint32_t rank, step;
 	size_t used = 0;
 
@@ -844,6 +846,9 @@ prove(const struct program *program, const struct coll_schedule *schedule, const
 						 program->describe(program, &program->ops[op].place, place));
 	}
 	rc = rc == -EINVAL ? -EPROTO : rc;
+	if (rc == -E2BIG)
+		return err_set(err, rc, "%s: %s, in a file of %zu B%s", program->files[0], cause.text, program->file_bytes,
+			       places);
 	if (schedule->op == COLL_CUSTOM)
 		return err_set(err, rc, "%s: %s%s", program->files[0], cause.text, places);
 	return err_set(err, rc, "%s does no %s: %s%s", program->files[0], coll_op_name(schedule->op), cause.text, places);

@@ -2,6 +2,7 @@
 #include "collectives/proof/proof.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,16 @@ struct cutting {
 	const struct coll_schedule *schedule;
 	struct cuts *cuts;   /* [ranks] */
 	struct cuts missing; /* of one side of a step */
-	uint64_t added, total;
+	uint64_t added, total, most;
+	struct budget *budget;
 };
+
+/* A cell's bound, its value with a set of ranks, its latest access and one access. */
+static uint64_t
+cell_bytes(const struct coll_schedule *schedule)
+{
+	return 40 + 8 * ((schedule->ranks + 63) / 64);
+}
 
 static int first_cuts(struct cutting *cutting);
 static int match_step(struct cutting *cutting, uint32_t rank, const struct coll_step *step);
@@ -33,11 +42,27 @@ cutting_fini(struct cutting *cutting)
 	free(cutting->missing.at);
 }
 
-int
-cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint32_t *order, struct err *err)
+/* @param step  whose chunks were looked at last. @return -E2BIG with err */
+static int
+too_many(const struct cutting *cutting, uint32_t rank, uint32_t step, struct err *err)
 {
-	uint32_t steps = coll_all_steps(schedule), rank = 0;
-	struct cutting cutting = { .schedule = schedule, .cuts = calloc(schedule->ranks, sizeof(struct cuts)) };
+	return err_set(err, -E2BIG,
+		       "rank %" PRIu32 " step %" PRIu32 ": chunks cut the ranks' memory into more than %" PRIu64
+		       " parts, or take more than %" PRIu64
+		       " comparisons; chunks that begin and end where others do would be right",
+		       rank, step - cutting->schedule->first_step[rank] + 1, cutting->most, cutting->budget->all.work);
+}
+
+int
+cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint32_t *order, struct budget *budget,
+	   struct err *err)
+{
+	uint32_t steps = coll_all_steps(schedule), rank = 0, at = 0;
+	uint64_t room = budget->left.bytes / cell_bytes(schedule);
+	struct cutting cutting = { .schedule = schedule,
+				   .cuts = calloc(schedule->ranks, sizeof(struct cuts)),
+				   .most = room < CELLS_MAX ? room : CELLS_MAX,
+				   .budget = budget };
 	uint32_t *rank_of = malloc((size_t)steps * sizeof(*rank_of));
 	bool forward = false;
 	int rc = cutting.cuts == NULL || rank_of == NULL ? -ENOMEM : first_cuts(&cutting);
@@ -53,15 +78,14 @@ cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint
 		cutting.added = 0;
 		forward = !forward;
 		for (uint32_t i = 0; i < steps && rc == 0; i++) {
-			uint32_t at = order[forward ? i : steps - 1 - i];
-
+			at = order[forward ? i : steps - 1 - i];
 			rc = match_step(&cutting, rank_of[at], &schedule->steps[at]);
 		}
 	} while (rc == 0 && cutting.added != 0);
 	if (rc == 0)
 		rc = finish(cells, &cutting);
 	if (rc == -E2BIG)
-		err_set(err, rc, "its chunks cut the ranks' memory into more than %u parts", CELLS_MAX);
+		too_many(&cutting, rank_of[at], at, err);
 	free(rank_of);
 	cutting_fini(&cutting);
 	if (rc != 0)
@@ -191,9 +215,12 @@ copy_cuts(struct cutting *cutting, const struct cuts *from, uint64_t from_elem, 
 	missing->count = 0;
 	for (; from->at[i] < from_elem + count && rc == 0; i++) {
 		uint64_t at = from->at[i] - from_elem + to_elem;
+		uint32_t passed = k;
 
 		while (to->at[k] < at)
 			k++;
+		if (!budget_take(&cutting->budget->left.work, 1 + k - passed))
+			return -E2BIG;
 		if (to->at[k] != at)
 			rc = append(missing, at);
 	}
@@ -201,7 +228,7 @@ copy_cuts(struct cutting *cutting, const struct cuts *from, uint64_t from_elem, 
 		return rc;
 	cutting->added += missing->count;
 	cutting->total += missing->count;
-	if (cutting->total > CELLS_MAX)
+	if (cutting->total > cutting->most || !budget_take(&cutting->budget->left.work, to->count + missing->count))
 		return -E2BIG;
 	have = to->count;
 	for (i = 0; i < missing->count && rc == 0; i++)
@@ -246,11 +273,11 @@ finish(struct cells *cells, struct cutting *cutting)
 		cells->bounds[rank] = cutting->cuts[rank].at;
 		cutting->cuts[rank].at = NULL;
 		total += cutting->cuts[rank].count - 1;
-		if (total > CELLS_MAX)
+		if (total > cutting->most)
 			return -E2BIG;
 	}
 	cells->first[ranks] = (uint32_t)total;
-	return 0;
+	return budget_take(&cutting->budget->left.bytes, total * cell_bytes(cutting->schedule)) ? 0 : -E2BIG;
 }
 
 struct cell_range

@@ -86,10 +86,10 @@ coll_schedule_check_form(const struct coll_schedule *schedule, struct err *err)
 
 /* Goes through the steps in one order that they allow. What promises nothing has no values, but must not race. */
 static int
-check_data(const struct graph *graph, const struct cells *cells, struct err *err)
+check_data(const struct graph *graph, const struct cells *cells, struct budget *budget, struct err *err)
 {
 	bool promises = graph->schedule->op != COLL_CUSTOM;
-	struct races *races = races_create(graph, cells);
+	struct races *races = races_create(graph, cells, budget);
 	struct values *values = promises ? values_create(graph, cells) : NULL;
 	int rc = races == NULL || (promises && values == NULL) ? -ENOMEM : 0;
 
@@ -106,8 +106,11 @@ check_data(const struct graph *graph, const struct cells *cells, struct err *err
 }
 
 int
-coll_schedule_check(const struct coll_schedule *schedule, struct err *err)
+coll_schedule_check(const struct coll_schedule *schedule, const struct coll_check_budget *allowed, struct err *err)
 {
+	const struct coll_check_budget all =
+		allowed != NULL ? *allowed : (struct coll_check_budget){ UINT64_MAX, UINT64_MAX };
+	struct budget budget = { all, all };
 	struct graph graph = { 0 };
 	struct cells cells = { 0 };
 	int rc = coll_schedule_check_form(schedule, err);
@@ -115,9 +118,9 @@ coll_schedule_check(const struct coll_schedule *schedule, struct err *err)
 	if (rc == 0)
 		rc = graph_init(&graph, schedule, err);
 	if (rc == 0)
-		rc = cells_init(&cells, schedule, graph.order, err);
+		rc = cells_init(&cells, schedule, graph.order, &budget, err);
 	if (rc == 0)
-		rc = check_data(&graph, &cells, err);
+		rc = check_data(&graph, &cells, &budget, err);
 	if (rc == -ENOMEM)
 		err_set(err, rc, "no memory to check a schedule of %" PRIu32 " ranks", schedule->ranks);
 	cells_fini(&cells, schedule->ranks);

@@ -15,6 +15,21 @@
 
 #define CELLS_MAX (1u << 26) /* of all ranks */
 
+/* What is left of a check's budget. */
+struct budget {
+	struct coll_check_budget all, left;
+};
+
+/* @return false: there is not so much left, and nothing is taken */
+static inline bool
+budget_take(uint64_t *left, uint64_t amount)
+{
+	if (amount > *left)
+		return false;
+	*left -= amount;
+	return true;
+}
+
 struct cells {
 	uint32_t *first;   /* [ranks + 1] each rank's first cell; they are numbered over all ranks */
 	uint64_t **bounds; /* [ranks][its cells + 1] elements where they begin, and where the last ends */
@@ -26,9 +41,11 @@ struct cell_range {
 
 /*
  * @param order  [steps] in which data moves, for speed
- * @return 0; -ENOMEM; -E2BIG with err set: chunks overlap so that there would be more than CELLS_MAX
+ * @return 0; -ENOMEM; -E2BIG with err set: chunks overlap so that there would be more than CELLS_MAX, or than the budget
+ *         has memory or work for
  */
-int cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint32_t *order, struct err *err);
+int cells_init(struct cells *cells, const struct coll_schedule *schedule, const uint32_t *order, struct budget *budget,
+	       struct err *err);
 void cells_fini(struct cells *cells, uint32_t ranks);
 
 /* The cells of a chunk of a rank's memory. */
@@ -53,9 +70,10 @@ int coll_schedule_check_form(const struct coll_schedule *schedule, struct err *e
 /* Every access to every cell, ordered by vector clocks. */
 struct races;
 
-struct races *races_create(const struct graph *graph, const struct cells *cells);
+/* @param budget  must outlive the races */
+struct races *races_create(const struct graph *graph, const struct cells *cells, struct budget *budget);
 void races_destroy(struct races *races);
-/* To be called for each step in the graph's order. @return 0, -ENOMEM, -EINVAL with err set */
+/* To be called for each step in the graph's order. @return 0, -ENOMEM; -EINVAL, -E2BIG with err set */
 int races_step(struct races *races, uint32_t step, struct err *err);
 
 /* Whose contribution to which element is in which cell. */

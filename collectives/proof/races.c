@@ -19,7 +19,8 @@
  * for those that are not zero. It is kept as long as a step that waits for its own has not started.
  */
 
-#define DENSE_MAX 4096 /* chains of one connected part of the graph that make an array of all */
+#define DENSE_MAX 4096   /* chains of one connected part of the graph that make an array of all */
+#define DENSE_AT_ONCE 8u /* entries of arrays that cost as much as one that is looked for */
 
 struct entry {
 	uint32_t slot, at; /* chain, steps of it that are over */
@@ -30,6 +31,7 @@ struct clock {
 	uint32_t *all;
 	struct entry *some;
 	uint32_t count;
+	uint64_t bytes; /* of the budget */
 };
 
 struct clocks {
@@ -41,6 +43,7 @@ struct clocks {
 	struct entry *singles;  /* [most that a step waits for] */
 	struct clock now;       /* of the step that started last */
 	uint32_t now_step;
+	struct budget *budget;
 };
 
 static uint32_t
@@ -75,8 +78,9 @@ find_parts(struct clocks *clocks)
 }
 
 static void
-drop(struct clock *clock)
+drop(struct clocks *clocks, struct clock *clock)
 {
+	clocks->budget->left.bytes += clock->bytes;
 	free(clock->all);
 	free(clock->some);
 	*clock = (struct clock){ 0 };
@@ -88,8 +92,8 @@ clocks_destroy(struct clocks *clocks)
 	if (clocks == NULL)
 		return;
 	for (uint32_t i = 0; clocks->of != NULL && i < coll_all_steps(clocks->graph->schedule); i++)
-		drop(&clocks->of[i]);
-	drop(&clocks->now);
+		drop(clocks, &clocks->of[i]);
+	drop(clocks, &clocks->now);
 	free(clocks->of);
 	free(clocks->left);
 	free(clocks->part);
@@ -101,7 +105,7 @@ clocks_destroy(struct clocks *clocks)
 
 /* @return NULL without memory */
 static struct clocks *
-clocks_create(const struct graph *graph)
+clocks_create(const struct graph *graph, struct budget *budget)
 {
 	uint32_t steps = coll_all_steps(graph->schedule), most = 0;
 	struct clocks *clocks = calloc(1, sizeof(*clocks));
@@ -111,6 +115,7 @@ clocks_create(const struct graph *graph)
 	for (uint32_t i = 0; i < steps; i++)
 		most = graph_nprev(graph, i) > most ? graph_nprev(graph, i) : most;
 	clocks->graph = graph;
+	clocks->budget = budget;
 	clocks->of = calloc(steps, sizeof(*clocks->of));
 	clocks->left = malloc((size_t)steps * sizeof(*clocks->left));
 	clocks->part = calloc(graph->chains, sizeof(*clocks->part));
@@ -129,34 +134,41 @@ clocks_create(const struct graph *graph)
 	return clocks;
 }
 
-/* One that is waited for no more gives its array away. @return the array to start from, NULL without memory */
-static uint32_t *
+/* One that is waited for no more gives its array away. @return 0; -E2BIG or -ENOMEM */
+static int
 take_dense(struct clocks *clocks, uint32_t step, uint32_t width)
 {
 	const struct graph *graph = clocks->graph;
-	uint32_t *all;
+	struct clock *now = &clocks->now;
 
 	for (uint32_t e = graph->first_prev[step]; e < graph->first_prev[step + 1]; e++) {
 		struct clock *prev = &clocks->of[graph->prev[e]];
 
 		if (prev->all != NULL && clocks->left[graph->prev[e]] == 1) {
-			all = prev->all;
-			prev->all = NULL;
-			return all;
+			*now = *prev;
+			*prev = (struct clock){ 0 };
+			return 0;
 		}
 	}
-	return calloc(width, sizeof(*all));
+	if (!budget_take(&clocks->budget->left.bytes, width * sizeof(*now->all)))
+		return -E2BIG;
+	now->bytes = width * sizeof(*now->all);
+	now->all = calloc(width, sizeof(*now->all));
+	return now->all != NULL ? 0 : -ENOMEM;
 }
 
-/* @return 0 or -ENOMEM */
+/* @return 0; -E2BIG or -ENOMEM */
 static int
 start_dense(struct clocks *clocks, uint32_t step, uint32_t width)
 {
 	const struct graph *graph = clocks->graph;
-	uint32_t *all = clocks->now.all = take_dense(clocks, step, width);
+	int rc = take_dense(clocks, step, width);
+	uint32_t *all = clocks->now.all;
 
-	if (all == NULL)
-		return -ENOMEM;
+	if (rc != 0)
+		return rc;
+	if (!budget_take(&clocks->budget->left.work, (uint64_t)graph_nprev(graph, step) * width / DENSE_AT_ONCE))
+		return -E2BIG;
 	for (uint32_t e = graph->first_prev[step]; e < graph->first_prev[step + 1]; e++) {
 		uint32_t prev = graph->prev[e], slot = clocks->slot[graph->chain_of[prev]];
 		const uint32_t *known = clocks->of[prev].all;
@@ -199,12 +211,29 @@ compare_entries(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* @return 0 or -ENOMEM */
+/* @param now  the step's clock so far, replaced. @return 0; -E2BIG or -ENOMEM */
+static int
+merge_in(struct clocks *clocks, struct clock *now, const struct entry *more, uint32_t count)
+{
+	uint64_t entries = (uint64_t)now->count + count + 1, bytes = entries * sizeof(*more);
+	struct clock merged;
+
+	if (!budget_take(&clocks->budget->left.work, entries) || !budget_take(&clocks->budget->left.bytes, bytes))
+		return -E2BIG;
+	merged = merge(now->some, now->count, more, count);
+	merged.bytes = bytes;
+	drop(clocks, now);
+	*now = merged;
+	return merged.some != NULL ? 0 : -ENOMEM;
+}
+
+/* @return 0; -E2BIG or -ENOMEM */
 static int
 start_sparse(struct clocks *clocks, uint32_t step)
 {
 	const struct graph *graph = clocks->graph;
 	uint32_t count = 0, kept = 0;
+	int rc;
 
 	for (uint32_t e = graph->first_prev[step]; e < graph->first_prev[step + 1]; e++) {
 		uint32_t prev = graph->prev[e];
@@ -215,20 +244,17 @@ start_sparse(struct clocks *clocks, uint32_t step)
 	for (uint32_t i = 0; i < count; i++) /* of one chain the last, which is the latest */
 		if (i + 1 == count || clocks->singles[i + 1].slot != clocks->singles[i].slot)
 			clocks->singles[kept++] = clocks->singles[i];
-	clocks->now = merge(clocks->singles, kept, NULL, 0);
-	for (uint32_t e = graph->first_prev[step]; e < graph->first_prev[step + 1] && clocks->now.some != NULL; e++) {
+	rc = merge_in(clocks, &clocks->now, clocks->singles, kept);
+	for (uint32_t e = graph->first_prev[step]; e < graph->first_prev[step + 1] && rc == 0; e++) {
 		const struct clock *known = &clocks->of[graph->prev[e]];
-		struct clock before = clocks->now;
 
-		if (known->count == 0)
-			continue;
-		clocks->now = merge(before.some, before.count, known->some, known->count);
-		free(before.some);
+		if (known->count != 0)
+			rc = merge_in(clocks, &clocks->now, known->some, known->count);
 	}
-	return clocks->now.some == NULL ? -ENOMEM : 0;
+	return rc;
 }
 
-/* A step starts: each one once, in the graph's order. @return 0 or -ENOMEM */
+/* A step starts: each one once, in the graph's order. @return 0; -E2BIG or -ENOMEM */
 static int
 clocks_start(struct clocks *clocks, uint32_t step)
 {
@@ -239,14 +265,14 @@ clocks_start(struct clocks *clocks, uint32_t step)
 	if (clocks->now_step != COLL_NONE && clocks->left[clocks->now_step] != 0)
 		clocks->of[clocks->now_step] = clocks->now;
 	else
-		drop(&clocks->now);
+		drop(clocks, &clocks->now);
 	clocks->now = (struct clock){ 0 };
 	clocks->now_step = step;
 	if (graph_nprev(graph, step) != 0)
 		rc = width <= DENSE_MAX ? start_dense(clocks, step, width) : start_sparse(clocks, step);
 	for (uint32_t e = graph->first_prev[step]; e < graph->first_prev[step + 1]; e++)
 		if (--clocks->left[graph->prev[e]] == 0)
-			drop(&clocks->of[graph->prev[e]]);
+			drop(clocks, &clocks->of[graph->prev[e]]);
 	return rc;
 }
 
@@ -292,10 +318,11 @@ struct races {
 	struct access *accesses;
 	uint32_t naccesses, cap;
 	uint32_t unused; /* accesses behind a later one that all others are after */
+	struct budget *budget;
 };
 
 struct races *
-races_create(const struct graph *graph, const struct cells *cells)
+races_create(const struct graph *graph, const struct cells *cells, struct budget *budget)
 {
 	uint32_t count = cells->first[graph->schedule->ranks];
 	struct races *races = calloc(1, sizeof(*races));
@@ -305,7 +332,8 @@ races_create(const struct graph *graph, const struct cells *cells)
 	races->graph = graph;
 	races->cells = cells;
 	races->unused = COLL_NONE;
-	races->clocks = clocks_create(graph);
+	races->budget = budget;
+	races->clocks = clocks_create(graph, budget);
 	races->head = malloc((size_t)count * sizeof(*races->head));
 	if (races->clocks == NULL || races->head == NULL) {
 		races_destroy(races);
@@ -354,26 +382,30 @@ conflict(enum access_kind a, enum access_kind b)
 	return a != b || a == ACCESS_WRITE; /* two reads, or two sums, disturb each other in no order */
 }
 
-/* @return an access to fill in, COLL_NONE without memory */
-static uint32_t
-new_access(struct races *races)
+/* @param index  set: an access to fill in. @return 0; -E2BIG or -ENOMEM */
+static int
+new_access(struct races *races, uint32_t *index)
 {
-	uint32_t index = races->unused;
-
-	if (index != COLL_NONE) {
-		races->unused = races->accesses[index].next;
-		return index;
+	*index = races->unused;
+	if (*index != COLL_NONE) {
+		races->unused = races->accesses[*index].next;
+		return 0;
 	}
 	if (races->naccesses == races->cap) {
 		uint32_t cap = races->cap == 0 ? 1024 : 2 * races->cap;
-		struct access *larger = cap > races->cap ? realloc(races->accesses, (size_t)cap * sizeof(*larger)) : NULL;
+		struct access *larger;
 
+		if (cap <= races->cap ||
+		    !budget_take(&races->budget->left.bytes, (uint64_t)(cap - races->cap) * sizeof(*larger)))
+			return -E2BIG;
+		larger = realloc(races->accesses, (size_t)cap * sizeof(*larger));
 		if (larger == NULL)
-			return COLL_NONE;
+			return -ENOMEM;
 		races->accesses = larger;
 		races->cap = cap;
 	}
-	return races->naccesses++;
+	*index = races->naccesses++;
+	return 0;
 }
 
 /* @param link  to the access, from the cell's head or the access before */
@@ -390,17 +422,20 @@ forget(struct races *races, uint32_t *link)
 /*
  * An access that conflicts with an earlier access conflicts with a later one of its kind, and an access after the later
  * one is after the earlier: of accesses one after another the last is enough.
- * @return 0, -ENOMEM or -EINVAL
+ * @return 0, -ENOMEM, -E2BIG or -EINVAL
  */
 static int
 add_access(struct races *races, uint32_t rank, uint32_t cell, struct access access, struct err *err)
 {
 	uint32_t *link = &races->head[cell], index;
+	int rc;
 
 	while (*link != COLL_NONE) {
 		struct access *earlier = &races->accesses[*link];
 		bool over = clocks_over(races->clocks, earlier->step), disturbs = conflict(earlier->kind, access.kind);
 
+		if (!budget_take(&races->budget->left.work, 1))
+			return -E2BIG;
 		if (disturbs && !over)
 			return describe_race(races, earlier, &access, rank, cell, err);
 		if (over && (!disturbs || access.kind == ACCESS_WRITE))
@@ -408,13 +443,27 @@ add_access(struct races *races, uint32_t rank, uint32_t cell, struct access acce
 		else
 			link = &earlier->next;
 	}
-	index = new_access(races);
-	if (index == COLL_NONE)
-		return -ENOMEM;
+	rc = new_access(races, &index);
+	if (rc != 0)
+		return rc;
 	access.next = races->head[cell];
 	races->accesses[index] = access;
 	races->head[cell] = index;
 	return 0;
+}
+
+/* @return -E2BIG with err */
+static int
+too_concurrent(const struct races *races, uint32_t step, struct err *err)
+{
+	const struct graph *graph = races->graph;
+
+	return err_set(err, -E2BIG,
+		       "rank %" PRIu32 " step %" PRIu32 ": to order it and the steps of %" PRIu32
+		       " chains takes more than %" PRIu64 " B or %" PRIu64
+		       " comparisons; fewer steps that may run at once would be right",
+		       graph->rank_of[step], graph_number(graph, step), graph->chains, races->budget->all.bytes,
+		       races->budget->all.work);
 }
 
 int
@@ -433,5 +482,5 @@ races_step(struct races *races, uint32_t step, struct err *err)
 		if (rc == 0)
 			rc = add_access(races, s->peer, dst.first + i, change, err);
 	}
-	return rc;
+	return rc == -E2BIG ? too_concurrent(races, step, err) : rc;
 }

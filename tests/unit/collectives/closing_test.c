@@ -105,7 +105,7 @@ closed_schedules_are_proved(void **state)
 			if (!coll_algorithm_has(algorithm, op) || (schedule = coll_schedule_create(&params, &err)) == NULL)
 				continue;
 			closed = coll_schedule_close(schedule, &err);
-			if (closed == NULL || coll_schedule_check(closed, &err) != 0)
+			if (closed == NULL || coll_schedule_check(closed, NULL, &err) != 0)
 				fail_msg("%s by %s: %s", coll_op_name(op), coll_algorithm_name(algorithm), err.text);
 			assert_ptr_equal(coll_schedule_close(closed, &err), closed);
 			coll_schedule_destroy(closed);

@@ -127,7 +127,7 @@ damage_is_found(void **state)
 		struct err err = { 0 };
 
 		cases[i].damage(schedule);
-		assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
+		assert_int_equal(coll_schedule_check(schedule, NULL, &err), -EINVAL);
 		if (strstr(err.text, cases[i].message) == NULL)
 			fail_msg("case %zu: \"%s\" lacks \"%s\"", i, err.text, cases[i].message);
 		coll_schedule_destroy(schedule);
@@ -147,7 +147,7 @@ every_dependency_is_needed(void **state)
 				struct err err = { 0 };
 
 				s->ndeps = 1;
-				assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
+				assert_int_equal(coll_schedule_check(schedule, NULL, &err), -EINVAL);
 				assert_non_null(strstr(err.text, "race at rank"));
 				s->ndeps = 2;
 			}
@@ -172,10 +172,10 @@ reuse_before_sent_is_found(void **state)
 		coll_builder_depend(builder, second, (struct coll_dep){ 1 - rank, 1 });
 	}
 	schedule = finish_allgather(builder, 2, 2, 2, &err);
-	assert_int_equal(coll_schedule_check(schedule, &err), 0); /* sending twice what one has harms nobody */
+	assert_int_equal(coll_schedule_check(schedule, NULL, &err), 0); /* sending twice what one has harms nobody */
 	/* Rank 0 returns rank 1's own element, which rank 1 may still be sending. */
 	coll_step_at(schedule, 0, 2)->src_elems = coll_step_at(schedule, 0, 2)->dst_elems = 1;
-	assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
+	assert_int_equal(coll_schedule_check(schedule, NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "while rank"));
 	coll_schedule_destroy(schedule);
 }
@@ -198,7 +198,7 @@ two_overwrites_race(void **state)
 	}
 	coll_builder_depend(builder, (struct coll_dep){ 1, 1 }, (struct coll_dep){ 0, 1 });
 	schedule = finish_allgather(builder, 3, 3, 3, &err);
-	assert_int_equal(coll_schedule_check(schedule, &err), -EINVAL);
+	assert_int_equal(coll_schedule_check(schedule, NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "race at rank 2: "));
 	assert_non_null(strstr(err.text, "overwrites elements 0..0 while"));
 	coll_schedule_destroy(schedule);

@@ -27,7 +27,7 @@ every_collective_is_complete(void **state)
 					continue;
 				tried++;
 				schedule = coll_schedule_create(&try.params, &err);
-				if (schedule == NULL || coll_schedule_check(schedule, &err) != 0)
+				if (schedule == NULL || coll_schedule_check(schedule, NULL, &err) != 0)
 					fail_msg("%s %s %u try %u: %s", coll_algorithm_name(algorithm), coll_op_name(op),
 						 ranks, i % 4, err.text);
 				for (uint64_t seed = 0; seed < (ranks <= 8 ? 3 : 1); seed++) {

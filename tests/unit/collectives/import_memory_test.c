@@ -119,13 +119,19 @@ measure(bool (*take)(const char *path, struct err *err), const char *path)
 }
 
 static bool
-take(enum import_kind kind, const char *path, struct err *err)
+take_of(enum import_kind kind, uint64_t count_elems, const char *path, struct err *err)
 {
-	const struct import_options options = { .kind = kind, .path = path, .elem_bytes = 1, .count_elems = 8 };
+	const struct import_options options = { .kind = kind, .path = path, .elem_bytes = 1, .count_elems = count_elems };
 	struct coll_schedule *schedule = import_schedule(&options, err);
 
 	coll_schedule_destroy(schedule);
 	return schedule != NULL;
+}
+
+static bool
+take(enum import_kind kind, const char *path, struct err *err)
+{
+	return take_of(kind, 8, path, err);
 }
 
 static bool
@@ -144,6 +150,14 @@ static bool
 take_msccl(const char *path, struct err *err)
 {
 	return take(IMPORT_MSCCL, path, err);
+}
+
+#define MANY_ELEMS (1u << 19)
+
+static bool
+take_msccl_many(const char *path, struct err *err)
+{
+	return take_of(IMPORT_MSCCL, MANY_ELEMS, path, err);
 }
 
 /* Beside the flows, a topology of three nodes. */
@@ -375,6 +389,65 @@ msccl_blocks(FILE *to, uint32_t lines)
 	fprintf(to, "</algo>\n");
 }
 
+/*
+ * Thread blocks of three steps: the first waits for that of the block before, the last for that of the last block. All
+ * second ones may run at once, and each is behind all first ones before it.
+ */
+static void
+msccl_chains(FILE *to, uint32_t lines)
+{
+	uint32_t blocks = lines / 6;
+
+	fprintf(to, MSCCL_HEAD);
+	for (int gpu = 0; gpu < 2; gpu++) {
+		fprintf(to, MSCCL_GPU, gpu);
+		for (uint32_t i = 0; i < blocks; i++) {
+			const int on[3][2] = { { (int)i - 1, i == 0 ? -1 : 0 }, { -1, -1 }, { (int)blocks - 1, 0 } };
+
+			fprintf(to, "<tb id=\"%u\" send=\"-1\" recv=\"-1\" chan=\"0\">\n", i);
+			for (uint32_t s = 0; s < 3; s++)
+				fprintf(to,
+					"<step s=\"%u\" type=\"re\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"1\" "
+					"cnt=\"1\" depid=\"%d\" deps=\"%d\" hasdep=\"1\"/>\n",
+					s, on[s][0], on[s][1]);
+			fprintf(to, "</tb>\n");
+		}
+		fprintf(to, "</gpu>\n");
+	}
+	fprintf(to, "</algo>\n");
+}
+
+/* A chunk goes to another rank, one element further, and back: each turn cuts it once more. */
+static void
+msccl_cuts(FILE *to, uint32_t lines)
+{
+	static const struct {
+		const char *type;
+		int at;
+	} steps[2][2] = { { { "s", 0 }, { "r", 0 } }, { { "r", 1 }, { "s", 0 } } };
+
+	(void)lines;
+	fprintf(to,
+		"<algo name=\"x\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"%u\" ngpus=\"2\" coll=\"custom\" "
+		"inplace=\"0\">\n",
+		MANY_ELEMS);
+	for (int gpu = 0; gpu < 2; gpu++) {
+		fprintf(to,
+			"<gpu id=\"%d\" i_chunks=\"%u\" o_chunks=\"%u\" s_chunks=\"0\"><tb id=\"0\" send=\"%d\" "
+			"recv=\"%d\" "
+			"chan=\"0\">\n",
+			gpu, MANY_ELEMS, MANY_ELEMS, 1 - gpu, 1 - gpu);
+		for (int s = 0; s < 2; s++)
+			fprintf(to,
+				"<step s=\"%d\" type=\"%s\" srcbuf=\"i\" srcoff=\"%d\" dstbuf=\"i\" dstoff=\"%d\" "
+				"cnt=\"%u\" "
+				"depid=\"-1\" deps=\"-1\" hasdep=\"0\"/>\n",
+				s, steps[gpu][s].type, steps[gpu][s].at, steps[gpu][s].at, MANY_ELEMS - 1);
+		fprintf(to, "</tb></gpu>\n");
+	}
+	fprintf(to, "</algo>\n");
+}
+
 static void
 hpcc_lines(FILE *to, uint32_t lines)
 {
@@ -415,6 +488,9 @@ static const struct text texts[] = {
 	{ "GOAL's, of all on all", take_goal, goal_sets_of_sets, 20000, "steps that operations wait for in a file of" },
 	{ "MSCCL's steps", take_msccl, msccl_steps, 100000, NULL },
 	{ "MSCCL's thread blocks", take_msccl, msccl_blocks, 50000, NULL },
+	{ "MSCCL's chains, some", take_msccl, msccl_chains, 6000, NULL },
+	{ "MSCCL's chains", take_msccl, msccl_chains, 120000, "comparisons; fewer steps that may run at once" },
+	{ "MSCCL's cuts", take_msccl_many, msccl_cuts, 4, "text:3: gpu 0 tb 0 step 0" },
 	{ "HPCC's flows", take_hpcc, hpcc_lines, 30000, NULL },
 };
 

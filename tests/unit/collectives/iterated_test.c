@@ -85,7 +85,7 @@ check_iterations(const struct coll_schedule *one, struct err *err)
 	row = coll_builder_finish(builder, &params, &layout, err);
 	if (row == NULL)
 		fail_msg("%s", err->text);
-	rc = coll_schedule_check(row, err);
+	rc = coll_schedule_check(row, NULL, err);
 	coll_schedule_destroy(row);
 	return rc;
 }

@@ -42,7 +42,7 @@ proof_result(const struct coll_schedule *schedule, struct err *err)
 	};
 
 	*err = (struct err){ .text = "" };
-	if (coll_schedule_check(schedule, err) == 0)
+	if (coll_schedule_check(schedule, NULL, err) == 0)
 		return PROOF_SOUND;
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
 		if (strstr(err->text, "rank ") != NULL && strstr(err->text, words[i].text) != NULL)
