@@ -35,4 +35,5 @@ struct send_times {
 	uint64_t paced_ps;   /* that the congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until a retransmission timeout; and after an RNR NAK of the receiver */
 	uint64_t waited_ps;  /* least time after which a packet was taken for lost, by time alone; 0: none was */
+	uint32_t naks;       /* of its receiver, which a gap in its packets made; not of a selective transport */
 };

@@ -8,7 +8,7 @@
 #include "common/wire/layout.h"
 
 #define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */
-#define REC_VERSION 16
+#define REC_VERSION 17
 
 struct rec_stream {
 	uint64_t magic;

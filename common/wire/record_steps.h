@@ -153,7 +153,7 @@ struct rec_step {
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and after RNR NAKs of a receiver not ready */
 	uint32_t rtt_samples; /* round trips that were measured: one for each ACK, which may speak for several packets */
-	uint32_t reserved;
+	uint32_t naks;        /* of its receiver, which a gap in its packets made; 0 also where hosts do not count them */
 };
 
 #define REC_STEP_FIELDS(F, T)                                                                                              \
@@ -176,7 +176,7 @@ struct rec_step {
 	F(T, 112, paced_ps, TIME)                                                                                          \
 	F(T, 120, stalled_ps, TIME)                                                                                        \
 	F(T, 128, rtt_samples, ANY)                                                                                        \
-	F(T, 132, reserved, ZERO)
+	F(T, 132, naks, ANY)
 #define REC_STEP_KEY(K, T) K(T, collective) K(T, iteration) K(T, hdr.node) K(T, rank) K(T, step)
 
 REC_STEP_FIELDS(WIRE_AT, rec_step)

@@ -145,7 +145,7 @@ struct run_step {
 	double starved_unmeasured, machine_unmeasured; /* share of these times without a measurement */
 	uint32_t first_dep, ndeps;                     /* its dependencies: in run.depends */
 	uint32_t waited_for;                           /* the one of these that it actually waited for, or RUN_NONE: none */
-	uint32_t retransmits;
+	uint32_t retransmits, naks;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets; 0: none was measured */
 	uint32_t rtt_samples;             /* number of measured ones */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond the line's own gaps */

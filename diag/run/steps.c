@@ -275,6 +275,7 @@ take_report(struct run *run, struct run_step *step, const struct rec_step *rec)
 	step->started = !step->open || rec->start_ps != 0 || began_at_zero(run, step);
 	step->acked_bytes = rec->acked_bytes;
 	step->retransmits = rec->retransmits;
+	step->naks = rec->naks;
 	step->rtt_min_ps = rec->rtt_min_ps;
 	step->rtt_mean_ps = rec->rtt_mean_ps;
 	step->rtt_samples = rec->rtt_samples;

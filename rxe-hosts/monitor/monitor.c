@@ -212,6 +212,7 @@ monitor_report(struct recbuf *records, const struct step_result *result, uint64_
 		.paced_ps = result->times.paced_ps,
 		.stalled_ps = result->times.stalled_ps,
 		.waited_ns = waited_ns(result->times.waited_ps),
+		.naks = result->times.naks,
 	};
 
 	recbuf_put(records, &rec, REC_STEP, sizeof(rec), now_ps);

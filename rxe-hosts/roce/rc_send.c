@@ -170,6 +170,7 @@ rc_send_nak(struct rc_send *s, const struct roce_params *params, uint32_t psn, u
 	s->naks++;
 	advanced = rc_send_ack(s, params, psn - 1, now_ps, &rtt_ps);
 	go_back(s, now_ps);
+	rc_messages_at(s, s->cursor)->naks++; /* the one with the missing packet */
 	rc_send_lost(s, params, CC_LOSS_NAK, now_ps);
 	return advanced;
 }
@@ -338,6 +339,7 @@ take_oldest(struct rc_send *s, struct rc_post *post)
 {
 	*post = *rc_messages_at(s, s->head++);
 	post->times = rc_send_times(s);
+	post->times.naks = post->naks;
 	forget_message(s);
 }
 

@@ -60,7 +60,7 @@ struct rc_post {
 	uint64_t remote_offset; /* RETH: in the receiver's region */
 	uint32_t first, end;    /* sequence numbers: first packet, behind the last packet */
 	uint32_t last_payload_bytes;
-	uint32_t retransmits;
+	uint32_t retransmits, naks;
 	uint32_t imm;
 	uint8_t tag;
 	bool write;
@@ -267,7 +267,11 @@ uint64_t rc_send_acked_bytes(const struct rc_send *s, const struct roce_params *
 static inline struct send_times
 rc_send_times(const struct rc_send *s)
 {
-	return (struct send_times){ s->rtt, paced_ps(&s->paced, s->nxt, s->gap_ps), s->stalled_ps, s->waited_ps };
+	return (struct send_times){ .rtt = s->rtt,
+				    .paced_ps = paced_ps(&s->paced, s->nxt, s->gap_ps),
+				    .stalled_ps = s->stalled_ps,
+				    .waited_ps = s->waited_ps,
+				    .naks = s->head != s->tail ? s->posts[s->head % MSG_SLOTS].naks : 0 };
 }
 /* After this time a packet was marked as lost, by time alone. */
 static inline void

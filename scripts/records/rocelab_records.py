@@ -19,7 +19,7 @@ import struct
 import sys
 
 # ---- made of common/wire by tests/wire/record_tables.py --renew ----
-VERSION = 16
+VERSION = 17
 KINDS = {
     1: ("RUN", 120, "24 name char[32], 56 policy u32, 60 detections u32, 64 rtt_percent u32, 68 epochs_kept u32, "
         "72 epoch_ps u64, 80 budget_bps u64, 88 frame_bytes u32, 92 payload_bytes u32, 96 ack_bytes u32, "
@@ -51,7 +51,7 @@ KINDS = {
     16: ("STEP", 136, "24 collective u32, 28 iteration u32, 32 step u32, 36 rank u32, 40 waited_collective u32, "
         "44 waited_rank u32, 48 waited_step u32, 52 retransmits u32, 56 bytes u64, 64 acked_bytes u64, 72 start_ps u64, "
         "80 end_ps u64, 88 open u32, 92 waited_ns u32, 96 rtt_min_ps u64, 104 rtt_mean_ps u64, 112 paced_ps u64, "
-        "120 stalled_ps u64, 128 rtt_samples u32, 132 reserved u32"),
+        "120 stalled_ps u64, 128 rtt_samples u32, 132 naks u32"),
     17: ("TRIGGER", 80, "24 flow tuple, 40 collective u32, 44 iteration u32, 48 step u32, 52 cause u32, 56 rtt_ps u64, "
         "64 threshold_ps u64, 72 remaining u32, 76 rank u32"),
     18: ("NOTIFY", 48, "24 to u32, 28 collective u32, 32 iteration u32, 36 step u32, 40 detections u32, 44 rank u32"),

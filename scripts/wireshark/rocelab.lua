@@ -11,7 +11,7 @@
 -- tests/wire/record_tables.py.
 
 local POLL_PORT, NOTIFY_PORT = 47910, 47911
-local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 16, 16, 24
+local MAGIC, VERSION, STREAM_BYTES, HEADER_BYTES = "ROCELAB1", 17, 16, 24
 local FRAME, FRAME_TUPLES, ROCE_PORT = 64, 64, 4791
 local PS_PER_S, PS_PER_NS = 1000000000000, 1000
 
@@ -43,7 +43,7 @@ local RECORDS = {
   [13] = { "tracer", 48, "rtt_ps:ps period_ps:ps connections:u16 first_hop:u16 processes:u16 threads:u16" },
   [16] = { "step", 136, "collective:u32 iteration:u32 step:u32 rank:u32 waited_collective:u32 waited_rank:u32 " ..
            "waited_step:u32 retransmits:u32 bytes:u64 acked_bytes:u64 start_ps:ps end_ps:ps open:u32 waited_ns:u32 " ..
-           "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps rtt_samples:u32 reserved:u32" },
+           "rtt_min_ps:ps rtt_mean_ps:ps paced_ps:ps stalled_ps:ps rtt_samples:u32 naks:u32" },
   [17] = { "trigger", 80, "flow:tuple collective:u32 iteration:u32 step:u32 cause:u32 rtt_ps:ps threshold_ps:ps " ..
            "remaining:u32 rank:u32" },
   [18] = { "notify", 48, "to:u32 collective:u32 iteration:u32 step:u32 detections:u32 rank:u32" },

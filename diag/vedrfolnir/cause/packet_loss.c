@@ -146,7 +146,7 @@ add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)
 }
 
 /*
- * Without a place. A gap in a flow that keeps order is a loss, and so is a packet that was sent again and did not
+ * Without a place. A gap in a flow that keeps order is a loss, by the destination's count or its NAKs, and so is a packet that was sent again and did not
  * arrive twice. Packets that a sender took for lost by time alone, and that all arrived twice, were late, or their ACKs
  * were late or lost.
  */
@@ -156,7 +156,7 @@ add_somewhere(struct cause_set *set, uint32_t step)
 	const struct run_step *s = &set->in->steps[step];
 	const struct passage passage = passage_find(set->in, step);
 	bool sprayed = evidence_is_sprayed(set->in->ev, s->flow);
-	bool shown = passage.lost != 0 || (!sprayed && passage.out_of_sequence != 0);
+	bool shown = passage.lost != 0 || (!sprayed && (passage.out_of_sequence != 0 || s->naks != 0));
 
 	if (!shown && (s->waited_ps != 0 || passage.duplicates != 0))
 		set->in->unjudged->resends++;

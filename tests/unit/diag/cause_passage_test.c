@@ -276,8 +276,10 @@ test_time_alone_shows_no_loss(void **state)
 	static const struct {
 		uint32_t resent, twice, waiting, gap, resent_before, twice_before;
 		bool asked, incomplete, lost;
+		uint32_t naks;
 	} cases[] = {
-		{ 0, 0, 0, 0, 0, 0, false, false, false }, /* no polling packet arrived */
+		{ 0, 0, 0, 0, 0, 0, false, false, true, 1 }, /* a NAK reports a gap */
+		{ 0, 0, 0, 0, 0, 0, false, false, false },   /* no polling packet arrived */
 		{ 40, 0, 0, 0, 0, 0, true, false, true },     { 40, 40, 0, 0, 0, 0, true, false, false },
 		{ 40, 39, 0, 0, 0, 0, true, false, true },    { 40, 39, 1, 0, 0, 0, true, false, false },
 		{ 40, 40, 0, 1, 0, 0, true, false, true },    { 40, 0, 0, 0, 0, 0, true, true, false },
@@ -307,6 +309,7 @@ test_time_alone_shows_no_loss(void **state)
 		step.start_ps = 40 * MS;
 		step.end_ps = 80 * MS;
 		step.retransmits = 40;
+		step.naks = cases[i].naks;
 		case_fabric(&r);
 		RECORDS_PUT(&r, before, REC_STEP, H17, 30 * MS);
 		RECORDS_PUT(&r, step, REC_STEP, H17, 80 * MS);

@@ -213,6 +213,7 @@ report_is_the_record(void **state)
 		.times.paced_ps = 11,
 		.times.stalled_ps = 12,
 		.times.waited_ps = 4001,
+		.times.naks = 9,
 	};
 	const struct rec_step *rec;
 
@@ -239,6 +240,7 @@ report_is_the_record(void **state)
 	assert_int_equal(rec->paced_ps, 11);
 	assert_int_equal(rec->stalled_ps, 12);
 	assert_int_equal(rec->waited_ns, 5);
+	assert_int_equal(rec->naks, 9);
 	assert_int_equal(rec->open, 0);
 	recbuf_fini(&records);
 }

@@ -165,6 +165,7 @@ test_nak_goes_back_and_repairs(void **state)
 	assert_int_equal(rtt_ps, 0); /* sent twice: no sample */
 	assert_true(rc_send_pop(&s, &done));
 	assert_int_equal(done.retransmits, 4);
+	assert_int_equal(done.times.naks, 1);
 	assert_false(rc_send_nak(&s, &params, 1, 400)); /* stale */
 	assert_false(rc_send_outstanding(&s));
 }
