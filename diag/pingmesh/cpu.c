@@ -106,6 +106,30 @@ wire_ps(const struct judging *j)
 	return most_ps;
 }
 
+/* @param values  are sorted */
+static double
+median(double *values, uint32_t count)
+{
+	if (count > 1)
+		qsort(values, count, sizeof(*values), cmp_double);
+	return count != 0 ? values[(count - 1) / 2] : 0;
+}
+
+/* Of all hosts' uploads: hosts that are overloaded for a time do not raise it. @return 0 or -ENOMEM */
+static int
+set_usual_late(struct judging *j)
+{
+	double *late_ps = run_alloc(j->net.nuploads, sizeof(*late_ps), j->err);
+
+	if (late_ps == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < j->net.nuploads; i++)
+		late_ps[i] = (double)j->net.uploads[i].late_us * PS_PER_US;
+	j->usual_late_ps = median(late_ps, j->net.nuploads);
+	free(late_ps);
+	return 0;
+}
+
 int
 cpu_prepare(struct judging *j)
 {
@@ -117,12 +141,10 @@ cpu_prepare(struct judging *j)
 	for (uint32_t i = 0; rc == 0 && i < j->run->nnodes; i++)
 		if (hosts[i].count >= JUDGE_LEAST_DELAYS)
 			p99s[count++] = (double)hosts[i].p99_ps;
-	if (count > 1)
-		qsort(p99s, count, sizeof(*p99s), cmp_double);
-	j->usual_delay_ps = count != 0 ? fmax(p99s[(count - 1) / 2], wire_ps(j)) : 0;
+	j->usual_delay_ps = count != 0 ? fmax(median(p99s, count), wire_ps(j)) : 0;
 	free(hosts);
 	free(p99s);
-	return rc;
+	return rc == 0 ? set_usual_late(j) : rc;
 }
 
 /* ---- a period ---- */
@@ -164,7 +186,7 @@ lingers_until(const struct judging *j, uint32_t host)
 
 /*
  * The lateness of the host's agent for its own timers in the period; 0: below the timeout, or with kernels on shared
- * CPUs.
+ * CPUs, or what is usual for agents: a scaled timeout may be no longer than that.
  */
 static void
 ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
@@ -177,6 +199,7 @@ ask_agent(const struct judging *j, uint32_t host, struct suspicion *s)
 		uint64_t late_ps = upload->late_us * PS_PER_US;
 
 		if (late_ps < j->net.config.timeout_ps || late_ps <= s->late_ps ||
+		    (double)late_ps <= JUDGE_DELAY_RATIO * j->usual_late_ps ||
 		    upload->hdr.time_ps - min_u64(late_ps, upload->hdr.time_ps) >= period->end_ps)
 			continue;
 		s->late_ps = late_ps;
@@ -204,7 +227,8 @@ is_agent_late(const struct judging *j, uint32_t host, uint64_t p99_ps)
 			break;
 		most_ps = max_u64(most_ps, late_ps);
 	}
-	return (double)most_ps > JUDGE_DELAY_RATIO * j->usual_delay_ps && most_ps >= p99_ps / JUDGE_LATE_PART;
+	return (double)most_ps > JUDGE_DELAY_RATIO * fmax(j->usual_delay_ps, j->usual_late_ps) &&
+	       most_ps >= p99_ps / JUDGE_LATE_PART;
 }
 
 static bool

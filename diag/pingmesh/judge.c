@@ -323,7 +323,7 @@ judge_period(struct judging *j)
 	if (rc == 0)
 		rc = limits_take_late(j, false);
 	plain = mesh_judge(j);
-	if (rc == 0 && !j->slow)
+	if (rc == 0 && !j->all_slow)
 		rc = cpu_judge(j);
 	if (rc == 0)
 		rc = take_more(j);

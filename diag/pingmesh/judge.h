@@ -30,11 +30,13 @@ struct judging {
 	uint32_t firsts[JUDGE_WAIT_PERIODS]; /* of periods, by their number modulo */
 	bool *overloaded;                    /* [nnodes] hosts whose CPU was in the last period */
 	double usual_delay_ps;  /* P99 of processing delay, the median of hosts; a probe's wire time at least */
+	double usual_late_ps;   /* an agent's longest wait for a timer of its own between two uploads, the median */
 	struct mesh_rnic *mesh; /* [nrnics] */
 	struct votes *votes;
 	struct service_flow *flows; /* [nflows] connections of services, by service */
 	uint32_t nflows;
-	bool slow;               /* even the quickest probe takes long beside the timeout */
+	bool slow[ENUM_COUNT(REC_PROBE_KINDS)]; /* even the quickest probe of a kind takes long beside the timeout; */
+	bool all_slow;                          /* of all kinds that are answered */
 	uint64_t *late_until_ps; /* [2 * nrnics] until then timeouts may be late answers: of the cluster, of services */
 	bool late;               /* in the last period probes returned so late that timeouts may be late answers */
 	uint32_t problem_cap;
@@ -72,7 +74,7 @@ double mesh_believe_tor(const struct judging *j, uint32_t tor, uint32_t rnics);
 /* After cpu_judge(): clears RNICs that only overloaded hosts are evidence against. */
 void mesh_review(struct judging *j);
 
-/* Sets j->usual_delay_ps. @return 0 or -ENOMEM */
+/* Sets j->usual_delay_ps and j->usual_late_ps. @return 0 or -ENOMEM */
 int cpu_prepare(struct judging *j);
 /*
  * Finds overloaded CPUs: several of a host's RNICs are anomalous at once, and its processing is not known to be as fast

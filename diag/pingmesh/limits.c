@@ -11,26 +11,54 @@
 
 /* ---- lost, or late? ---- */
 
+/* The quickest probe of a kind, or of all. */
+struct quickest {
+	uint64_t rtt_ps, took_ps; /* without and with hosts' processing; UINT64_MAX: none is answered in time */
+	bool answered;            /* as all probes are that need an answer, if there are any */
+};
+
+static void
+note_probe(struct quickest *of, const struct net_probe *probe)
+{
+	of->answered &= probe->result == REC_PROBE_OK;
+	if (probe->result != REC_PROBE_OK)
+		return;
+	of->rtt_ps = min_u64(of->rtt_ps, probe->rtt_ps);
+	of->took_ps = min_u64(of->took_ps, probe->rtt_ps + probe->prober_ps + probe->responder_ps);
+}
+
+static bool
+is_slow(const struct quickest *of, uint64_t timeout_ps)
+{
+	uint64_t part_ps = timeout_ps / LIMITS_SLOW;
+
+	return !of->answered && ((of->rtt_ps > part_ps && of->rtt_ps != UINT64_MAX) ||
+				 (of->took_ps > part_ps && timeout_ps < LIMITS_HOST_PS));
+}
+
+/*
+ * By kind: probes over the switches between ToRs take longer than those within one. Of a kind without any answer, as
+ * without any answer at all, the network's RTT is unknown: losses are losses.
+ */
 void
 limits_prepare(struct judging *j)
 {
-	uint64_t least_ps = UINT64_MAX, least_rtt_ps = UINT64_MAX, part_ps = j->net.config.timeout_ps / LIMITS_SLOW;
-	bool answered = true; /* as all probes are that need an answer, if there are any */
+	struct quickest all = { UINT64_MAX, UINT64_MAX, true }, of[ENUM_COUNT(REC_PROBE_KINDS)];
 
+	for (uint32_t kind = 0; kind < ENUM_COUNT(REC_PROBE_KINDS); kind++)
+		of[kind] = all;
 	for (uint32_t i = 0; i < j->net.nprobes; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 
 		if (net_is_one_way(probe))
 			continue;
-		answered &= probe->result == REC_PROBE_OK;
-		if (probe->result != REC_PROBE_OK)
-			continue;
-		least_rtt_ps = min_u64(least_rtt_ps, probe->rtt_ps);
-		least_ps = min_u64(least_ps, probe->rtt_ps + probe->prober_ps + probe->responder_ps);
+		note_probe(&all, probe);
+		note_probe(&of[probe->kind], probe);
 	}
-	/* Without any answer the network's RTT is unknown: losses are losses. */
-	j->slow = !answered && ((least_rtt_ps > part_ps && least_rtt_ps != UINT64_MAX) ||
-				(least_ps > part_ps && j->net.config.timeout_ps < LIMITS_HOST_PS));
+	j->all_slow = is_slow(&all, j->net.config.timeout_ps);
+	for (uint32_t kind = 0; kind < ENUM_COUNT(REC_PROBE_KINDS); kind++)
+		j->slow[kind] =
+			j->all_slow || (of[kind].rtt_ps != UINT64_MAX && is_slow(&of[kind], j->net.config.timeout_ps));
 }
 
 /*
@@ -119,7 +147,7 @@ limits_take_late(struct judging *j, bool hosts)
 	for (uint32_t i = j->first; rnics != NULL && i < j->end; i++) {
 		const struct net_probe *probe = &j->net.probes[i];
 
-		if (hosts && is_of_overloaded(j, probe))
+		if ((hosts && is_of_overloaded(j, probe)) || j->slow[probe->kind])
 			continue;
 		count_lateness(&all, j, probe, hosts);
 		count_lateness(&rnics[lateness_at(probe, probe->src)], j, probe, hosts);
@@ -138,7 +166,7 @@ limits_take_late(struct judging *j, bool hosts)
 			continue;
 		if (is_answered_late(probe, hosts))
 			leave_out(j, probe, PINGMESH_LIMIT_ANSWERED);
-		else if (j->slow)
+		else if (j->slow[probe->kind])
 			leave_out(j, probe, PINGMESH_LIMIT_SLOW);
 		else if (j->late || may_be_late(j, rnics, lateness_at(probe, probe->src)) ||
 			 may_be_late(j, rnics, lateness_at(probe, probe->dst)))

@@ -10,11 +10,11 @@
 #define LIMITS_LATE 2           /* an answer that took this part of the timeout was late, */
 #define LIMITS_PART 10 /* and where they are this part of the timeouts, or of the answers, timeouts may be late, too */
 
-/* Before periods are judged: sets j->slow. */
+/* Before periods are judged: sets j->slow and j->all_slow. */
 void limits_prepare(struct judging *j);
 /*
- * Takes out the period's timeouts that may be late answers: all, where even the quickest probe takes long (j->slow);
- * else those of RNICs to or from which, or of a period in which, other answers were late.
+ * Takes out the period's timeouts that may be late answers: all of a kind of which even the quickest probe takes long
+ * (j->slow); else those of RNICs to or from which, or of a period in which, other answers were late.
  * @param hosts  after cpu_judge(): processing time of hosts counts, too, but for those with overloaded CPUs: queues of
  *               their RNICs
  * @return 0 or -ENOMEM

@@ -46,7 +46,8 @@ enum pingmesh_basis { PINGMESH_BASES(ENUM_VALUE) };
 /* The tests that were not made, and why; the number of their cases is counted. Value, name, "cannot tell N ...". */
 #define PINGMESH_LIMITS(ROW)                                                                                               \
 	ROW(PINGMESH_LIMIT_SLOW, 0, "slow-probes",                                                                         \
-	    "timeouts, because even the quickest probe takes a quarter of the timeout: late and lost look alike")          \
+	    "timeouts, because even the quickest probe of their kind takes a quarter of the timeout: late and lost look "  \
+	    "alike")                                                                                                       \
 	ROW(PINGMESH_LIMIT_LATE, 1, "late-probes",                                                                         \
 	    "timeouts, because other probes of their RNICs came back later than half of the timeout: they may be late, "   \
 	    "not lost")                                                                                                    \

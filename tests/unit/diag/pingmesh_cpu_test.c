@@ -106,6 +106,32 @@ an_agent_that_is_a_little_late_is_not_blamed(void **state)
 	verdict_destroy(v);
 }
 
+/*
+ * Where timeouts are scaled down, all agents wait for their processors as long as a timeout at times: one that waits for
+ * twice that is no exception, one that waits for four times that is.
+ */
+static void
+usual_waits_of_agents_are_no_overload(void **state)
+{
+	(void)state;
+	for (uint32_t usual_us = 600000; usual_us >= 300000; usual_us -= 300000) {
+		struct verdict *v;
+		struct rig rig;
+
+		rig_init(&rig, 100 * S);
+		for (uint32_t h = 0; h < RIG_HOSTS; h++)
+			rig.hosts[h] = (struct rig_host){ .slow_ps = 1,
+							  .fast_ps = 100 * S,
+							  .late_us = h == 4 ? 1200000 : usual_us };
+		v = rig_diagnose(&rig);
+		if (usual_us == 600000)
+			assert_int_equal(v->nfindings, 0);
+		else
+			ASSERT_FINDINGS(v, "cpu-overload h4");
+		verdict_destroy(v);
+	}
+}
+
 /* An agent that was late once, when everybody answered: the time is when it said so. */
 static void
 what_no_probe_dates_its_agent_does(void **state)
@@ -186,6 +212,7 @@ UNIT_TEST(pingmesh_cpu)
 		cmocka_unit_test(an_agent_in_time_is_not_starved),
 		cmocka_unit_test(agents_report_that_all_hosts_are_starved),
 		cmocka_unit_test(an_agent_that_is_a_little_late_is_not_blamed),
+		cmocka_unit_test(usual_waits_of_agents_are_no_overload),
 		cmocka_unit_test(what_no_probe_dates_its_agent_does),
 		cmocka_unit_test(who_probes_a_starved_host_is_not_blamed),
 		cmocka_unit_test(a_bad_rnic_beside_a_starved_host_is_reported),

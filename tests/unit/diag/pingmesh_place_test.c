@@ -232,6 +232,32 @@ what_may_be_late_is_not_lost(void **state)
 }
 
 /*
+ * Probes between ToRs take more than a quarter of the timeout at best, those within a ToR do not: only of the former
+ * late and lost look alike.
+ */
+static void
+kinds_of_probes_are_slow_apart(void **state)
+{
+	const struct pingmesh *own;
+	struct verdict *v;
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig, 60 * S);
+	for (uint32_t leaf = 0; leaf < RIG_LEAVES; leaf++)
+		for (uint32_t k = 0; k < RIG_SPINES; k++)
+			rig.links[rig.nlinks++] = (struct rig_link){
+				.from = leaf, .to = RIG_SPINE(k), .loss = leaf == 0 ? 0.5 : 0, .delay_ps = 130 * PS_PER_MS
+			};
+	rig.nic_loss[4] = 0.2;
+	v = rig_diagnose(&rig);
+	own = rig_own(v);
+	ASSERT_FINDINGS(v, "rnic-problem h4:1");
+	assert_true(own->limits[PINGMESH_LIMIT_SLOW] > 20);
+	verdict_destroy(v);
+}
+
+/*
  * ACKs after the timeout show that a queue held the probes; also those after them, until answers come again, or three
  * periods are over.
  */
@@ -376,6 +402,7 @@ UNIT_TEST(pingmesh_place)
 		cmocka_unit_test(two_bad_links_make_no_bad_switch),
 		cmocka_unit_test(a_lonely_rnic_and_its_tor_are_one_place),
 		cmocka_unit_test(what_may_be_late_is_not_lost),
+		cmocka_unit_test(kinds_of_probes_are_slow_apart),
 		cmocka_unit_test(what_is_answered_late_is_not_lost),
 		cmocka_unit_test(the_papers_algorithm_finds_one_place_a_period),
 		cmocka_unit_test(links_in_series_are_named_by_the_same_direction),
