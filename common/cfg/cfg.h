@@ -69,7 +69,7 @@ struct cfg_gone {
 /* One group ("switch.pfc", "" for the top) or, with list set, every group of a list ("flows"). */
 struct cfg_table {
 	const char *path;
-	const char *doc;
+	const char *doc; /* NULL: its keys stand in the section of the table before it, of the same group */
 	bool list;
 	size_t size; /* sizeof the bound struct; its first member must be struct cfg_where where, see below */
 	const struct cfg_field *fields;
@@ -121,6 +121,13 @@ int cfg_override(struct cfg *cfg, const char *assignment, struct err *err);
  * @return NULL with err and errno set: out of memory
  */
 struct cfg *cfg_copy(const struct cfg *cfg, const struct cfg_where *without, size_t count, struct err *err);
+
+/*
+ * Adds the keys and groups that a tree lacks and another has; they keep their places.
+ * @param origin  cfg_print() names it behind them
+ * @return 0 or -ENOMEM
+ */
+int cfg_add_missing(struct cfg *cfg, const struct cfg *from, const char *origin, struct err *err);
 
 /*
  * Binds one group into *out, defaults included (an absent group gets all defaults).

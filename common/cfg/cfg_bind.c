@@ -55,14 +55,30 @@ list_choices(const struct cfg_choice *choices, char *buf, size_t cap)
 }
 
 static int
+choice_error(const struct cfg_node *node, const struct cfg_field *field, struct err *err)
+{
+	struct cfg_where where = { node->file, node->line, node };
+	struct nearest nearest = { .word = node->type == CFG_NODE_STRING ? node->text : "" };
+	char found[CFG_MAX_PATH], right[CFG_MAX_PATH];
+
+	cfg_node_describe(node, found);
+	list_choices(field->choices, right, sizeof(right));
+	for (const struct cfg_choice *c = field->choices; c->name != NULL; c++)
+		nearest_offer(&nearest, c->name, NEAREST_MAX_WORD);
+	if (nearest_is_near(&nearest))
+		return cfg_fail(&where, NULL, err, "found %s; did you mean \"%s\"? One of %s would be right", found,
+				nearest.best, right);
+	return cfg_fail(&where, NULL, err, "found %s; one of %s would be right", found, right);
+}
+
+static int
 type_error(const struct cfg_node *node, const struct cfg_field *field, struct err *err)
 {
 	struct cfg_where where = { node->file, node->line, node };
-	char found[CFG_MAX_PATH], right[CFG_MAX_PATH];
+	char found[CFG_MAX_PATH];
 
 	if (field->type == CFG_ENUM)
-		return cfg_fail(&where, NULL, err, "found %s; one of %s would be right", cfg_node_describe(node, found),
-				list_choices(field->choices, right, sizeof(right)));
+		return choice_error(node, field, err);
 	return cfg_fail(&where, NULL, err, "found %s; %s would be right", cfg_node_describe(node, found), wanted(field));
 }
 
@@ -232,7 +248,7 @@ cfg_value_default(const struct cfg_field *field, const char *file)
 
 	if (node == NULL)
 		return NULL;
-	node->is_default = true;
+	node->origin = "default";
 	node->text = strdup(field->def);
 	if (node->text == NULL) {
 		cfg_node_destroy(node);

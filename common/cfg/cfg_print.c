@@ -45,6 +45,16 @@ print_float(double value, FILE *to)
 
 static void print_node(const struct cfg_node *node, int indent, FILE *to);
 
+/* The end of a setting. @param origin  NULL: the user wrote it */
+static void
+print_origin(const char *origin, FILE *to)
+{
+	if (origin == NULL)
+		fputs(";\n", to);
+	else
+		fprintf(to, "; # %s\n", origin);
+}
+
 static void
 print_kids(const struct cfg_node *node, int indent, FILE *to)
 {
@@ -52,7 +62,7 @@ print_kids(const struct cfg_node *node, int indent, FILE *to)
 		fprintf(to, "%*s", indent, "");
 		print_node(node->kids[i], indent, to);
 		if (node->type == CFG_NODE_GROUP)
-			fprintf(to, ";%s\n", node->kids[i]->is_default ? " # default" : "");
+			print_origin(node->kids[i]->origin, to);
 		else
 			fprintf(to, "%s\n", i + 1 < node->nkids ? "," : "");
 	}
@@ -304,20 +314,30 @@ print_meanings(const struct cfg_field *field, FILE *to)
 	fputc('.', to);
 }
 
+static void
+print_section(const struct cfg_known *known, FILE *to)
+{
+	const struct cfg_table *table = known->table;
+
+	fprintf(to, "## %s%s", table->path[0] != '\0' ? table->path : "top level", table->list ? " (list)" : "");
+	if (known->kind != NULL)
+		fprintf(to, ", kind = \"%s\"", known->kind);
+	fprintf(to, "\n\n%s\n", table->doc);
+	if (table->words != NULL)
+		fprintf(to, "\nShort form of an element: `\"%s\"`.\n", table->words);
+	fputs("\n| key | type | default | limits | meaning |\n|---|---|---|---|---|\n", to);
+}
+
 void
 cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct cfg_table *table = known[i].table;
-		const char *path = table->path[0] != '\0' ? table->path : "top level";
 
-		fprintf(to, "%s## %s%s", i != 0 ? "\n" : "", path, table->list ? " (list)" : "");
-		if (known[i].kind != NULL)
-			fprintf(to, ", kind = \"%s\"", known[i].kind);
-		fprintf(to, "\n\n%s\n", table->doc);
-		if (table->words != NULL)
-			fprintf(to, "\nShort form of an element: `\"%s\"`.\n", table->words);
-		fputs("\n| key | type | default | limits | meaning |\n|---|---|---|---|---|\n", to);
+		if (table->doc != NULL) {
+			fputs(i != 0 ? "\n" : "", to);
+			print_section(&known[i], to);
+		}
 		for (size_t f = 0; f < table->nfields; f++) {
 			const struct cfg_field *field = &table->fields[f];
 

@@ -67,6 +67,7 @@ cfg_node_copy(const struct cfg_node *node)
 
 	if (copy == NULL)
 		return NULL;
+	copy->origin = node->origin;
 	copy->integer = node->integer;
 	copy->real = node->real;
 	if (node->text != NULL && (copy->text = strdup(node->text)) == NULL)
@@ -273,7 +274,9 @@ adopt(struct copying *c, const struct cfg_node *from, struct cfg_node *node)
 	int ret = 0;
 
 	node->file = cfg_intern(c->cfg, from->file);
-	if (node->file == NULL)
+	if (from->origin != NULL)
+		node->origin = cfg_intern(c->cfg, from->origin);
+	if (node->file == NULL || (from->origin != NULL && node->origin == NULL))
 		return -ENOMEM;
 	for (size_t i = 0; i < node->nkids; i++) {
 		if (is_left_out(c, from->kids[i])) {
@@ -303,4 +306,65 @@ cfg_copy(const struct cfg *cfg, const struct cfg_where *without, size_t count, s
 	err_set(err, -ENOMEM, "%s: out of memory", cfg_file(cfg));
 	errno = ENOMEM;
 	return NULL;
+}
+
+/* What a tree lacks of another. */
+
+/* Of a value that was copied from another tree: names of its own. */
+static int
+make_own(struct cfg *cfg, struct cfg_node *node)
+{
+	int ret = 0;
+
+	node->file = cfg_intern(cfg, node->file);
+	for (size_t i = 0; i < node->nkids && ret == 0; i++)
+		ret = make_own(cfg, node->kids[i]);
+	if (node->file == NULL)
+		return -ENOMEM;
+	return ret == 0 ? cfg_node_collect_strings(node) : ret;
+}
+
+/* @return the group's copy without what it holds, or the whole value's */
+static struct cfg_node *
+copy_missing(struct cfg *cfg, const struct cfg_node *from, const char *origin)
+{
+	bool is_group = from->type == CFG_NODE_GROUP;
+	struct cfg_node *copy =
+		is_group ? cfg_node_create(CFG_NODE_GROUP, from->name, from->file, from->line) : cfg_node_copy(from);
+
+	if (copy == NULL)
+		return NULL;
+	copy->origin = is_group ? NULL : origin;
+	if (make_own(cfg, copy) == 0)
+		return copy;
+	cfg_node_destroy(copy);
+	return NULL;
+}
+
+static int
+add_missing(struct cfg *cfg, struct cfg_node *to, const struct cfg_node *from, const char *origin)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < from->nkids && ret == 0; i++) {
+		const struct cfg_node *kid = from->kids[i];
+		struct cfg_node *own = cfg_node_kid(to, kid->name);
+
+		if (own == NULL) {
+			own = copy_missing(cfg, kid, origin);
+			ret = own != NULL ? cfg_node_add(to, own) : -ENOMEM;
+		}
+		if (ret == 0 && own->type == CFG_NODE_GROUP && kid->type == CFG_NODE_GROUP)
+			ret = add_missing(cfg, own, kid, origin);
+	}
+	return ret;
+}
+
+int
+cfg_add_missing(struct cfg *cfg, const struct cfg *from, const char *origin, struct err *err)
+{
+	const char *own = cfg_intern(cfg, origin);
+	int ret = own != NULL ? add_missing(cfg, cfg->root, from->root, own) : -ENOMEM;
+
+	return ret == 0 ? 0 : err_set(err, ret, "%s: out of memory", cfg_file(cfg));
 }

@@ -21,11 +21,11 @@ enum cfg_node_type {
 
 struct cfg_node {
 	enum cfg_node_type type;
-	bool is_default; /* made by cfg_print() */
 	int line;
-	const char *file; /* owned by struct cfg */
-	char *name;       /* NULL for list elements and the root */
-	int64_t integer;  /* also bool */
+	const char *file;   /* owned by struct cfg */
+	const char *origin; /* cfg_print() names it: "default", or of cfg_add_missing(); NULL: the file or --set */
+	char *name;         /* NULL for list elements and the root */
+	int64_t integer;    /* also bool */
 	double real;
 	char *text; /* a string, or an integer's digits */
 	struct cfg_node *parent;

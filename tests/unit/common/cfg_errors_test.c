@@ -60,8 +60,11 @@ test_wrong_values(void **state)
 		     "t.cfg:1: switch.pfc.ports: found 1.5; an integer would be right");
 	expect_error("switch = { pfc = { enabled = 1; }; };",
 		     "t.cfg:1: switch.pfc.enabled: found 1; true or false would be right");
-	expect_error("switch = { pfc = { model = \"stat\"; }; };",
-		     "t.cfg:1: switch.pfc.model: found \"stat\"; one of static|dynamic would be right");
+	expect_error(
+		"switch = { pfc = { model = \"stat\"; }; };",
+		"t.cfg:1: switch.pfc.model: found \"stat\"; did you mean \"static\"? One of static|dynamic would be right");
+	expect_error("switch = { pfc = { model = \"lossless\"; }; };",
+		     "t.cfg:1: switch.pfc.model: found \"lossless\"; one of static|dynamic would be right");
 	expect_error("switch = { pfc = { classes = ( { a = 1; } ); }; };",
 		     "t.cfg:1: switch.pfc.classes: found a list; a list of strings, as [ \"a\", \"b\" ] would be right");
 	expect_error("switch = { pfc = 5; };", "t.cfg:1: switch.pfc: found 5; a group { ... } would be right");

@@ -175,6 +175,40 @@ test_print(void **state)
 	cfg_destroy(again);
 }
 
+/* What a tree has stays; what it lacks is another's, with its place there, and is named where it is printed. */
+static void
+test_add_missing(void **state)
+{
+	struct cfg *cfg = load("switch = { pfc = {\n headroom = 4096; }; };");
+	struct cfg *from = cfg_load_string("switch = { pfc = { headroom = 5000;\n classes = [ \"3\" ];\n ports = 7; };\n"
+					   " more = { alpha = 0.5; }; };",
+					   "from.cfg", NULL);
+	struct err err = { "" };
+	struct pfc pfc;
+	char *text;
+
+	assert_non_null(from);
+	assert_int_equal(cfg_add_missing(cfg, from, "profile x", &err), 0);
+	cfg_destroy(from);
+	assert_int_equal(cfg_bind(cfg, &pfc_table, &pfc, &err), 0);
+	assert_int_equal(pfc.headroom_bytes, 4096);
+	assert_int_equal(pfc.ports, 7);
+	assert_int_equal(pfc.classes.count, 1);
+	assert_string_equal(pfc.classes.items[0], "3");
+	cfg_fail(&pfc.where, "headroom", &err, "x");
+	assert_string_equal(err.text, "t.cfg:2: switch.pfc.headroom: x");
+	err.text[0] = '\0';
+	cfg_fail(&pfc.where, "ports", &err, "x");
+	assert_string_equal(err.text, "from.cfg:3: switch.pfc.ports: x");
+	text = print(cfg);
+	assert_non_null(strstr(text, "headroom = 4096;\n"));
+	assert_non_null(strstr(text, "ports = 7; # profile x\n"));
+	assert_non_null(strstr(text, "alpha = 0.5; # profile x\n"));
+	assert_non_null(strstr(text, "alpha = 0.125; # default\n"));
+	free(text);
+	cfg_destroy(cfg);
+}
+
 static void
 test_reference(void **state)
 {
@@ -281,10 +315,11 @@ test_random_texts(void **state)
 UNIT_TEST(cfg)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bind),  cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_lists), cmocka_unit_test(test_words_of_the_grammar_in_strings),
-		cmocka_unit_test(test_print), cmocka_unit_test(test_reference),
-		cmocka_unit_test(test_files), cmocka_unit_test(test_random_texts),
+		cmocka_unit_test(test_bind),         cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_lists),        cmocka_unit_test(test_words_of_the_grammar_in_strings),
+		cmocka_unit_test(test_print),        cmocka_unit_test(test_add_missing),
+		cmocka_unit_test(test_reference),    cmocka_unit_test(test_files),
+		cmocka_unit_test(test_random_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
