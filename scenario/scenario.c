@@ -12,6 +12,7 @@
 #include "common/printable.h"
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
+#include "scenario/profile.h"
 #include "scenario/scenario_load.h"
 #include "topo/build.h"
 #include "topo/route.h"
@@ -199,11 +200,8 @@ check_bdp(const struct scenario *sc, struct err *err)
 static int
 make_network(struct scenario *sc, struct err *err)
 {
-	int ret = topo_build(sc->cfg, &sc->topo, err);
+	int ret = scenario_check_bonds(sc, err);
 
-	if (ret < 0)
-		return ret;
-	ret = scenario_check_bonds(sc, err);
 	if (ret == 0)
 		ret = scenario_load_faults(sc, err);
 	if (ret == 0)
@@ -345,6 +343,8 @@ build(struct scenario *sc, struct err *err)
 	size_t count = scenario_tables(known, SCENARIO_MAX_TABLES);
 	int ret = cfg_check(sc->cfg, known, count, err);
 
+	ret = ret == 0 ? topo_build(sc->cfg, &sc->topo, err) : ret;
+	ret = ret == 0 ? profiles_apply(sc->cfg, sc->topo, err) : ret;
 	ret = ret == 0 ? bind_groups(sc, err) : ret;
 	ret = ret == 0 ? scenario_resolve_ip(sc, err) : ret;
 	ret = ret == 0 ? scenario_check_systems(sc, err) : ret;

@@ -358,8 +358,13 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, index);
 	uint64_t needed = topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[index].egress.ser_ps),
 					      config->pipeline_ps, config->mtu_bytes, a->nclasses * config->pause_bytes);
-	uint64_t usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
+	uint64_t usual;
+	int ret = switch_headroom_row(config->pfc, cable, &usual, err);
 
+	if (ret < 0)
+		return ret;
+	if (usual == 0)
+		usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 	/* Longer in both directions: the PAUSE's, and that of the frames sent until it arrives. */
 	needed += bytes_in(cable->rate_bps, 2 * config->extra_delay_ps);
 	*headroom_bytes = usual > needed ? usual : needed;

@@ -45,7 +45,6 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 {
 	const struct topo_port *cable = topo_port_of(config->topo, node, port);
 	const struct sertable *table = sertables_get(config->sertables, cable->rate_bps);
-	double scale = (double)cable->rate_bps / (double)config->ecn->reference_rate_bps;
 	char name[64];
 
 	if (table == NULL)
@@ -55,8 +54,8 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 	egress->ser_ps = table->ps;
 	egress->ecn = (struct ecn_params){
 		.enabled = config->ecn->enabled,
-		.kmin_bytes = (uint64_t)llround((double)config->ecn->kmin_bytes * scale),
-		.kmax_bytes = (uint64_t)llround((double)config->ecn->kmax_bytes * scale),
+		.kmin_bytes = switch_ecn_bytes(config->ecn, config->ecn->kmin_bytes, cable->rate_bps),
+		.kmax_bytes = switch_ecn_bytes(config->ecn, config->ecn->kmax_bytes, cable->rate_bps),
 		.pmax = config->ecn->pmax,
 	};
 	if (config->ecn->enabled && config->ecn->kmin_bytes > config->ecn->kmax_bytes)

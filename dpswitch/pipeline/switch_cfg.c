@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "common/array.h"
 #include "common/units.h"
@@ -48,8 +50,13 @@ static const struct cfg_field pfc_fields[] = {
 	CFG_FIELD("reserve", CFG_BYTES, offsetof(S, reserve_bytes), .def = "4096", .max = 1e9,
 		  .doc = "Guaranteed buffer of an ingress (port, class)"),
 	CFG_FIELD("headroom", CFG_BYTES, offsetof(S, headroom_bytes), .def = "0", .max = 1e9,
-		  .doc = "Room for what is on the wire when a PAUSE leaves, per ingress (port, class); 0: 3 x rate x "
-			 "delay, and never less than the cable needs"),
+		  .doc = "Room for what is on the wire when a PAUSE leaves, per ingress (port, class); 0: by headrooms, "
+			 "else 3 x rate x delay, and never less than the cable needs"),
+	CFG_FIELD("headrooms", CFG_STRINGS, offsetof(S, headrooms), .def = "",
+		  .doc = "The same by rate and cable, as in SONiC's pg_profile_lookup.ini: rows \"rate length bytes\", say "
+			 "\"400Gbps 40m 424434\". A port takes the row of the lowest rate that is no less than its own, "
+			 "and of "
+			 "the shortest cable that is no shorter (5 ns/m)"),
 	CFG_FIELD("xoff", CFG_BYTES, offsetof(S, xoff_bytes), .def = "64KiB", .max = 1e9,
 		  .doc = "static: bytes above the reserve at which an ingress pauses its peer"),
 	CFG_FIELD("xon_offset", CFG_BYTES, offsetof(S, xon_offset_bytes), .def = "3072", .max = 1e9,
@@ -61,8 +68,10 @@ static const struct cfg_field pfc_fields[] = {
 static const struct cfg_field ecn_fields[] = {
 	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
 		  .doc = "ECN marking at dequeue (RFC 3168) with DCQCN's thresholds"),
+	CFG_FIELD("scales", CFG_BOOL, offsetof(S, scales), .def = "true",
+		  .doc = "kmin and kmax grow with a port's rate; false: they are the same at every port"),
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, reference_rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
-		  .doc = "Link rate that kmin and kmax are meant for; they scale with a port's rate"),
+		  .doc = "Link rate that kmin and kmax are meant for, where they scale"),
 	CFG_FIELD("kmin", CFG_BYTES, offsetof(S, kmin_bytes), .def = "400KB", .max = 1e12,
 		  .doc = "No marking up to this queue"),
 	CFG_FIELD("kmax", CFG_BYTES, offsetof(S, kmax_bytes), .def = "1600KB", .max = 1e12,
@@ -134,6 +143,60 @@ switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, s
 		*classes = 1u << DEFAULT_LOSSLESS_PRIO;
 	if (!pfc->enabled)
 		*classes = 0;
+	return 0;
+}
+
+uint64_t
+switch_ecn_bytes(const struct switch_ecn_params *ecn, uint64_t threshold_bytes, uint64_t rate_bps)
+{
+	if (!ecn->scales)
+		return threshold_bytes;
+	return (uint64_t)llround((double)threshold_bytes * ((double)rate_bps / (double)ecn->reference_rate_bps));
+}
+
+/* Headroom by rate and cable. */
+
+#define FIBRE_PS_PER_M 5000 /* light in glass */
+#define CABLE_MAX_M 1000000
+
+struct headroom_row {
+	uint64_t rate_bps, length_m, bytes;
+};
+
+/* "400Gbps 40m 424434" */
+static bool
+parse_row(const char *text, struct headroom_row *row)
+{
+	char rate[32], length[32], bytes[32], more;
+	size_t end;
+
+	if (sscanf(text, "%31s %31s %31s %c", rate, length, bytes, &more) != 3)
+		return false;
+	end = strlen(length) - 1;
+	if (length[end] != 'm')
+		return false;
+	length[end] = '\0';
+	return number_parse(length, 0, CABLE_MAX_M, &row->length_m) && units_parse_rate(rate, &row->rate_bps) == 0 &&
+	       units_parse_bytes(bytes, &row->bytes) == 0;
+}
+
+int
+switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes, struct err *err)
+{
+	struct headroom_row best = { .rate_bps = UINT64_MAX }, row;
+
+	for (size_t i = 0; i < pfc->headrooms.count; i++) {
+		if (!parse_row(pfc->headrooms.items[i], &row))
+			return cfg_fail(
+				&pfc->where, "headrooms", err,
+				"\"%s\" is no row: \"rate length bytes\", as \"400Gbps 40m 424434\", would be right",
+				pfc->headrooms.items[i]);
+		if (row.rate_bps < cable->rate_bps || row.length_m * FIBRE_PS_PER_M < cable->delay_ps)
+			continue;
+		if (row.rate_bps < best.rate_bps || (row.rate_bps == best.rate_bps && row.length_m < best.length_m))
+			best = row;
+	}
+	*bytes = best.bytes;
 	return 0;
 }
 

@@ -89,7 +89,8 @@ struct switch_pfc_params {
 	int model; /* enum pfc_model */
 	double alpha;
 	uint64_t reserve_bytes;
-	uint64_t headroom_bytes; /* per ingress; 0: from rate and delay */
+	uint64_t headroom_bytes;      /* per ingress; 0: by headrooms, or from rate and delay */
+	struct cfg_strings headrooms; /* "rate length bytes" */
 	uint64_t xoff_bytes;
 	uint64_t xon_offset_bytes;
 };
@@ -97,7 +98,8 @@ struct switch_pfc_params {
 struct switch_ecn_params {
 	struct cfg_where where;
 	bool enabled;
-	uint64_t reference_rate_bps; /* thresholds are for this rate and scale with a port's */
+	bool scales;                 /* thresholds grow with a port's rate */
+	uint64_t reference_rate_bps; /* that they are for, then */
 	uint64_t kmin_bytes, kmax_bytes;
 	double pmax;
 };
@@ -108,6 +110,16 @@ extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg;
 int switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err);
 /* Which classes are lossless: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_lossless_classes(const struct switch_pfc_params *pfc, uint8_t *classes, struct err *err);
+
+/* @return a threshold, kmin or kmax, of a port of this rate */
+uint64_t switch_ecn_bytes(const struct switch_ecn_params *ecn, uint64_t threshold_bytes, uint64_t rate_bps);
+/*
+ * The row of switch.pfc.headrooms for a cable.
+ * @param bytes  out: 0 where there is none
+ * @return 0, or -EINVAL with err set: a row that is none
+ */
+int switch_headroom_row(const struct switch_pfc_params *pfc, const struct topo_port *cable, uint64_t *bytes,
+			struct err *err);
 
 /* Everything a switch is made from. Referenced objects must outlive it. */
 struct switch_config {

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The documentation that a command prints is the one in the tree; links, commands and figures of other pages hold."""
 import functools
+import importlib.machinery
+import importlib.util
 import re
 
 from harness import ROCELAB, SOURCE, check, command
@@ -78,6 +80,15 @@ def figures_of_readme():
     check(sum(map(int, claim.groups()[1:])) == int(claim[1]), "and the outcomes add up", claim.groups())
 
 
+def profiles():
+    """The tables of docs/profiles.md are those of the profiles' files."""
+    loader = importlib.machinery.SourceFileLoader("profile_tables", str(SOURCE / "scripts/profile-tables"))
+    tables = importlib.util.module_from_spec(importlib.util.spec_from_loader("profile_tables", loader))
+    loader.exec_module(tables)
+    for name, part in tables.parts().items():
+        check(f"<!-- {name} -->\n{part}<!-- /{name} -->" in text_of(tables.PAGE), f"docs/profiles.md: {name}", "renew it: scripts/profile-tables")
+
+
 reference = text_of(SOURCE / "docs/scenario-reference.md")
 check(reference.endswith(command(ROCELAB, "reference").stdout), "docs/scenario-reference.md is what `rocelab reference` prints",
       "renew it: build/cli/rocelab reference")
@@ -85,6 +96,7 @@ links()
 index()
 commands()
 figures_of_readme()
+profiles()
 check(len(text_of(SOURCE / "README.md").splitlines()) <= README_LINES, "README.md is one screen and a half")
 scenarios = {name for page in PAGES for name in re.findall(r"topo/scenarios/[\w-]+\.cfg", text_of(page))}
 for scenario in sorted(scenarios):

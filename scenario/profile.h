@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Profiles: the switch and the hosts that a scenario names by a word. A profile is a file in scenario/profiles/, which
+ * reads like the groups of a scenario, and its line in meson.build. It supplies the values that the scenario does not
+ * give.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/cfg/cfg.h"
+#include "topo/topo.h"
+
+/* Value of the key "profile": the row of the table, from 1, or the choice by rate. */
+#define PROFILE_AUTO 0
+
+/* One of scenario/profiles/, part of the program. */
+struct profile {
+	const char *name; /* NULL: the end of the table */
+	const char *file; /* in messages */
+	const char *text; /* libconfig */
+};
+
+extern const struct profile switch_profiles[], host_profiles[];
+extern const struct cfg_choice switch_profile_choices[], host_profile_choices[];
+
+/* The key "profile" of the groups "switch" and "host". */
+extern const struct cfg_table switch_profile_cfg, host_profile_cfg;
+
+/* @return the profile of its name, NULL: there is none */
+const struct profile *profile_find(const struct profile *profiles, const char *name);
+
+/*
+ * Adds to a scenario's tree what its profiles have and it does not give.
+ * @param topo  its topology, whose fastest link decides where the word is "auto"
+ * @return 0, -EINVAL or -ENOMEM with err set: file:line, the value, the nearest word
+ */
+int profiles_apply(struct cfg *cfg, const struct topo *topo, struct err *err);
