@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/minmax.h"
 #include "common/units.h"
+
+/* Room that arrays begin with: frames of full size of some microseconds, and the few PAUSE frames of most ports. */
+#define FIRST_FRAMES 32
+#define FIRST_PAUSES 8
 
 /* What both files of a link count. */
 
@@ -33,6 +38,31 @@ link_bytes_of(const struct pkt *pkts, uint32_t count)
 	return bytes;
 }
 
+/* @return the array with room for need elements, moved or not; *cap doubles */
+static void *
+widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
+{
+	if (__builtin_expect(need <= *cap, 1))
+		return array;
+	while (*cap < need)
+		*cap *= 2;
+	array = realloc(array, *cap * elem_bytes);
+	if (array == NULL)
+		log_fatal("out of memory for %u frames on a cable", *cap);
+	return array;
+}
+
+void
+link_widen(struct link *link, uint32_t parity)
+{
+	struct link_lane *lane = &link->lane[parity];
+	uint32_t room = LINK_LEAD + link->lane_room[parity];
+
+	assert(lane->npkts < link->lane_cap);
+	lane->pkts = (struct pkt *)widened(lane->pkts - LINK_LEAD, &room, room + 1, sizeof(*lane->pkts)) + LINK_LEAD;
+	link->lane_room[parity] = min_u32(room - LINK_LEAD, link->lane_cap);
+}
+
 void
 link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff, uint64_t done_ps)
 {
@@ -41,6 +71,7 @@ link_send_pause(struct link *link, uint32_t parity, uint8_t prio_mask, bool xoff
 	if (link->down)
 		return;
 	assert(lane->npauses < link->pause_cap);
+	lane->pauses = widened(lane->pauses, &link->pause_room[parity], lane->npauses + 1, sizeof(*lane->pauses));
 	lane->pauses[lane->npauses++] = (struct pause_frame){
 		.time_ps = done_ps + link->delay_ps,
 		.prio_mask = prio_mask,
@@ -175,19 +206,20 @@ link_init(struct link *link, const struct link_config *config)
 	link->lane_cap = (uint32_t)(config->window_ps / frame_ps) + 2;
 	/* A receiver asks for XOFF once an arrival at most, for XON once each; a storm as fast as the wire takes it. */
 	link->pause_cap = 2 * link->lane_cap + (uint32_t)(config->window_ps / link->pause_ps) + 32;
-	/* What a cable as long as the window holds, twice so that compaction is rare; a longer one grows them. */
-	link->ready_cap = LINK_LEAD + 4 * link->lane_cap;
-	link->pauses_cap = 4 * link->pause_cap;
+	/* Arrays begin with room for a window of full frames, and grow. */
+	link->ready_cap = LINK_LEAD + min_u32(link->lane_cap, FIRST_FRAMES);
+	link->pauses_cap = FIRST_PAUSES;
 	link->ready = malloc(link->ready_cap * sizeof(*link->ready));
 	link->ready_pauses = malloc(link->pauses_cap * sizeof(*link->ready_pauses));
 	if (config->inband)
 		link->ready_ints = malloc(link->ready_cap * sizeof(*link->ready_ints));
 	for (uint32_t lane = 0; lane < 2; lane++) {
-		struct pkt *pkts = malloc((LINK_LEAD + link->lane_cap) * sizeof(*pkts));
+		struct pkt *pkts = malloc(link->ready_cap * sizeof(*pkts));
 
 		link->lane[lane].pkts = pkts != NULL ? pkts + LINK_LEAD : NULL;
-		link->lanes_cap[lane] = LINK_LEAD + link->lane_cap;
-		link->lane[lane].pauses = malloc(link->pause_cap * sizeof(struct pause_frame));
+		link->lane_room[lane] = link->ready_cap - LINK_LEAD;
+		link->pause_room[lane] = FIRST_PAUSES;
+		link->lane[lane].pauses = malloc(FIRST_PAUSES * sizeof(struct pause_frame));
 		if (config->inband)
 			link->lane_ints[lane] = malloc(link->lane_cap * sizeof(struct int_header));
 		if (link->lane[lane].pkts == NULL || link->lane[lane].pauses == NULL ||
@@ -226,31 +258,17 @@ link_fini(struct link *link)
 
 /* Makes room at the tail of the ready queue: the rest moves to the front, where the cache is warm. */
 static void
-link_compact(struct link *link)
+link_compact(struct link *link, uint32_t room)
 {
 	uint32_t left = link->ready_tail - link->ready_head;
 
-	if (link->ready_head != 0 && (left <= 16 || link->ready_tail + link->lane_cap > link->ready_cap)) {
+	if (link->ready_head != 0 && (left <= 16 || link->ready_tail + room > link->ready_cap)) {
 		memmove(link->ready, link->ready + link->ready_head, left * sizeof(*link->ready));
 		if (link->inband)
 			memmove(link->ready_ints, link->ready_ints + link->ready_head, left * sizeof(*link->ready_ints));
 		link->ready_head = 0;
 		link->ready_tail = left;
 	}
-}
-
-/* @return the array with room for need elements, moved or not; *cap doubles */
-static void *
-widened(void *array, uint32_t *cap, uint32_t need, size_t elem_bytes)
-{
-	if (__builtin_expect(need <= *cap, 1))
-		return array;
-	while (*cap < need)
-		*cap *= 2;
-	array = realloc(array, *cap * elem_bytes);
-	if (array == NULL)
-		log_fatal("out of memory for %u frames on a cable", *cap);
-	return array;
 }
 
 /*
@@ -262,7 +280,7 @@ link_reserve(struct link *link, const struct link_lane *lane)
 {
 	uint32_t held, need, cap = link->ready_cap;
 
-	link_compact(link);
+	link_compact(link, lane->npkts);
 	/* Twice what it holds, so that compaction is rare. */
 	held = 2 * (link->ready_tail - link->ready_head + lane->npkts);
 	need = link->ready_tail + lane->npkts;
@@ -362,11 +380,11 @@ link_swap(struct link *link, uint32_t parity, uint32_t left)
 
 	memcpy(lane->pkts - left, ready + link->ready_head, left * sizeof(*ready));
 	link->ready = lane->pkts - LINK_LEAD;
-	link->ready_cap = link->lanes_cap[parity];
+	link->ready_cap = LINK_LEAD + link->lane_room[parity];
 	link->ready_head = LINK_LEAD - left;
 	link->ready_tail = LINK_LEAD + lane->npkts;
 	lane->pkts = ready + LINK_LEAD;
-	link->lanes_cap[parity] = cap;
+	link->lane_room[parity] = min_u32(cap - LINK_LEAD, link->lane_cap);
 }
 
 /* @param parity  of the lane. @return frames that arrive */

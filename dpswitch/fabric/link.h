@@ -23,7 +23,8 @@ struct pause_frame {
 /*
  * The sender's node writes lane[window & 1] during a window, the receiver's node takes it in during the next one; the
  * window barrier between them is the only synchronisation. What arrives later than the window waits in ready[].
- * Both lanes have the capacity that the link's rate allows in a window; overrunning it is a programming error.
+ * A lane holds at most what the link's rate allows in a window; overrunning that is a programming error. Its array begins
+ * with less, and grows: most windows have frames of full size, and the arrays of many links share pages then.
  */
 struct link_lane {
 	struct pkt *pkts; /* behind room for LINK_LEAD */
@@ -41,13 +42,13 @@ struct link {
 	 * A second cache line is read while the link is busy. It is not written within a window, except to grow the
 	 * ready queue.
 	 */
-	uint64_t delay_ps; /* cable delay + receiver pipeline latency */
-	uint32_t lane_cap;
-	bool down;      /* faults: nothing crosses; set with link_set_down() */
-	bool stretched; /* frames may be in flight that were delayed by a fault: none overtakes them */
-	bool damaged;   /* frames have been corrupted */
-	bool inband;    /* packets may have PKT_INT */
-	uint32_t ready_cap, pauses_cap;
+	uint64_t delay_ps;     /* cable delay + receiver pipeline latency */
+	uint32_t lane_room[2]; /* frames that each lane's array holds */
+	bool down;             /* faults: nothing crosses; set with link_set_down() */
+	bool stretched;        /* frames may be in flight that were delayed by a fault: none overtakes them */
+	bool damaged;          /* frames have been corrupted */
+	bool inband;           /* packets may have PKT_INT */
+	uint32_t ready_cap;
 	struct pkt *ready;             /* changes places with a lane's array: what a lane holds is not copied */
 	struct int_header *ready_ints; /* [ready_cap] beside ready, if inband */
 	struct pause_frame *ready_pauses;
@@ -56,17 +57,18 @@ struct link {
 	/* A third of the receiver's. Counters of the MACs at both ends, as of the last window taken in: */
 	uint64_t sent_frames, received_frames, sent_bytes, received_bytes;
 	uint32_t ready_filled; /* frames that stood in ready[] then */
+	uint32_t pauses_cap;   /* of ready_pauses */
 	/* the rest: faults, written between windows only */
 	uint64_t extra_ps, jitter_ps; /* added to the delay, always and at most */
 	bool silent;                  /* lost frames are lost behind the receiver's MAC, which has counted them */
 	/* configuration */
 	uint64_t rate_bps;
-	uint64_t quantum_ps; /* of serialization times */
-	uint64_t pause_ps;   /* serialization time of a PAUSE frame */
-	uint32_t rx_port;    /* global port id at the receiver */
-	uint32_t pause_cap;
-	uint32_t lanes_cap[2]; /* of the lanes' arrays, with the room before */
-	struct bodies *bodies; /* of packets that are lost here; NULL: none has bytes */
+	uint64_t quantum_ps;          /* of serialization times */
+	uint64_t pause_ps;            /* serialization time of a PAUSE frame */
+	uint32_t rx_port;             /* global port id at the receiver */
+	uint32_t lane_cap, pause_cap; /* most frames, and PAUSE frames, that are sent in a window */
+	uint32_t pause_room[2];       /* PAUSE frames that each lane's array holds */
+	struct bodies *bodies;        /* of packets that are lost here; NULL: none has bytes */
 	/* receiver */
 	const struct flow_table *flows; /* for chance; may be NULL */
 	uint64_t loss_stream, corruption_stream, delay_stream;
@@ -79,6 +81,9 @@ struct link {
 	struct int_header *lane_ints[2];   /* [lane_cap] beside the lanes' packets, if inband */
 	uint64_t down_packets, down_bytes; /* sent into, or in flight on, a link that was down */
 };
+
+/* Doubles a lane's full array. Sender only. Memory exhaustion ends the program with a message. */
+void link_widen(struct link *link, uint32_t parity);
 
 /* Sends a frame whose last bit leaves at done_ps; p is a copy that belongs to the link. */
 static inline void
@@ -93,7 +98,8 @@ link_send(struct link *link, uint32_t parity, const struct pkt *p, uint64_t done
 		body_release(link->bodies, p);
 		return;
 	}
-	assert(lane->npkts < link->lane_cap);
+	if (__builtin_expect(lane->npkts == link->lane_room[parity], 0))
+		link_widen(link, parity);
 	slot = &lane->pkts[lane->npkts++];
 	*slot = *p;
 	slot->time_ps = done_ps + link->delay_ps;
@@ -111,7 +117,8 @@ link_place(struct link *link, uint32_t parity)
 
 	if (__builtin_expect(link->down, 0))
 		return NULL;
-	assert(lane->npkts < link->lane_cap);
+	if (__builtin_expect(lane->npkts == link->lane_room[parity], 0))
+		link_widen(link, parity);
 	return &lane->pkts[lane->npkts++];
 }
 

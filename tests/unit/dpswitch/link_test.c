@@ -86,6 +86,43 @@ a_long_cable_holds_what_its_delay_asks_for(void **state)
 	link_fini(&link);
 }
 
+/* Arrays begin small, and change places: each grows to what one window brings, at a time when others are small still. */
+static void
+lanes_grow_to_what_a_window_holds(void **state)
+{
+	struct link_config wide = config;
+	const struct pause_frame *pauses;
+	struct link link;
+	struct pkt *pkts;
+	uint32_t sent = 0, arrived = 0, paused = 0;
+
+	(void)state;
+	wide.window_ps = wide.delay_ps = 100 * PS_PER_US;
+	assert_int_equal(link_init(&link, &wide), 0);
+	assert_int_equal(link.lane_cap, 100000 / 80 + 2);
+	for (uint32_t window = 0; window < 12; window++) {
+		uint64_t start_ps = window * wide.window_ps;
+		uint32_t frames = window % 3 == 2 ? 1250 : window % 3 == 1 ? 40 : 1, npkts, npauses;
+
+		link_receive(&link, window & 1);
+		npkts = link_arrivals(&link, start_ps + wide.window_ps, &pkts);
+		npauses = link_pauses(&link, start_ps + wide.window_ps, &pauses);
+		for (uint32_t i = 0; i < npkts; i++)
+			assert_int_equal(pkts[i].psn, arrived++);
+		paused += npauses;
+		link_consume(&link, npkts, npauses);
+		for (uint32_t i = 0; i < frames; i++) {
+			send(&link, window & 1, sent++, start_ps + (i + 1) * 80 * PS_PER_NS - 1);
+			link_send_pause(&link, window & 1, 8, i & 1, start_ps + (i + 1) * 80 * PS_PER_NS - 1);
+		}
+	}
+	link_receive(&link, 0);
+	assert_int_equal(arrived + link_arrivals(&link, TIME_NEVER, &pkts), sent);
+	assert_int_equal(paused + link_pauses(&link, TIME_NEVER, &pauses), sent);
+	assert_int_equal(link.sent_frames, sent);
+	link_fini(&link);
+}
+
 /* A delay that ends: frames of a hundred windows are under way, and those behind them neither overtake nor pile up. */
 static void
 a_cable_that_shrinks_keeps_order_and_rate(void **state)
@@ -362,6 +399,7 @@ UNIT_TEST(link)
 		cmocka_unit_test(a_slow_cable_keeps_order),
 		cmocka_unit_test(capacity_follows_the_rate),
 		cmocka_unit_test(a_long_cable_holds_what_its_delay_asks_for),
+		cmocka_unit_test(lanes_grow_to_what_a_window_holds),
 		cmocka_unit_test(a_cable_that_shrinks_keeps_order_and_rate),
 		cmocka_unit_test(frames_arrive_one_window_later_and_a_delay_after_they_left),
 		cmocka_unit_test(order_holds_over_many_windows),
