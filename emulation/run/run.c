@@ -13,6 +13,7 @@
 
 #include "common/clock.h"
 #include "common/interrupt.h"
+#include "common/large_pages.h"
 #include "common/log.h"
 #include "common/printable.h"
 #include "common/program.h"
@@ -40,6 +41,8 @@
 /* Of the pools' memory: the unused ends, and the memory of each pool itself. */
 #define UNUSED_SHARE 8
 #define POOL_MB 2
+/* Of a port with its cable, flows and part of its node: more on small fabrics, which need no large pages. */
+#define PORT_STATE_BYTES 65536
 #define BYTES_PER_MB (1024 * 1024)
 
 /*
@@ -698,6 +701,7 @@ prepare(struct running *r, const struct prediction *prediction, struct err *err)
 			return ret;
 		how.kernel_host = attach_driver(r->attach);
 	}
+	large_pages_reserve((size_t)r->scenario->topo->nports * PORT_STATE_BYTES);
 	r->emulation = emulation_create(r->scenario, &how, err);
 	if (r->emulation == NULL || check_run(r->options, r->scenario, err) < 0 || open_telemetry(r, err) < 0)
 		return EXIT_USAGE;

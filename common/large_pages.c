@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "common/large_pages.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PAGE_BYTES (2UL << 20)
+/* The largest threshold that mallopt(3) takes; smaller blocks extend the heap, one behind the other. */
+#define MAPPED_BYTES (32 << 20)
+#define BLOCK_BYTES ((size_t)MAPPED_BYTES / 2)
+#define BLOCKS 256
+
+void
+large_pages_reserve(size_t bytes)
+{
+	void *blocks[BLOCKS];
+	size_t count = 0;
+
+	if (mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES) == 0 || mallopt(M_TRIM_THRESHOLD, INT_MAX) == 0)
+		return;
+	for (; count < BLOCKS && count * BLOCK_BYTES < bytes; count++) {
+		blocks[count] = malloc(BLOCK_BYTES);
+		if (blocks[count] == NULL)
+			break;
+	}
+	for (size_t i = 0; i < count; i++) {
+		uintptr_t begin = ((uintptr_t)blocks[i] + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+		uintptr_t end = ((uintptr_t)blocks[i] + BLOCK_BYTES + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+
+		/* Up to the page in which the next block begins; the last page may end behind the heap. */
+		madvise((void *)begin, end - begin - (i + 1 == count ? PAGE_BYTES : 0), MADV_HUGEPAGE);
+	}
+	for (size_t i = 0; i < count; i++)
+		free(blocks[i]);
+}

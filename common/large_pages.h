@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The heap in pages of 2 MB, for state that is spread over more pages than a processor's TLB has entries for. */
+#pragma once
+
+#include <stddef.h>
+
+/*
+ * Makes room in malloc(3)'s heap for what the caller is about to allocate and touch, and asks the kernel for large pages
+ * there. Memory that is never touched is not resident, but for what lies in a page with some that is. Where the kernel has
+ * none to give, or the allocator is another one, nothing changes. On the main thread; what is freed later is not returned to
+ * the kernel before the program ends.
+ */
+void large_pages_reserve(size_t bytes);
