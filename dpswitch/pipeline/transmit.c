@@ -120,9 +120,12 @@ walk_drain(struct egress_walk *walk, uint64_t limit_ps)
 		walk_serve(walk);
 }
 
-/* @param next_ps  time of the next arrival or pause: until then nothing can overtake p */
+/*
+ * @param next_ps  time of the next arrival or pause: until then nothing can overtake p
+ * @param corrupt  a constant: egress->corrupt may be set
+ */
 static inline __attribute__((always_inline)) void
-walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
+walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps, bool corrupt)
 {
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
@@ -130,7 +133,7 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 	bool counted = walk->counted >> p->prio & 1;
 	uint32_t slot = 0;
 
-	if (__builtin_expect(egress->corrupt, 0) && walk_swallows(walk->sw, port, p))
+	if (corrupt && egress->corrupt && walk_swallows(walk->sw, port, p))
 		return;
 	if (__builtin_expect(egress_class_bytes(egress, p->prio) + p->wire_bytes > walk->sw->limit_bytes[p->prio], 0)) {
 		switch_drop(walk->sw, (uint16_t)(port - walk->sw->ports), p, REC_DROP_QUEUE_FULL, p->time_ps);
@@ -161,35 +164,71 @@ walk_enqueue(struct egress_walk *walk, struct pkt *p, uint64_t next_ps)
 		walk_note_overtaker(port, walk->counted, p);
 }
 
-void
-switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pauses, uint32_t npauses,
-		const struct window *window)
+/* The frames that an egress gets in a window, and the pauses. */
+struct egress_events {
+	struct arrivals arrivals;
+	const struct pause_frame *pauses;
+	uint32_t npauses;
+};
+
+/*
+ * Any egress, through a window. @param corrupt  a constant, as of walk_enqueue()
+ */
+static inline __attribute__((always_inline)) void
+walk_merged(struct egress_walk *walk, struct egress_events *events, uint64_t end_ps, bool corrupt)
 {
-	struct switch_port *port = &sw->ports[port_index];
-	struct arrivals arrivals = arrivals_take_all(&port->arrivals);
+	struct arrivals *arrivals = &events->arrivals;
 	uint32_t run = 0;
-	uint64_t arrival_ps = arrivals_next_ps(&arrivals, &run); /* of the next, TIME_NEVER: none is left */
-	uint64_t pause_ps = npauses != 0 ? pauses->time_ps : TIME_NEVER;
-	uint64_t end_ps = window->end_ps;
-	struct egress_walk walk = walk_open(sw, port, window);
+	uint64_t arrival_ps = arrivals_next_ps(arrivals, &run); /* of the next, TIME_NEVER: none is left */
+	uint64_t pause_ps = events->npauses != 0 ? events->pauses->time_ps : TIME_NEVER;
 
 	for (;;) {
 		uint64_t event_ps = min_u64(arrival_ps, pause_ps);
 		struct pkt *p;
 
-		walk_drain(&walk, min_u64(event_ps, end_ps));
+		walk_drain(walk, min_u64(event_ps, end_ps));
 		if (event_ps == TIME_NEVER)
 			break;
-		walk.now_ps = event_ps;
+		walk->now_ps = event_ps;
 		if (pause_ps <= arrival_ps) {
-			walk_pause(sw, port, pauses++);
-			pause_ps = --npauses != 0 ? pauses->time_ps : TIME_NEVER;
+			walk_pause(walk->sw, walk->port, events->pauses++);
+			pause_ps = --events->npauses != 0 ? events->pauses->time_ps : TIME_NEVER;
 			continue;
 		}
-		p = arrivals_take(&arrivals, run);
-		arrival_ps = arrivals_next_ps(&arrivals, &run);
-		walk_enqueue(&walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)));
+		p = arrivals_take(arrivals, run);
+		arrival_ps = arrivals_next_ps(arrivals, &run);
+		walk_enqueue(walk, p, min_u64(arrival_ps, min_u64(pause_ps, end_ps)), corrupt);
 	}
+}
+
+/* An egress with frames of one ingress at most, and no pause: nothing is to be merged. @param count  frames, in order */
+static inline __attribute__((always_inline)) void
+walk_single(struct egress_walk *walk, struct pkt *const *pkts, uint32_t count, uint64_t end_ps)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct pkt *p = pkts[i];
+
+		walk_drain(walk, p->time_ps);
+		walk->now_ps = p->time_ps;
+		walk_enqueue(walk, p, i + 1 < count ? pkts[i + 1]->time_ps : end_ps, false);
+	}
+	walk_drain(walk, end_ps);
+}
+
+void
+switch_transmit(struct sw *sw, uint16_t port_index, const struct pause_frame *pauses, uint32_t npauses,
+		const struct window *window)
+{
+	struct switch_port *port = &sw->ports[port_index];
+	struct egress_events events = { arrivals_take_all(&port->arrivals), pauses, npauses };
+	struct egress_walk walk = walk_open(sw, port, window);
+
+	if (__builtin_expect(port->egress.corrupt, 0))
+		walk_merged(&walk, &events, window->end_ps, true);
+	else if (events.arrivals.nruns > 1 || npauses != 0)
+		walk_merged(&walk, &events, window->end_ps, false);
+	else
+		walk_single(&walk, events.arrivals.pkts, events.arrivals.count, window->end_ps);
 	account_end_run(&sw->account);
 	walk_close(&walk, window);
 }
@@ -380,7 +419,7 @@ take_in(struct group_walk *walk, struct pkt *p, uint64_t next_ps)
 	member->walk.now_ps = p->time_ps;
 	if (member->npauses != 0)
 		next_ps = min_u64(next_ps, member->pauses->time_ps);
-	walk_enqueue(&member->walk, p, next_ps);
+	walk_enqueue(&member->walk, p, next_ps, true);
 	look(walk, member);
 }
 

@@ -229,7 +229,8 @@ place(const struct overtakings *o, uint32_t flow, bool acks)
 	}
 }
 
-static void
+/* Apart from overtakings_add(), which is for every frame that overtakes, and has few registers to save without it. */
+static __attribute__((noinline)) void
 widen(struct overtakings *o)
 {
 	struct overtakings wider = { .cap = o->cap != 0 ? 2 * o->cap : FIRST_PLACES, .count = o->count };
