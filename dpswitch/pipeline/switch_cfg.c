@@ -53,10 +53,9 @@ static const struct cfg_field pfc_fields[] = {
 		  .doc = "Room for what is on the wire when a PAUSE leaves, per ingress (port, class); 0: by headrooms, "
 			 "else 3 x rate x delay, and never less than the cable needs"),
 	CFG_FIELD("headrooms", CFG_STRINGS, offsetof(S, headrooms), .def = "",
-		  .doc = "The same by rate and cable, as in SONiC's pg_profile_lookup.ini: rows \"rate length bytes\", say "
-			 "\"400Gbps 40m 424434\". A port takes the row of the lowest rate that is no less than its own, "
-			 "and of "
-			 "the shortest cable that is no shorter (5 ns/m)"),
+		  .doc = "Headroom by rate and cable, as in SONiC's pg_profile_lookup.ini: rows \"rate length bytes\", for "
+			 "example \"400Gbps 40m 424434\". A port uses the row of the lowest rate that is at least its own, "
+			 "and of the shortest cable that is at least as long (5 ns/m)"),
 	CFG_FIELD("xoff", CFG_BYTES, offsetof(S, xoff_bytes), .def = "64KiB", .max = 1e9,
 		  .doc = "static: bytes above the reserve at which an ingress pauses its peer"),
 	CFG_FIELD("xon_offset", CFG_BYTES, offsetof(S, xon_offset_bytes), .def = "3072", .max = 1e9,

@@ -278,13 +278,13 @@ test_time_alone_shows_no_loss(void **state)
 		bool asked, incomplete, lost;
 		uint32_t naks;
 	} cases[] = {
-		{ 0, 0, 0, 0, 0, 0, false, false, true, 1 }, /* a NAK reports a gap */
-		{ 0, 0, 0, 0, 0, 0, false, false, false },   /* no polling packet arrived */
-		{ 40, 0, 0, 0, 0, 0, true, false, true },     { 40, 40, 0, 0, 0, 0, true, false, false },
-		{ 40, 39, 0, 0, 0, 0, true, false, true },    { 40, 39, 1, 0, 0, 0, true, false, false },
-		{ 40, 40, 0, 1, 0, 0, true, false, true },    { 40, 0, 0, 0, 0, 0, true, true, false },
-		{ 70, 70, 0, 0, 30, 30, true, false, false }, { 70, 69, 0, 0, 30, 30, true, false, true },
-		{ 70, 30, 0, 0, 30, 30, true, false, true },  { 70, 40, 0, 0, 30, 0, true, false, false },
+		{ 0, 0, 0, 0, 0, 0, false, false, true, 1 },  /* a NAK reports a gap */
+		{ 0, 0, 0, 0, 0, 0, false, false, false, 0 }, /* no polling packet arrived */
+		{ 40, 0, 0, 0, 0, 0, true, false, true, 0 },     { 40, 40, 0, 0, 0, 0, true, false, false, 0 },
+		{ 40, 39, 0, 0, 0, 0, true, false, true, 0 },    { 40, 39, 1, 0, 0, 0, true, false, false, 0 },
+		{ 40, 40, 0, 1, 0, 0, true, false, true, 0 },    { 40, 0, 0, 0, 0, 0, true, true, false, 0 },
+		{ 70, 70, 0, 0, 30, 30, true, false, false, 0 }, { 70, 69, 0, 0, 30, 30, true, false, true, 0 },
+		{ 70, 30, 0, 0, 30, 30, true, false, true, 0 },  { 70, 40, 0, 0, 30, 0, true, false, false, 0 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
