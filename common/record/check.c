@@ -737,8 +737,6 @@ check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t inde
 	uint64_t value = value_of(rec, field), most;
 
 	switch ((enum record_rule)field->rule) {
-	case RECORD_ANY:
-		return 0;
 	case RECORD_RANGE:
 		if (value >= field->min && value <= field->max)
 			return 0;
@@ -778,6 +776,7 @@ check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t inde
 	case RECORD_NAME:
 	case RECORD_TEXT:
 		return check_name(rec, field, err);
+	case RECORD_ANY:
 	default:
 		return 0;
 	}

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -130,6 +131,77 @@ a_full_queue_refuses_whole_messages(void **state)
 	assert_false(ends->b.closed);
 }
 
+/* The queue's free part is behind what is queued and before it: messages still go in as long as both have room. */
+static void
+a_queue_moves_up(void **state)
+{
+	struct ends *ends = *state;
+	struct rec_hdr record = { .type = REC_STEP, .size = sizeof(record) };
+	uint8_t *body = calloc(1, MANAGE_MAX_BODY / 2);
+	struct manage_message message;
+	struct err err = { 0 };
+	uint32_t queued = 0, taken = 0;
+
+	record.size = MANAGE_MAX_BODY / 2;
+	memcpy(body, &record, sizeof(record));
+	for (int round = 0; round < 50; round++) {
+		while (manage_stream_send(&ends->a, MANAGE_RECORDS, body, MANAGE_MAX_BODY / 2) == 0)
+			queued++;
+		assert_true(manage_stream_receive(&ends->b) >= 0);
+		while (manage_stream_take(&ends->b, &message, &err) == 1)
+			taken++;
+		assert_true(manage_stream_flush(&ends->a) >= 0);
+	}
+	while (taken < queued) {
+		assert_true(manage_stream_flush(&ends->a) >= 0);
+		assert_true(manage_stream_receive(&ends->b) > 0);
+		while (manage_stream_take(&ends->b, &message, &err) == 1) {
+			assert_memory_equal(message.body, body, MANAGE_MAX_BODY / 2);
+			taken++;
+		}
+	}
+	free(body);
+}
+
+/* A serial line takes every byte as it is. */
+static void
+a_terminal_is_raw(void **state)
+{
+	const struct manage_stop stop = { .end_ps = 0x03040a0d11131a1c };
+	struct manage_message message;
+	struct manage_stream line;
+	struct err err = { 0 };
+	struct manage_hdr hdr = { .magic = MANAGE_MAGIC, .type = MANAGE_STOP, .size = sizeof(stop) };
+	int master = posix_openpt(O_RDWR | O_NOCTTY), end;
+
+	(void)state;
+	assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+	end = open(ptsname(master), O_RDWR | O_NOCTTY);
+	assert_true(end >= 0);
+	assert_int_equal(manage_stream_init(&line, end, QUEUE_BYTES), 0);
+	assert_int_equal(write(master, &hdr, sizeof(hdr)), sizeof(hdr));
+	assert_int_equal(write(master, &stop, sizeof(stop)), sizeof(stop));
+	while (manage_stream_take(&line, &message, &err) == 0)
+		assert_true(manage_stream_receive(&line) >= 0);
+	assert_memory_equal(message.body, &stop, sizeof(stop));
+	assert_int_equal(manage_stream_send(&line, MANAGE_STOP, &stop, sizeof(stop)), 0);
+	manage_stream_fini(&line);
+	close(end);
+	close(master);
+	assert_int_equal(manage_stream_init(&line, -1, QUEUE_BYTES), -EBADF);
+}
+
+static void
+a_closed_file_is_an_error(void **state)
+{
+	struct ends *ends = *state;
+
+	ends->a.fd = -1;
+	assert_int_equal(manage_stream_receive(&ends->a), -EBADF);
+	assert_int_equal(manage_stream_send(&ends->a, MANAGE_CONNECT, NULL, 0), -EBADF);
+	assert_false(ends->a.closed);
+}
+
 static void
 the_largest_message_fits(void **state)
 {
@@ -176,8 +248,12 @@ what_is_no_message_is_refused(void **state)
 	memcpy(cut, &record, sizeof(record));
 	refuse(*state, (struct manage_hdr){ 0x6b6c6d6e, MANAGE_STOP, 0, 8 }, NULL, 0, "something else");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, 99, 0, 8 }, NULL, 0, "type 99");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_STOP, 7, 8 }, NULL, 0, "reserved part is 7, not 0");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_STOP, 0, 9 }, NULL, 0, "8 would be right");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, MANAGE_MAX_BODY + 8 }, NULL, 0, "at most");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");
+	record.size = 28; /* no multiple of 8 */
+	memcpy(cut, &record, sizeof(record));
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");
 	record.size = 4;
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(record) }, &record, sizeof(record),
@@ -209,6 +285,9 @@ UNIT_TEST(manage_stream)
 		cmocka_unit_test_setup_teardown(messages_cross_in_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(any_portions_will_do, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_queue_refuses_whole_messages, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_queue_moves_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_terminal_is_raw, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_closed_file_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_largest_message_fits, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_no_message_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_was_sent_before_the_close_is_taken, setup, teardown),

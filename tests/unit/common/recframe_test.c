@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -237,6 +238,87 @@ what_is_no_row_is_refused(void **state)
 	}
 }
 
+/* Reads a frame of these rows. @return how many records it has, or what refuses it */
+static int
+read_rows(const uint8_t *rows, size_t size, struct err *err)
+{
+	uint8_t bytes[128] __attribute__((aligned(8))) = { 0 };
+	struct rec_hdr *hdr = (void *)bytes;
+	const struct rec_hdr *rec;
+	int count = 0, rc;
+
+	*hdr = (struct rec_hdr){ .type = REC_FRAME, .size = (uint16_t)(sizeof(*hdr) + size), .time_ps = SENT_PS };
+	memcpy(hdr + 1, rows, size);
+	err->text[0] = '\0';
+	recframe_open(&reader, hdr);
+	while ((rc = recframe_next(&reader, &rec, err)) > 0)
+		count++;
+	return rc < 0 ? rc : count;
+}
+
+#define TOO_LARGE_32 0x80, 0x80, 0x80, 0x80, 0x10
+#define TOO_LARGE_16 0x80, 0x80, 0x04
+#define MOST_32 0xfe, 0xff, 0xff, 0xff, 0x1f /* 2^32 - 1, as a change */
+
+/* Numbers that do not fit their fields: of 65 bits, of a tuple's parts, and where the row before leads to. */
+static void
+what_does_not_fit_is_refused(void **state)
+{
+	static const struct {
+		uint8_t rows[40];
+		size_t size;
+		const char *why;
+	} bad[] = {
+		{ { 34, 1, 0, TOO_LARGE_32, 0, 0, 0, 0 }, 12, "flow" },
+		{ { 34, 1, 0, 0, TOO_LARGE_32, 0, 0, 0 }, 12, "flow" },
+		{ { 34, 1, 0, 0, 0, TOO_LARGE_16, 0, 0 }, 10, "flow" },
+		{ { 34, 1, 0, 0, 0, 0, TOO_LARGE_16, 0 }, 10, "flow" },
+		{ { 34, 1, 0, 0, 0, 0, 0, TOO_LARGE_32 }, 12, "flow" },
+		{ { 34, 1, 0 }, 3, "flow" },
+		{ { 34, 1, 0, 0 }, 4, "flow" },
+		{ { 34, 1, 0, 0, 0 }, 5, "flow" },
+		{ { 34, 1, 0, 0, 0, 0 }, 6, "flow" },
+		{ { 34, 1, 0, 0, 0, 0, 0 }, 7, "flow" },
+		{ { 34, 1 << 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2 }, 12, "packets" },
+		{ { 34, 1 << 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x81, 0 }, 13, "packets" },
+		/* The last epoch is as far from the first as before. */
+		{ { 34, 1 << 4, MOST_32, 34, 1 << 3, 2 }, 10, "epoch_last" },
+	};
+	static const uint8_t good[] = { 34, 1, 0, 1, 2, 3, 4, 0, 34, 1 << 4, MOST_32 };
+	struct err err;
+
+	(void)state;
+	assert_int_equal(read_rows(good, sizeof(good), &err), 2);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char why[64];
+
+		snprintf(why, sizeof(why), "a frame's FLOW_ROW holds no %s that fits", bad[i].why);
+		assert_int_equal(read_rows(bad[i].rows, bad[i].size, &err), -EPROTO);
+		assert_string_equal(err.text, why);
+	}
+}
+
+/* More tuples than a frame remembers: the others are written in full each time. */
+static void
+tuples_are_many(void **state)
+{
+	enum { MANY = RECFRAME_TUPLES + 8 };
+	static struct rec_drop_row rows[2 * MANY];
+	uint32_t count = 0;
+
+	(void)state;
+	recframe_begin(&frame, SENT_PS);
+	for (uint32_t i = 0; i < 2 * MANY; i++) {
+		rows[i] = (struct rec_drop_row){
+			.hdr = { .type = REC_DROP_ROW, .size = sizeof(rows[i]), .node = 5, .seq = i },
+			.last = { 10, 11, (uint16_t)(i % MANY), 4791, 0 },
+		};
+		count += recframe_put(&frame, &rows[i].hdr) ? 1 : 0;
+	}
+	assert_true(count > RECFRAME_TUPLES + 1);
+	expect((const uint8_t *)rows, 0, count * sizeof(rows[0]));
+}
+
 UNIT_TEST(recframe)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +327,8 @@ UNIT_TEST(recframe)
 		cmocka_unit_test(a_frame_is_of_one_node_and_class),
 		cmocka_unit_test(bytes_of_records_are_those_of_their_frames),
 		cmocka_unit_test(what_is_no_row_is_refused),
+		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(tuples_are_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,38 @@ test_what_is_wrong(void **state)
 		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": true, \"evidence\": \"e\""), "true" },
 		{ FINDING(WHOLE ", \"steps\": [3]"), "a step is no object" },
 		{ FINDING(WHOLE ", \"job\": 4294967295"), "0 to 4294967294" },
+		{ FINDING(WHOLE ", \"job\": -1"), "\"job\" is -1; right would be 0 to" },
+		{ FINDING(WHOLE ", \"job\": 1.5"), "a real number; right would be an integer" },
+		{ FINDING(WHOLE ", \"explained_ns\": 1152921504606847"), "0 to 1152921504606846" },
+		{ FINDING(WHOLE ", \"explained_ns\": 1152921504606846, \"root\": 1"), "\"root\", which no finding has" },
+		{ FINDING("\"type\": \"x\", \"where\": 7, " TIME ", " REST), "\"where\" is no object" },
+		{ FINDING("\"type\": \"x\", \"where\": {\"links\": [7]}, " TIME ", " REST),
+		  "an integer; right would be a text" },
+		{ FINDING("\"type\": \"x\", \"where\": {\"hosts\": [\"\\u001b\"]}, " TIME ", " REST),
+		  "control character, 27" },
+		{ FINDING("\"type\": \"x\", \"where\": {\"hosts\": [\"\\u007f\"]}, " TIME ", " REST),
+		  "control character, 127" },
+		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"end_ns\": 1}, " REST), "\"start_ns\" is missing" },
+		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"start_ns\": 1}, " REST), "\"end_ns\" is missing" },
+		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"at_ns\": 1}, " REST), "which no time has" },
+		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": 1, " REST), "\"time\" is no object" },
+		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": 1.5, \"evidence\": \"e\""),
+		  "1.5; right would be 0" },
+		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": -1, \"evidence\": \"e\""),
+		  "-1; right would be 0" },
+		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": 1"), "\"evidence\" is missing" },
+		{ FINDING(WHOLE ", \"steps\": [{\"rank\": 1}]"), "\"collective\" is missing" },
+		{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1, \"iteration\": true}]"),
+		  "true; right would be an integer" },
+		{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1}]"), "\"rank\" is missing" },
+		{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1, \"rank\": 1}]"), "\"step\" is missing" },
+		{ FINDING(WHOLE ", \"steps\": [{\"host\": 1}]"), "which no step has" },
+		{ "{\"finding\": 7}", "a finding is no object" },
+		{ "{\"done\": 1.5}", "number of a turn" },
+		{ "{\"poll\": 7}", "\"poll\" is no object" },
+		{ "{\"probe\": 7}", "\"probe\" is no object" },
+		{ "{\"probe\": {\"to\": \"a\"}}", "\"from\" is missing" },
+		{ "{\"probe\": {\"via\": \"a\"}}", "which no probe has" },
 	};
 	struct plugin_answer answer;
 	struct err err;
@@ -156,7 +188,11 @@ test_the_file(void **state)
 	plugin_account_init(&account, "/a/b/threshold.py", NULL, 0);
 	assert_string_equal(account.name, "./threshold");
 	account.polls = 5;
-	assert_int_equal(read_line(FINDING(WHOLE), &answer, &err), 0);
+	assert_int_equal(
+		read_line(FINDING(WHOLE ", \"job\": 4, \"collective\": 3, "
+					"\"steps\": [{\"collective\": 3, \"iteration\": 1, \"rank\": 5, \"step\": 2}]"),
+			  &answer, &err),
+		0);
 	assert_int_equal(plugin_account_add(&account, &answer.finding), 0);
 	account.findings[0].reported_ps = 3000;
 	assert_int_equal(plugin_report_write(accounts, 1, path, &err), 0);
@@ -167,6 +203,11 @@ test_the_file(void **state)
 	assert_int_equal(report.programs[0].nfindings, 1);
 	assert_int_equal(report.programs[0].findings[0].reported_ps, 3000);
 	assert_string_equal(report.programs[0].findings[0].evidence, "so it is");
+	assert_int_equal(report.programs[0].findings[0].job, 4);
+	assert_int_equal(report.programs[0].findings[0].collective, 3);
+	assert_int_equal(report.programs[0].findings[0].nsteps, 1);
+	assert_int_equal(report.programs[0].findings[0].steps[0].iteration, 1);
+	assert_int_equal(report.programs[0].findings[0].steps[0].rank, 5);
 	plugin_report_fini(&report);
 	unlink(path);
 	assert_int_equal(plugin_report_read(path, &report, &err), 0);
