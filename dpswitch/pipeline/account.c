@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/minmax.h"
 #include "common/units.h"
 #include "dpswitch/pipeline/switch.h"
 #include "topo/check.h"
@@ -349,6 +350,17 @@ fastest_bps(const struct switch_config *config, const struct topo_port *cable, c
 	return fastest;
 }
 
+/*
+ * What arrives more where use varies around the threshold (annex O has one PAUSE alone): the PAUSE waits behind earlier
+ * ones and their RESUMEs, which wait for the same frame. Each of them takes a frame that arrives meanwhile. And a peer
+ * that a RESUME lets go begins one more frame before the PAUSE behind it is there.
+ */
+static uint64_t
+repeated_pauses_bytes(const struct switch_config *config)
+{
+	return config->mtu_bytes + 2ULL * (config->mtu_bytes / config->min_frame_bytes + 1) * config->pause_bytes;
+}
+
 /* Room behind the threshold of one ingress. @return 0 or -EINVAL: the configured room is short for the cable */
 static int
 setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct err *err)
@@ -367,7 +379,7 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 		usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
 	/* Longer in both directions: the PAUSE's, and that of the frames sent until it arrives. */
 	needed += bytes_in(cable->rate_bps, 2 * config->extra_delay_ps);
-	*headroom_bytes = usual > needed ? usual : needed;
+	*headroom_bytes = max_u64(usual, needed + repeated_pauses_bytes(config));
 	if (config->pfc->headroom_bytes != 0)
 		*headroom_bytes = config->pfc->headroom_bytes;
 	for (uint32_t i = index; i < a->nports * a->nclasses; i += a->nports)
