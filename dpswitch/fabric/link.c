@@ -31,10 +31,13 @@ link_count_pauses(uint64_t of_class[8], const struct pause_frame *pauses, uint32
 static inline uint64_t
 link_bytes_of(const struct pkt *pkts, uint32_t count)
 {
+	const struct pkt *end = pkts + count;
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < count; i++)
-		bytes += pkts[i].wire_bytes;
+	if (count % 2 != 0)
+		bytes = pkts++->wire_bytes;
+	for (; pkts != end; pkts += 2) /* each frame costs as much as the loop itself */
+		bytes += (uint32_t)pkts[0].wire_bytes + pkts[1].wire_bytes;
 	return bytes;
 }
 
@@ -371,14 +374,15 @@ link_receive_faulty(struct link *link, const struct link_lane *lane, const struc
 }
 
 /* What a lane holds becomes the ready queue, behind the few frames that are left there. */
-static void
+static inline void
 link_swap(struct link *link, uint32_t parity, uint32_t left)
 {
 	struct link_lane *lane = &link->lane[parity];
 	struct pkt *ready = link->ready;
 	uint32_t cap = link->ready_cap;
 
-	memcpy(lane->pkts - left, ready + link->ready_head, left * sizeof(*ready));
+	for (uint32_t i = 0; i < left; i++)
+		lane->pkts[(int64_t)i - left] = ready[link->ready_head + i];
 	link->ready = lane->pkts - LINK_LEAD;
 	link->ready_cap = LINK_LEAD + link->lane_room[parity];
 	link->ready_head = LINK_LEAD - left;
@@ -387,20 +391,17 @@ link_swap(struct link *link, uint32_t parity, uint32_t left)
 	link->lane_room[parity] = min_u32(cap - LINK_LEAD, link->lane_cap);
 }
 
-/* @param parity  of the lane. @return frames that arrive */
-static uint32_t
-link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
+/*
+ * A lane with faults or headers, or behind more frames than it has room for: copied. Not inlined: the usual lane needs few
+ * registers.
+ */
+static __attribute__((noinline)) uint32_t
+link_copy(struct link *link, uint32_t parity, bool faulty)
 {
 	const struct link_lane *lane = &link->lane[parity];
-	uint32_t left = link->ready_tail - link->ready_head, arrived;
 	const struct int_header *ints = link->inband ? link->lane_ints[parity] : NULL;
-	bool faulty = link->loss > 0 || link->corruption > 0 || link->stretched;
+	uint32_t arrived;
 
-	link->received_bytes += faulty ? 0 : bytes;
-	if (__builtin_expect(!faulty && ints == NULL && left <= LINK_LEAD && left <= lane->npkts, 1)) {
-		link_swap(link, parity, left);
-		return lane->npkts;
-	}
 	link_reserve(link, lane);
 	arrived = link->ready_tail;
 	if (faulty) {
@@ -414,7 +415,22 @@ link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
 	return link->ready_tail - arrived;
 }
 
-static void
+/* @param parity  of the lane. @return frames that arrive */
+static inline uint32_t
+link_take_frames(struct link *link, uint32_t parity, uint64_t bytes)
+{
+	const struct link_lane *lane = &link->lane[parity];
+	uint32_t left = link->ready_tail - link->ready_head;
+	bool faulty = link->loss > 0 || link->corruption > 0 || link->stretched;
+
+	link->received_bytes += faulty ? 0 : bytes;
+	if (__builtin_expect(faulty || link->inband || left > LINK_LEAD || left > lane->npkts, 0))
+		return link_copy(link, parity, faulty);
+	link_swap(link, parity, left);
+	return lane->npkts;
+}
+
+static __attribute__((noinline)) void
 link_take_pauses(struct link *link, const struct link_lane *lane)
 {
 	link_reserve_pauses(link, lane);
