@@ -90,6 +90,7 @@ fabric_destroy(struct fabric *fabric)
 		link_fini(&fabric->links[i]);
 	for (uint32_t i = 0; i < FABRIC_MAX_LCORES; i++)
 		free(fabric->lcores[i].nodes);
+	shares_fini(&fabric->shares);
 	free(fabric->link_ptrs);
 	free(fabric->links);
 	free(fabric->nodes);
@@ -207,6 +208,14 @@ fabric_weigh(struct fabric *fabric)
 	fabric->weighed_packets = packets;
 }
 
+/* Gives every lcore its share of the nodes. */
+static void
+fabric_divide(struct fabric *fabric)
+{
+	for (uint32_t l = 0; l < fabric->config.lcores; l++)
+		fabric->lcores[l].nnodes = shares_nodes(&fabric->shares, l, fabric->lcores[l].nodes);
+}
+
 /* Looks whether the run is over, or is to be. */
 static void
 fabric_look(struct fabric *fabric, uint64_t now_ps)
@@ -279,6 +288,10 @@ fabric_turn(struct fabric *fabric)
 			fabric->hooks.collect(fabric->hooks.ctx, now_ps);
 		fabric_look(fabric, now_ps);
 		fabric_weigh(fabric);
+		/* In real time lcores keep their nodes: ports of kernel hosts are theirs. */
+		if (fabric->config.lcores > 1 && fabric->hooks.pace == NULL &&
+		    shares_look(&fabric->shares, fabric->nodes, window->index))
+			fabric_divide(fabric);
 	}
 	if (!fabric->stop && now_ps >= fabric->config.limit_ps)
 		fabric_end(fabric, REC_END_LIMIT, REC_NONE);
@@ -369,68 +382,24 @@ fabric_sum(const struct fabric *fabric, struct fabric_totals *totals)
 	}
 }
 
-/* Which lcore runs which nodes. */
-
-static bool
-is_remote(const struct fabric *fabric, uint32_t node)
-{
-	return fabric->config.remote != NULL && fabric->config.remote[node];
-}
-
-/* A group is a switch with the hosts whose first port leads to it; hosts cost about twice a switch port. */
-static uint32_t
-group_of(const struct topo *topo, uint32_t node)
-{
-	return topo->nodes[node].kind == TOPO_HOST ? topo_port_of(topo, node, 0)->peer : node;
-}
-
 int
 fabric_partition(struct fabric *fabric, struct err *err)
 {
 	const struct topo *topo = fabric->config.topo;
 	uint32_t lcores = fabric->config.lcores;
-	uint64_t load[FABRIC_MAX_LCORES] = { 0 };
-	uint64_t *weight = calloc(topo->nnodes, sizeof(*weight));
-	uint32_t *owner = calloc(topo->nnodes, sizeof(*owner));
-	int ret = 0;
+	int ret;
 
-	if (lcores == 0 || lcores > FABRIC_MAX_LCORES || weight == NULL || owner == NULL) {
-		free(weight);
-		free(owner);
+	if (lcores == 0 || lcores > FABRIC_MAX_LCORES)
 		return err_set(err, -EINVAL, "cannot divide %u nodes over %u lcores (1..%u)", topo->nnodes, lcores,
 			       FABRIC_MAX_LCORES);
+	ret = shares_init(&fabric->shares, topo, fabric->config.remote, lcores);
+	for (uint32_t l = 0; ret == 0 && l < lcores; l++) {
+		fabric->lcores[l].nodes = calloc(topo->nnodes, sizeof(*fabric->lcores[l].nodes));
+		ret = fabric->lcores[l].nodes == NULL ? -ENOMEM : 0;
 	}
-	for (uint32_t i = 0; i < topo->nnodes; i++)
-		if (!is_remote(fabric, i))
-			weight[group_of(topo, i)] += topo->nodes[i].nports * (topo->nodes[i].kind == TOPO_HOST ? 2 : 1);
-	/* Heaviest group first to the lightest lcore; equal weights by node id. */
-	for (;;) {
-		uint32_t heaviest = 0, lightest = 0;
-
-		for (uint32_t i = 1; i < topo->nnodes; i++)
-			if (weight[i] > weight[heaviest])
-				heaviest = i;
-		if (weight[heaviest] == 0)
-			break;
-		for (uint32_t i = 1; i < lcores; i++)
-			if (load[i] < load[lightest])
-				lightest = i;
-		load[lightest] += weight[heaviest];
-		weight[heaviest] = 0;
-		owner[heaviest] = lightest;
-	}
-	for (uint32_t l = 0; l < lcores; l++) {
-		struct fabric_lcore *lcore = &fabric->lcores[l];
-
-		lcore->nodes = calloc(topo->nnodes, sizeof(*lcore->nodes));
-		if (lcore->nodes == NULL)
-			ret = err_set(err, -ENOMEM, "out of memory for the nodes of %u lcores", lcores);
-		for (uint32_t i = 0; ret == 0 && i < topo->nnodes; i++)
-			if (owner[group_of(topo, i)] == l && !is_remote(fabric, i))
-				lcore->nodes[lcore->nnodes++] = i;
-	}
-	free(weight);
-	free(owner);
+	if (ret < 0)
+		return err_set(err, ret, "out of memory for the nodes of %u lcores", lcores);
+	fabric_divide(fabric);
 	barrier_init(&fabric->barrier, lcores);
-	return ret;
+	return 0;
 }

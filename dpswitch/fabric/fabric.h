@@ -18,6 +18,7 @@
 #include "common/err.h"
 #include "common/wire/ending.h"
 #include "dpswitch/fabric/node.h"
+#include "dpswitch/fabric/shares.h"
 
 /*
  * The barrier of lcores between windows. They spin, as a window is a few microseconds of work; one that has spun for
@@ -96,7 +97,6 @@ barrier_wait(struct barrier *barrier)
 	}
 }
 
-#define FABRIC_MAX_LCORES 64
 /* Records are collected and the end of the run is checked once in this number of windows. */
 #define FABRIC_HOUSEKEEPING 16
 /*
@@ -176,6 +176,7 @@ struct fabric {
 	struct link **link_ptrs;
 	uint64_t window_ps;
 	struct fabric_lcore lcores[FABRIC_MAX_LCORES];
+	struct shares shares; /* changed by the first lcore between barriers */
 	struct barrier barrier;
 	/* written by the first lcore between barriers, read by all within a window */
 	struct window window;
