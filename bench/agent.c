@@ -22,7 +22,6 @@
 #include "common/record/frame.h"
 #include "common/units.h"
 #include "operator/controller/controller.h"
-#include "operator/controller/registry.h"
 #include "rxe-hosts/probe/agent.h"
 #include "scenario/scenario.h"
 

@@ -20,7 +20,7 @@
 #include "common/err.h"
 #include "common/minmax.h"
 #include "common/units.h"
-#include "operator/devices/standing.h"
+#include "operator/devices/devices.h"
 #include "operator/tracer/tracer.h"
 
 #define LIMIT_S 60.0

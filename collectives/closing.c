@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "collectives/builder.h"
-#include "collectives/proof/graph.h"
+#include "collectives/proof/proof.h"
 
 /* Sets of ranks: whose start something depends on. */
 struct starts {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "emulation/embedded_hosts.h"
+#include "emulation/hosts.h"
 
 #include <errno.h>
 

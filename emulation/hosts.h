@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How hosts of a kind come to life: their nodes in a fabric (dpswitch/fabric/node.h), and the programs on them.
- * Embedded hosts are one kind (emulation/embedded_hosts.h). Kernel hosts, which have their own kernel, are the other:
+ * Embedded hosts are one kind (emulation/hosts.h). Kernel hosts, which have their own kernel, are the other:
  * the composition root provides them (emulation/kernel_host), because they are attached through DPDK and managed over
  * sockets, and this library links without both.
  *
@@ -11,13 +11,15 @@
  */
 #pragma once
 
-#include <jansson.h>
 #include <sys/types.h>
+
+#include <jansson.h>
 
 #include "common/err.h"
 #include "common/record/buffer.h"
 #include "common/wire/switch_manage.h"
 #include "dpswitch/fabric/node.h"
+#include "rxe-hosts/device/embedded/embedded.h"
 
 struct emulation;
 struct step_engine;
@@ -90,3 +92,15 @@ struct host_driver {
 
 /* Of embedded hosts (emulation/embedded_hosts.c); its ctx is a struct emulation. */
 extern const struct host_driver_ops embedded_hosts;
+
+/* Embedded hosts in a run: device, telemetry of their NICs, and a step engine each, all in the fabric's own time. */
+
+/*
+ * struct message_source.describe, of the embedded hosts.
+ * @param ctx  the emulation
+ * @return true: a packet without a stored message is described from its descriptor
+ */
+bool embedded_hosts_describe(void *ctx, const struct pkt *p, struct pkt_message *message);
+
+/* The counters of the transports of all embedded hosts. */
+void embedded_hosts_sum(const struct emulation *emulation, struct embedded_counters *sum);

@@ -8,7 +8,6 @@
 #include "common/wire/record.h"
 #include "emulation/emulation.h"
 #include "operator/controller/controller.h"
-#include "operator/controller/registry.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/probe/agent.h"
 

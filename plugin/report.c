@@ -9,7 +9,7 @@
 #include "common/array.h"
 #include "common/outfile.h"
 #include "common/units.h"
-#include "plugin/fields.h"
+#include "plugin/finding.h"
 
 #define MOST ((1ULL << 62) - 1)
 

@@ -22,7 +22,7 @@
 #include "common/run_files.h"
 #include "common/units.h"
 #include "common/wire/drop.h"
-#include "operator/devices/standing.h"
+#include "operator/devices/devices.h"
 #include "operator/tracer/tracer.h"
 #include "scenario/scenario_args.h"
 #include "topo/advise.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "collectives/proof/graph.h"
+#include "collectives/proof/proof.h"
 
 #include <errno.h>
 #include <inttypes.h>

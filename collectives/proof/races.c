@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectives/proof/graph.h"
 #include "collectives/proof/proof.h"
 
 /*

@@ -13,7 +13,6 @@
 #include "diag/collect/evidence.h"
 #include "diag/flowpulse/judged.h"
 #include "diag/flowpulse/links.h"
-#include "diag/flowpulse/rates.h"
 #include "diag/run/fill.h"
 
 #define LEANING 1.0      /* variance over mean of counts: of packets that choose by themselves it is no more */

@@ -7,7 +7,7 @@
 
 #include "common/minmax.h"
 #include "common/units.h"
-#include "diag/pingmesh/net_inside.h"
+#include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 #include "diag/run/lateness.h"
 

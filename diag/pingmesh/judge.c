@@ -7,9 +7,7 @@
 
 #include "common/minmax.h"
 #include "common/tail.h"
-#include "diag/pingmesh/limits.h"
 #include "diag/pingmesh/service.h"
-#include "diag/pingmesh/sla.h"
 #include "diag/run/fill.h"
 
 /* ---- problems ---- */

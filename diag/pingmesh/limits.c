@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/pingmesh/limits.h"
+#include "diag/pingmesh/judge.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/minmax.h"
 #include "diag/pingmesh/ballot.h"
-#include "diag/pingmesh/net_inside.h"
+#include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
 /* ---- lost, or late? ---- */

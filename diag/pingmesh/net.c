@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/pingmesh/net_inside.h"
+#include "diag/pingmesh/net.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diag/pingmesh/net_inside.h"
+#include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
 #define MOST_PATHS 64 /* of a tuple, in one direction */

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/pingmesh/net_inside.h"
+#include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
 /* The usual delay of a pair of RNICs, by their clocks. */

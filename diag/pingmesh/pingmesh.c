@@ -10,7 +10,7 @@
 #include "common/minmax.h"
 #include "common/wire/record.h"
 #include "diag/collect/evidence.h"
-#include "diag/pingmesh/impact.h"
+#include "diag/pingmesh/service.h"
 #include "diag/run/fill.h"
 
 #define DEGRADATION 0.1

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "diag/pingmesh/net_inside.h"
+#include "diag/pingmesh/net.h"
 #include "diag/run/fill.h"
 
 /* A probe of a tuple, in the order of sending. */

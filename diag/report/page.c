@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "diag/report/page.h"
+#include "diag/report/report.h"
 
 #include <errno.h>
 #include <stdio.h>

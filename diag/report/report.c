@@ -10,7 +10,6 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "diag/report/json.h"
-#include "diag/report/page.h"
 #include "diag/report/text.h"
 
 struct place {

@@ -15,7 +15,7 @@ struct text;
 
 /*
  * Writes every report of a verdict into a directory, which is created when absent.
- * @param page  the page's template (diag/report/page.h), from web/page.h
+ * @param page  the page's template (diag/report/report.h), from web/page.h
  * @return 0, or negative errno with err naming file and cause
  */
 int report_write(const struct verdict *verdict, const char *dir, const char *page, struct err *err);
@@ -81,3 +81,18 @@ int dot_write_provenance(const struct verdict *v, FILE *to);
 /* Appends to the array "plugins". */
 int plugin_json(const struct verdict *v, const struct section *section, struct json_t *root);
 int plugin_text(const struct text *text, const struct section *section);
+
+/* report.html: the run's data in the page that web/ built, whose script draws it. One file without dependencies. */
+
+#define PAGE_DATA_MARK "@data@"    /* in the page's template: the place of the data */
+#define PAGE_MAX_STEPS 400000      /* more: only the worst collective and the first ones have theirs in the page */
+#define PAGE_MAX_GRAPH_EDGES 60000 /* more: the provenance graphs of the critical path and of most time lost */
+
+/*
+ * Writes the page. Its data is verdict.json's, and the data of drawings alone: nodes, ports, flows and steps by index,
+ * the waiting graphs, the provenance graphs, and the observations by time. Names are safe in it whatever they hold: no
+ * '<' is left.
+ * @param page  the template, PAGE_DATA_MARK once in it
+ * @return 0, -ENOMEM, or -EIO
+ */
+int page_write(const struct verdict *v, const char *page, FILE *to);

@@ -11,7 +11,6 @@
 #include "diag/diagnoser.h"
 #include "diag/run/fill.h"
 #include "diag/run/run.h"
-#include "diag/section.h"
 #include "diag/vedrfolnir/cause/cause.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/rating/rating.h"

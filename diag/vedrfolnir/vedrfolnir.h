@@ -8,7 +8,6 @@
 #include "common/err.h"
 #include "diag/diagnoser.h"
 #include "diag/run/run.h"
-#include "diag/section.h"
 #include "diag/vedrfolnir/provenance/provenance.h"
 #include "diag/vedrfolnir/section.h"
 

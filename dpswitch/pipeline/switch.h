@@ -20,8 +20,6 @@
 
 #include "dpswitch/pipeline/account.h"
 #include "dpswitch/pipeline/egress.h"
-#include "dpswitch/pipeline/fib.h"
-#include "dpswitch/pipeline/pause.h"
 #include "dpswitch/pipeline/poll.h"
 #include "dpswitch/pipeline/route.h"
 #include "dpswitch/pipeline/samples.h"

@@ -13,7 +13,7 @@
 #include "common/stall_timer.h"
 #include "common/units.h"
 #include "dpswitch/lcore/launch.h"
-#include "emulation/embedded_hosts.h"
+#include "emulation/hosts.h"
 #include "emulation/probing.h"
 #include "operator/controller/controller.h"
 #include "rxe-hosts/steps/engine.h"

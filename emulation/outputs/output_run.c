@@ -10,7 +10,7 @@
 #include "common/outfile.h"
 #include "common/run_files.h"
 #include "common/units.h"
-#include "emulation/embedded_hosts.h"
+#include "emulation/hosts.h"
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/engine.h"

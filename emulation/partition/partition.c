@@ -16,7 +16,7 @@
 #include "common/units.h"
 #include "common/wire/manage.h"
 #include "common/wire/record.h"
-#include "emulation/embedded_hosts.h"
+#include "emulation/hosts.h"
 #include "emulation/partition/partition_peers.h"
 #include "emulation/partition/rendezvous.h"
 #include "rxe-hosts/steps/engine.h"

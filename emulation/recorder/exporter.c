@@ -15,7 +15,6 @@
 #include "common/record/kinds.h"
 #include "common/units.h"
 #include "common/wire/record_hdr.h"
-#include "emulation/recorder/bucket.h"
 #include "emulation/recorder/gaps.h"
 
 /* The configuration. */

@@ -29,7 +29,6 @@
 #include "emulation/outputs/outputs.h"
 #include "emulation/partition/partition.h"
 #include "emulation/plugins.h"
-#include "emulation/predict_by_simulation.h"
 #include "emulation/report_rate.h"
 #include "emulation/service.h"
 #include "emulation/volumes.h"

@@ -21,7 +21,6 @@
 #include "eval/case_result.h"
 #include "eval/flowpulse/grid.h"
 #include "eval/flowpulse/score.h"
-#include "eval/flowpulse/spec.h"
 #include "eval/job.h"
 #include "eval/store.h"
 

@@ -11,7 +11,6 @@
 
 #include "eval/flowpulse/grid.h"
 #include "eval/flowpulse/score.h"
-#include "eval/flowpulse/spec.h"
 
 #define FP_MAX_RUNS 512
 #define FP_MAX_EXPERIMENTS 16

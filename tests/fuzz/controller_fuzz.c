@@ -10,7 +10,6 @@
 
 #include "common/cfg/cfg.h"
 #include "operator/controller/controller.h"
-#include "operator/controller/registry.h"
 #include "topo/build.h"
 
 #define MAX_TABLES 16

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rxe-hosts/guest/sessions.h"
+#include "rxe-hosts/guest/supervisor.h"
 
 #define PROGRAMS 3
 #define RAW 255

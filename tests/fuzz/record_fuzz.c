@@ -18,7 +18,6 @@
 #include "diag/collect/stream.h"
 #include "diag/registry.h"
 #include "diag/report/json.h"
-#include "diag/report/page.h"
 #include "diag/report/report.h"
 #include "diag/report/text.h"
 

@@ -13,7 +13,6 @@
 #include "rxe-hosts/device/verbs/label.h"
 #include "rxe-hosts/device/verbs/loop.h"
 #include "rxe-hosts/device/verbs/outbox.h"
-#include "rxe-hosts/device/verbs/rtt.h"
 #include "rxe-hosts/device/verbs/stamps.h"
 #include "rxe-hosts/device/verbs/verbs.h"
 

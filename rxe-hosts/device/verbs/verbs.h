@@ -17,7 +17,6 @@
 #include "common/wire/manage.h"
 #include "rxe-hosts/device/device.h"
 #include "rxe-hosts/device/verbs/loop.h"
-#include "rxe-hosts/device/verbs/run_clock.h"
 #include "rxe-hosts/roce/params.h"
 
 struct verbs_config {

@@ -5,7 +5,7 @@
  * each read advances the state, and the result does not depend on the number of reads. Events due at one instant happen
  * in the order alpha, increase, decrease; a notification at that instant belongs to the following periods.
  */
-#include "rxe-hosts/roce/cc/dcqcn.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 
 #include <errno.h>
 #include <stddef.h>

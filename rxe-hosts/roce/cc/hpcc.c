@@ -4,7 +4,7 @@
  * the bytes in flight there. It sets its window so that the fullest link carries eta of its capacity without queueing.
  * The reference window moves once a round trip; in between every ACK sets the window from the reference anew.
  */
-#include "rxe-hosts/roce/cc/hpcc.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 
 #include <stddef.h>
 

@@ -4,7 +4,7 @@
  * switches and with the window itself (section 3.5). Embedded hosts have no queue of their own on the sending side, so
  * there is only the fabric's window: no endpoint delay, no endpoint window. Below one packet the window is paced.
  */
-#include "rxe-hosts/roce/cc/swift.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * TIMELY (Mittal et al., SIGCOMM 2015): the gradient of the round-trip time steers the rate. A completion event is the ACK
  * that brings a segment's worth of bytes to the sender; its RTT is that of the packet which the ACK is for.
  */
-#include "rxe-hosts/roce/cc/timely.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 
 #include <math.h>
 #include <stddef.h>

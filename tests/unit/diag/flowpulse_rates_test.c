@@ -9,8 +9,7 @@
 
 #include "common/array.h"
 #include "common/wire/record.h"
-#include "diag/flowpulse/rates.h"
-#include "diag/flowpulse/resent.h"
+#include "diag/flowpulse/judged.h"
 #include "diag/run/run.h"
 #include "tests/unit/unit.h"
 

@@ -2,7 +2,7 @@
 /* Reports of a verdict in a directory of their own, for tests to look at. What goes wrong fails the test. */
 #pragma once
 
-#include "diag/report/page.h"
+#include "diag/report/report.h"
 
 #define REPORT_FILES 5
 /* What stands around the data in the page. */

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "common/units.h"
-#include "emulation/recorder/bucket.h"
+#include "emulation/recorder/exporter.h"
 #include "tests/unit/unit.h"
 
 static void

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "eval/odd/grade.h"
+#include "eval/odd/run.h"
 #include "tests/unit/unit.h"
 
 #define MS 1e6

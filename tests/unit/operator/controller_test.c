@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "common/wire/probe.h"
-#include "operator/controller/registry.h"
+#include "operator/controller/controller.h"
 #include "tests/unit/operator/controller_rig.h"
 #include "tests/unit/unit.h"
 

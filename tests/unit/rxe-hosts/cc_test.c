@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "rxe-hosts/roce/cc/hpcc.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
 #include "tests/unit/unit.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "rxe-hosts/roce/cc/dcqcn.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 #include "tests/unit/unit.h"
 
 #define LINE 100000000000ULL

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "common/array.h"
-#include "rxe-hosts/guest/sessions.h"
+#include "rxe-hosts/guest/supervisor.h"
 #include "tests/unit/unit.h"
 
 static struct sessions sessions;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "rxe-hosts/roce/cc/hpcc.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 #include "tests/unit/unit.h"
 
 #define LINE 80000000000ULL /* 10 B a nanosecond */

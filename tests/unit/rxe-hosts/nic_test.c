@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "rxe-hosts/roce/cc/dcqcn.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 #include "tests/unit/rxe-hosts/nic_rig.h"
 #include "tests/unit/unit.h"
 

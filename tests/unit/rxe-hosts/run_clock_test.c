@@ -10,7 +10,7 @@
 
 #include "common/prng.h"
 #include "common/units.h"
-#include "rxe-hosts/device/verbs/run_clock.h"
+#include "rxe-hosts/device/verbs/loop.h"
 #include "tests/unit/unit.h"
 
 #define OFFSET_NS 123456789012ull /* the fabric's clock is ahead by this */

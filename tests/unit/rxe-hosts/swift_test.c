@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "rxe-hosts/roce/cc/swift.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 #include "tests/unit/unit.h"
 
 #define LINE 8000000000ULL /* a byte a nanosecond */

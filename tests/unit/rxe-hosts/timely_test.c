@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "rxe-hosts/roce/cc/timely.h"
+#include "rxe-hosts/roce/cc/algorithms.h"
 #include "tests/unit/unit.h"
 
 #define LINE 10000000000ULL

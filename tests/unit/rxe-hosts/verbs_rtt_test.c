@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "rxe-hosts/device/verbs/rtt.h"
+#include "rxe-hosts/device/verbs/stamps.h"
 #include "tests/unit/unit.h"
 
 #define US 1000000ull

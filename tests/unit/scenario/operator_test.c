@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "emulation/emulation.h"
-#include "emulation/predict_by_simulation.h"
 #include "emulation/service.h"
+#include "emulation/volumes.h"
 #include "tests/unit/unit.h"
 
 #define FABRIC                                                                                                             \
