@@ -340,7 +340,7 @@ print(const struct bench_result *r, int repeats, bool json)
 	}
 	printf("An agent on a host with %u RNICs, at the paper's times, each with a connection that it traces:\n"
 	       "  CPU              %.3f %% of a core (processor time, the best of %d runs)\n"
-	       "  memory           %.1f MB, the controller's part of it included\n"
+	       "  memory           %.1f MB, including the controller's share\n"
 	       "  datagrams        %.0f a second that an RNIC sends: probes, ACKs, second ACKs, traceroutes\n"
 	       "  on the wire      %.0f kbps an RNIC and direction\n"
 	       "  to the analyzer  %.0f kbps a host, of records in frames\n",

@@ -156,9 +156,8 @@ static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
 	.args_doc = "[KIND]",
-	.doc = "Measures the programs on this machine.\v"
-	       "The cost of a plain net_ring mac-swap hop, measured in the same run, is the fabric's yardstick: shared "
-	       "machines are noisy, and ratios hold better than figures.",
+	.doc = "Measures the programs on this machine.\vThe cost of a plain net_ring mac-swap hop, measured in the same "
+	       "run, calibrates the fabric's: shared machines are noisy, and ratios are more stable than absolute figures.",
 	.help_filter = help_filter,
 };
 

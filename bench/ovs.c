@@ -156,7 +156,7 @@ struct ovs {
 static int
 print_error(const struct ovs *ovs)
 {
-	char path[PATH_MAX], line[256] = "nothing said why";
+	char path[PATH_MAX], line[256] = "no reason was logged";
 	FILE *file;
 
 	if (snprintf(path, sizeof(path), "%s/ovs.err", ovs->dir) >= (int)sizeof(path))

@@ -313,9 +313,8 @@ print_late(const struct realtime *bench)
 		       "%.1f of %u B.\n",
 		       bench->ovs_ns[0], sizes[0], bench->ovs_ns[1], sizes[1]);
 	for (size_t n = 0; n < NLENGTHS; n++)
-		printf("In real time, %2u switch%s: a frame comes out after %.1f us (p50), %.1f us (p99); cables: %.1f us; "
-		       "added a "
-		       "hop: %.2f us (p50), %.2f us (p99); %.2f %% of windows late\n",
+		printf("In real time, %2u switch%s: a frame leaves after %.1f us (p50), %.1f us (p99); cables: %.1f us; "
+		       "added a hop: %.2f us (p50), %.2f us (p99); %.2f %% of windows late\n",
 		       lengths[n], lengths[n] == 1 ? "" : "es", bench->late[n].p50_us, bench->late[n].p99_us,
 		       CABLE_US * (lengths[n] + 1), added_us(bench, n, bench->late[n].p50_us) / (lengths[n] + 1),
 		       added_us(bench, n, bench->late[n].p99_us) / (lengths[n] + 1),

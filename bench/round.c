@@ -91,7 +91,7 @@ forward(const struct bench *bench, const char *kind, double *ns)
 		return err_set(bench->err, -EINVAL, "%s: %s", path, error.text);
 	*ns = json_number_value(json_object_get(root, "cpu_ns")) / json_number_value(json_object_get(root, "packets"));
 	json_decref(root);
-	return *ns > 0 && *ns < 1e9 ? 0 : err_set(bench->err, -EIO, "no frame came round over %s", kind);
+	return *ns > 0 && *ns < 1e9 ? 0 : err_set(bench->err, -EIO, "no frame returned over %s", kind);
 }
 
 /* In a network of this process's own, where its children are, too. @return 0 or negative with err set */
@@ -99,7 +99,7 @@ static int
 make_veths(const struct bench *bench)
 {
 	if (unshare(CLONE_NEWNET) < 0)
-		return err_set(bench->err, -errno, "no network namespace of its own: %s; root has one", strerror(errno));
+		return err_set(bench->err, -errno, "no separate network namespace: %s; root has one", strerror(errno));
 	if (system(veths_text) != 0)
 		return err_set(bench->err, -EIO, "no veth pairs in a network namespace");
 	return 0;
@@ -180,12 +180,11 @@ bench_round_print(const struct bench_round *rows)
 		if (row->why.text[0] != '\0')
 			printf("Round over %s, 1 switch: not measured: %s.\n", row->kind, row->why.text);
 		else if (row->macswap_ns == 0)
-			printf("Round over %s, 1 switch, 1 KB: %.0f ns a frame, peers and both ways included.\n", row->kind,
-			       row->packet_ns);
+			printf("Round over %s, 1 switch, 1 KB: %.0f ns a frame, peers and both directions included.\n",
+			       row->kind, row->packet_ns);
 		else
-			printf("Round over %s, 1 switch, 1 KB: %.0f ns a frame, peers and both ways included; testpmd io "
-			       "%.0f "
-			       "ns, macswap %.0f ns: %.2f of macswap.\n",
+			printf("Round over %s, 1 switch, 1 KB: %.0f ns a frame, peers and both directions included; "
+			       "testpmd io %.0f ns, macswap %.0f ns: %.2f of macswap.\n",
 			       row->kind, row->packet_ns, row->io_ns, row->macswap_ns, row->macswap_ns / row->packet_ns);
 	}
 }

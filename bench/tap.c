@@ -215,8 +215,8 @@ check(const struct tap_counts *counts, const struct rec_end *end, struct err *er
 	    end->sent_bytes == counts->bytes)
 		return 0;
 	return err_set(err, -EPROTO,
-		       "of %" PRIu64 " records made %" PRIu64 " came in time, %" PRIu64 " late, %" PRIu64
-		       " are told as dropped, in %" PRIu64 " B; the run says %" PRIu64 " sent, %" PRIu64
+		       "of %" PRIu64 " records made %" PRIu64 " arrived in time, %" PRIu64 " late, %" PRIu64
+		       " are reported as dropped, in %" PRIu64 " B; the run counts %" PRIu64 " sent, %" PRIu64
 		       " of them late, %" PRIu64 " dropped, %" PRIu64 " B",
 		       end->offered_records, counts->on_time, counts->held_back, counts->dropped, counts->bytes,
 		       end->sent_records, end->deferred_records, end->dropped_records, end->sent_bytes);

@@ -209,9 +209,8 @@ run_once(const char *mode, const char *dir, const struct testpmd_ports *ports, u
 	ret = follow(pid, ports, (int[2]){ in[1], out[0] }, length_ns, end_ns, run);
 	sigaction(SIGPIPE, &before, NULL);
 	return ret == 0 ? 0
-			: err_set(err, ret,
-				  PROGRAM " --forward-mode=%s failed, or did not end within %.1f s of being told to", mode,
-				  (double)end_ns / 1e9);
+			: err_set(err, ret, PROGRAM " --forward-mode=%s failed, or did not end within %.1f s of the signal",
+				  mode, (double)end_ns / 1e9);
 }
 
 double

@@ -123,7 +123,7 @@ counted_ns(const struct bench_volumes *bench, size_t i)
 void
 bench_volumes_print(const struct bench_volumes *bench, int repeats)
 {
-	static const char *const columns[] = { "MONITORS TELL", "HOP NS", "RATIO", "NS/COUNTED", "B/PORT", "SENT BYTES" };
+	static const char *const columns[] = { "MONITORS REPORT", "HOP NS", "RATIO", "NS/COUNTED", "B/PORT", "SENT BYTES" };
 	struct libscols_table *table = scols_new_table();
 
 	for (size_t i = 0; i < ARRAY_LEN(columns); i++)

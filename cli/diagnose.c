@@ -31,11 +31,11 @@ struct diagnose_options {
 static const struct argp_option options[] = {
 	{ "out", 'o', "DIR", 0, "Where the reports go (default: into the run's directory)", 0 },
 	{ "diagnoser", 'd', "PROGRAM", 0,
-	  "A program that reads the same records and says what it finds (docs/bring-your-own.md), in place of those that "
-	  "followed the run; several times",
+	  "Run a plugin diagnoser, which reads the same records and reports its findings (docs/bring-your-own.md), in "
+	  "place of those of the run; may be repeated",
 	  0 },
 	{ "json", 'j', NULL, 0, "Print verdict.json instead of text", 0 },
-	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 when the verdict has a finding", 0 },
+	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 if the verdict has a finding", 0 },
 	{ 0 },
 };
 

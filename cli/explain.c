@@ -48,9 +48,8 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO --flow SRC,DST,SPORT,DPORT",
-	.doc = "Shows the way that a packet of a flow and its ACK would take: at every switch the equal-cost ports, the "
-	       "hash and "
-	       "the choice, or the pin that decides.",
+	.doc = "Shows the path of a packet of a flow and of its ACK: at every switch the equal-cost ports, the hash and "
+	       "the chosen port, or the pin that decides.",
 };
 
 /* "host" or "host:nic". @return 0 or -EINVAL */
@@ -126,7 +125,7 @@ print_choice(const struct scenario *sc, uint32_t node, const struct route_choice
 	} else if (choice->members == NULL) {
 		printf("%s", topo->nodes[node].bonded ? "the bond's member by the flow's hash" : "the flow's NIC");
 	} else if (choice->nmembers == 1) {
-		printf("the only way");
+		printf("the only path");
 	} else {
 		if (balance_is_on(&sc->balance))
 			printf("%s, for example: one for %s, of ports", sc->balance.ops->name,
@@ -153,16 +152,16 @@ print_path(const struct scenario *sc, const struct flow *flow, bool reverse, str
 		const struct topo_port *port;
 
 		if (hop == ROUTE_MAX_HOPS)
-			return err_set(err, -ELOOP, "the way does not end within %d hops: a routing loop", ROUTE_MAX_HOPS);
+			return err_set(err, -ELOOP, "the path does not end within %d hops: a routing loop", ROUTE_MAX_HOPS);
 		if (route_choose(&sc->routing, node, flow, reverse, &choice) < 0)
-			return err_set(err, -EHOSTUNREACH, "%s has no way to %s", sc->topo->nodes[node].name,
+			return err_set(err, -EHOSTUNREACH, "%s has no route to %s", sc->topo->nodes[node].name,
 				       sc->topo->nodes[end].name);
 		print_choice(sc, node, &choice);
 		port = topo_port_of(sc->topo, node, choice.port);
 		delay_ps += port->delay_ps + sc->timing.pipeline_ps;
 		node = port->peer;
 	}
-	printf("  %-12s    delays of the way: %s\n", sc->topo->nodes[node].name,
+	printf("  %-12s    delays of the path: %s\n", sc->topo->nodes[node].name,
 	       units_format_time(delay_ps, text, sizeof(text)));
 	return 0;
 }

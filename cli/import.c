@@ -35,10 +35,10 @@ struct import_command {
 static const struct argp_option options[] = {
 	{ "out", 'o', "SCENARIO", 0, "Write the scenario there, not to standard output", 0 },
 	{ "bytes", 'b', "SIZE", 0, "msccl: the vector of a rank, as nccl-tests counts it", 0 },
-	{ "local-rate", 'r', "RATE", 0, "msccl: at which a rank adds and copies; default: in no time", 0 },
-	{ "algorithm", 'a', "NAME", 0, "chakra: of collectives, as in scenarios; default: ring", 0 },
-	{ "groups", 'g', "FILE", 0, "chakra: process groups (JSON), where the trace does not tell them", 0 },
-	{ "channels", 'c', "NUMBER", 0, "chakra, goal: queue pairs of two ranks, which tags share; default: 16", 0 },
+	{ "local-rate", 'r', "RATE", 0, "msccl: rate at which a rank reduces and copies; default: no time", 0 },
+	{ "algorithm", 'a', "NAME", 0, "chakra: algorithm of collectives, as in scenarios; default: ring", 0 },
+	{ "groups", 'g', "FILE", 0, "chakra: process groups (JSON), if the trace lacks them", 0 },
+	{ "channels", 'c', "NUMBER", 0, "chakra, goal: queue pairs between two ranks, which tags share; default: 16", 0 },
 	{ 0 },
 };
 
@@ -134,7 +134,7 @@ parse(int key, char *arg, struct argp_state *state)
 		if (strcmp(given->kind, "hpcc") != 0 && !find_kind(given->kind, &given->options.kind))
 			args_error(state, "\"%s\": there are msccl, chakra, goal and hpcc", given->kind);
 		if (strange_option(given) != NULL)
-			args_error(state, "%s says nothing of %s: leave it out", strange_option(given), given->kind);
+			args_error(state, "%s has no %s: leave it out", strange_option(given), given->kind);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -146,8 +146,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "msccl ALGORITHM.xml --bytes SIZE\nchakra FOLDER|PATH/NAME|NAME.*.et\ngoal SCHEDULE.goal\n"
 		    "hpcc CONFIG.txt [TOPOLOGY.txt FLOW.txt]\nhpcc TOPOLOGY.txt FLOW.txt",
-	.doc = "Reads a file of another tool, finds what cannot be carried out, and writes a scenario that runs it: a "
-	       "schedule on a leaf-spine network of its own, or a whole network with its flows.",
+	.doc = "Reads a file of another tool, checks that it can be run, and writes a scenario that runs it: a schedule on "
+	       "a leaf-spine network, or a whole network with its flows.",
 };
 
 /* "dir/name.3.et" of several files: "dir/name". */
@@ -256,7 +256,8 @@ import_schedule_file(struct import_command *given, FILE *to, struct err *err)
 	int rc;
 
 	if (format->sized && given->bytes == 0)
-		return err_set(err, -EINVAL, "%s counts in chunks: --bytes says of how long a vector", format->kind);
+		return err_set(err, -EINVAL, "%s counts in chunks: give the length of the vector with --bytes",
+			       format->kind);
 	if (format->sized && given->bytes % IMPORT_ELEM_BYTES != 0)
 		return err_set(err, -EINVAL, "--bytes: %" PRIu64 " B is not a whole number of elements of %d B",
 			       given->bytes, IMPORT_ELEM_BYTES);

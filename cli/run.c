@@ -37,32 +37,34 @@ static const struct argp_option options[] = {
 	  "Override a key of the scenario, e.g. --set collectives.[0].step_bytes=10MB", 0 },
 	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "hold", 'H', "TIME", 0,
-	  "Go on for so long at least, for people who use the hosts (rocelab shell); as --set limits.hold=TIME", 0 },
+	  "Run for at least TIME, for interactive use of the hosts (rocelab shell); same as --set limits.hold=TIME", 0 },
 	{ "poll", 'p', "busy|sleep|auto", 0,
-	  "Real time with nothing to do: poll on CPUs of its own, or sleep and leave them to the hosts (default: poll "
-	  "where "
-	  "CPUs are to spare); as --set timing.idle=busy",
+	  "When idle in real time, poll on dedicated CPUs, or sleep and leave the CPUs to the hosts (default: poll if "
+	  "there are spare CPUs); same as --set timing.idle=busy",
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "partitions", 'P', "N", 0, "Run the fabric in N processes, one partition each; real time only (default: 1)", 0 },
 	{ "eal", 'e', "ARGS", 0,
 	  "Further arguments of DPDK's EAL, in one word: \"-a 0000:03:00.0\", \"--telemetry\" for dpdk-telemetry.py", 0 },
-	{ "out", 'o', "DIR", 0, "Where the run is kept (default out/NAME)", 0 },
+	{ "out", 'o', "DIR", 0, "Write the run's files to DIR (default out/NAME)", 0 },
 	{ "diagnosers", 'd', "NAME[,NAME...]", 0,
 	  "Show findings of these systems side by side: vedrfolnir, flowpulse, flowtracer, pingmesh, hawkeye-minr, "
 	  "hawkeye-maxr, "
 	  "full-polling; those that poll or probe run by themselves, of the same seed. As the scenario's key diagnosers",
 	  0 },
 	{ "diagnoser", 'D', "PROGRAM", 0,
-	  "A program that reads the same records and says what it finds (docs/bring-your-own.md); several times", 0 },
-	{ "capture", 'c', "PORT[,PORT...]", 0,
-	  "Write what crosses these ports (\"node:port\"), both directions, into DIR/capture.pcapng for Wireshark", 0 },
-	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it; 128 keeps every header)",
+	  "Run a plugin diagnoser, which reads the same records and reports its findings (docs/bring-your-own.md); may be "
+	  "repeated",
 	  0 },
-	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
-	{ "json", 'j', NULL, 0, "Print verdict.json instead of text; of several systems comparison.json", 0 },
-	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 when the verdict has a finding", 0 },
-	{ "allow-unfinished", 'u', NULL, 0, "Exit with 0, and not 5, when the run ended before its work did", 0 },
+	{ "capture", 'c', "PORT[,PORT...]", 0,
+	  "Capture both directions of these ports (\"node:port\") into DIR/capture.pcapng for Wireshark", 0 },
+	{ "capture-bytes", 'B', "SIZE", 0,
+	  "Capture at most SIZE bytes of each frame (default: all; 128 keeps every header)", 0 },
+	{ "capture-limit", 'L', "SIZE", 0, "Limit the capture file to SIZE; further frames are counted only (default 1GB)",
+	  0 },
+	{ "json", 'j', NULL, 0, "Print verdict.json instead of text; for several systems comparison.json", 0 },
+	{ "fail-on-finding", 'f', NULL, 0, "Exit with 4 if the verdict has a finding", 0 },
+	{ "allow-unfinished", 'u', NULL, 0, "Exit with 0, not 5, if the run ended before its work was done", 0 },
 	{ 0 },
 };
 
@@ -169,12 +171,11 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO",
-	.doc = "Runs a scenario, diagnoses it and prints the verdict.\v"
-	       "DIR then holds verdict.json, report.html, report.txt, steps.csv, run.json, truth.json (what was injected; "
-	       "the diagnosis never sees it), waiting.dot, provenance.dot and records.bin, the recorded stream; of several "
-	       "systems also comparison.json, and systems/NAME with the report of each. With "
-	       "--capture "
-	       "also capture.pcapng: wireshark -X lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
+	.doc = "Runs a scenario, diagnoses it and prints the verdict.\vDIR then holds verdict.json, report.html, "
+	       "report.txt, steps.csv, run.json, truth.json (the injected faults; the diagnosis never sees it), "
+	       "waiting.dot, provenance.dot and records.bin, the recorded stream; of several systems also comparison.json, "
+	       "and systems/NAME with the report of each. With --capture also capture.pcapng: wireshark -X "
+	       "lua_script:scripts/wireshark/rocelab.lua DIR/capture.pcapng",
 };
 
 /* @param ret  how the run ended: EXIT_DONE or EXIT_UNFINISHED. @return exit code, its verdict considered */

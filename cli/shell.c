@@ -42,7 +42,7 @@ struct shell {
 };
 
 static const struct argp_option options[] = {
-	{ "run", 'r', "DIR", 0, "The run's directory (default: the one run under way below out/)", 0 },
+	{ "run", 'r', "DIR", 0, "Directory of the run (default: the only active run below out/)", 0 },
 	{ 0 },
 };
 
@@ -77,12 +77,9 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "HOST [-- COMMAND [ARG...]]",
-	.doc = "Runs a command in a host that has its own kernel, of the run under way, with this terminal or these files "
-	       "as its "
-	       "input and output. Without a command: an interactive shell.\v"
-	       "The host sees this machine's files, read-only; what it may write is below /run. Exit status: the "
-	       "command's; 127 "
-	       "without such a command, 255 without such a host.",
+	.doc = "Runs a command in a kernel host of an active run, with the standard input and output of this program. "
+	       "Without a command: an interactive shell.\vThe host sees this machine's files, read-only; it can write "
+	       "below /run. Exit status: the command's; 127 without such a command, 255 without such a host.",
 };
 
 /* The terminal as it was, for on_exit_restore(). */
@@ -122,8 +119,7 @@ connect_in(const char *dir, const char *host, struct err *err)
 	if (rc == 0)
 		return fd;
 	close(fd);
-	return err_set(err, rc, "%s/%s.sock: %s; is it a host with its own kernel, and the run under way?", dir, host,
-		       strerror(-rc));
+	return err_set(err, rc, "%s/%s.sock: %s; is it a kernel host, and is the run active?", dir, host, strerror(-rc));
 }
 
 /* Looks for the host in every run below out/. */
@@ -148,7 +144,7 @@ connect_anywhere(const char *host, struct err *err)
 	}
 	globfree(&runs);
 	if (found == -1)
-		return err_set(err, -ENOENT, "no run under way below out/ has a host \"%s\"; give --run DIR", host);
+		return err_set(err, -ENOENT, "no active run below out/ has a host \"%s\"; give --run DIR", host);
 	return found;
 }
 
@@ -346,7 +342,7 @@ command_shell(int argc, char **argv)
 	if (rc == 0)
 		return shell.status;
 	if (err.text[0] == '\0')
-		err_set(&err, rc, "%s: the host is gone: %s", shell_options.host, strerror(-rc));
+		err_set(&err, rc, "%s: the host has ended: %s", shell_options.host, strerror(-rc));
 	restore_terminal();
 	log_error("%s", err.text);
 	return EXIT_NO_SESSION;

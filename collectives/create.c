@@ -361,7 +361,7 @@ check_extras(const struct coll_params *params, struct err *err)
 		return err_set(err, -EINVAL, "%" PRIu32 " channels; at most %d are supported", params->channels,
 			       COLL_MAX_CHANNELS);
 	if (params->counts != NULL && params->op != COLL_ALLTOALLV)
-		return err_set(err, -EINVAL, "%s has no counts of its own for each pair of ranks", name);
+		return err_set(err, -EINVAL, "%s has no separate counts for each pair of ranks", name);
 	if (params->npairs != 0 && (params->op != COLL_SENDRECV || method->pairs != NULL))
 		return err_set(err, -EINVAL, "%s by algorithm \"%s\" knows who sends to whom: it takes no pairs", name, by);
 	return 0;

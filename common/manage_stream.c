@@ -141,7 +141,8 @@ check(const struct manage_hdr *hdr, struct err *err)
 			       " writes to it",
 			       hdr->magic, MANAGE_MAGIC);
 	if (hdr->reserved != 0)
-		return err_set(err, -EPROTO, "management channel: a message's reserved part is %u, not 0", hdr->reserved);
+		return err_set(err, -EPROTO, "management channel: the reserved field of a message is %u, not 0",
+			       hdr->reserved);
 	if (expected == SIZE_UNKNOWN)
 		return err_set(err, -EPROTO, "management channel: type %u is none of version %u", hdr->type,
 			       MANAGE_VERSION);

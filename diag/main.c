@@ -44,23 +44,21 @@ static const struct argp_option own_options[] = {
 	{ "listen", 'l', "SOCKET", 0, "Wait for one connection on a unix socket's path, or HOST:PORT", 0 },
 	{ "read", 'r', "FILE", 0, "Read a recorded stream", 0 },
 	{ "out", 'o', "DIR", 0, "Where verdict.json and the reports go; made if absent", 0 },
-	{ "plugins", 'O', "FILE", 0, "What outside programs said of the run, if there is such a file: plugins.json", 0 },
+	{ "plugins", 'O', "FILE", 0, "Read the findings of plugin diagnosers from FILE (plugins.json), if it exists", 0 },
 	{ "print", 'p', NULL, 0, "Print the report for people as well", 0 },
 	{ "diagnoser", 'D', "NAME", 0,
 	  "Ask this one, and no other that is not named; may be given again (default: all); \"./NAME\": of --plugins", 0 },
 	{ "detection-times", 't', NULL, 0,
-	  "Tell of every finding when it could first have been said: parts of the stream are diagnosed as well, up to 48 "
-	  "of "
-	  "them, by bisection; with --read",
+	  "Report the earliest time at which each finding could be reported: diagnoses up to 48 prefixes of the stream, by "
+	  "bisection; with --read",
 	  0 },
 	{ "cpu", 'c', "FILE", 0,
 	  "Write what processor time it took, start to end, but for times to detection: { \"cpu_s\": }", 0 },
 	{ "allow-left-out", 'a', NULL, 0,
-	  "Exit with 0, and not 1, when a program of --plugins was left out: it broke, or a finding of it names what is "
-	  "not "
-	  "there",
+	  "Exit with 0, not 1, if a plugin of --plugins was excluded: it failed, or a finding of it names an unknown "
+	  "object",
 	  0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing of incomplete evidence; the verdict does", 0 },
+	{ "quiet", 'q', NULL, 0, "Do not warn about incomplete evidence; the verdict reports it", 0 },
 	{ "done", 'd', "FD", 0, "A descriptor to close when the reports are written, before they are printed", 0 },
 };
 
@@ -281,7 +279,7 @@ ask_others(struct options *options, struct others *others)
 	if (options->plugin == NULL)
 		return;
 	if (plugin_report_read(options->plugin, &others->report, &err) != 0) {
-		log_warning("%s: the verdict goes without it", err.text);
+		log_warning("%s: the verdict does not include it", err.text);
 		plugin_report_fini(&others->report);
 	}
 	plugin_rows(&others->report, &writers, others->rows, rows);

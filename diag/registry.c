@@ -17,9 +17,9 @@ static const struct diagnoser_option vedrfolnir_option[] = {
 	{ .name = "port-share",
 	  .key = 's',
 	  .value = "receivers|senders",
-	  .meaning = "Weight of a halted port's edge to a congested one: the congested one's share of what the halted one "
-		     "sends "
-		     "(receivers, the default), or the halted one's share of what all feed to the congested one (senders)",
+	  .meaning = "Weight of the edge from a paused port to a congested one: the congested port's share of the paused "
+		     "port's traffic (receivers, the default), or the paused port's share of all traffic to the congested "
+		     "port (senders)",
 	  .set = vedrfolnir_port_share },
 };
 
@@ -27,15 +27,14 @@ static const struct diagnoser_option pingmesh_option[] = {
 	{ .name = "degradation",
 	  .key = 'g',
 	  .value = "PERCENT",
-	  .meaning = "R-Pingmesh: a problem of a service's network is P0 where iterations take longer by more than so much "
-		     "(10)",
+	  .meaning = "R-Pingmesh: a problem of a service's network is P0 if iterations take longer by more than this "
+		     "percentage (10)",
 	  .set = pingmesh_degradation },
 	{ .name = "pingmesh-algorithm",
 	  .key = 'a',
 	  .value = "likelihood|paper",
-	  .meaning =
-		  "R-Pingmesh: how losses are placed that are put down to switches (as the recording says): by likelihood, "
-		  "or by the most votes (Algorithm 1)",
+	  .meaning = "R-Pingmesh: how losses that are attributed to switches are located: by likelihood, or by the most "
+		     "votes (Algorithm 1) (default: as recorded)",
 	  .set = pingmesh_algorithm },
 };
 

@@ -30,25 +30,26 @@ static const struct argp_option option_table[] = {
 	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of every random choice", 0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the fabric (default 1)", 0 },
 	{ "eal", 'e', "ARGS", 0, "Further arguments of DPDK's EAL, in one word: \"--vdev net_null0 -a 0000:03:00.0\"", 0 },
-	{ "out", 'o', "DIR", 0, "Where recording, steps.csv, run.json and truth.json go (default .)", 0 },
-	{ "analyzer", 'a', "SOCKET", 0, "Unix socket of an analyzer that gets the records too", 0 },
-	{ "diagnoser", 'd', "PROGRAM", 0,
-	  "A program that diagnoses the run besides (docs/bring-your-own.md); several times", 0 },
-	{ "hosts", 'H', "DIR", 0, "Where the sockets of hosts with their own kernel are made: NAME.vhost, NAME.manage", 0 },
-	{ "capture", 'c', "PORT[,PORT...]", 0, "Write what crosses these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
-	{ "capture-bytes", 'B', "SIZE", 0, "Of each frame at most so much (default: all of it)", 0 },
-	{ "capture-limit", 'L', "SIZE", 0, "Of the file at most so much; frames beyond are counted (default 1GB)", 0 },
-	{ "partition", 'P', "I/N", 0,
-	  "Run the I-th of N partitions of the fabric, from 0; all of it by default. Partition 0 exports records", 0 },
-	{ "partitions-at", 'A', "ADDRESS,...", 0,
-	  "Where the partitions listen, in their order: paths of unix sockets, with a '/', or HOST:PORT", 0 },
-	{ "token", 'T', "FILE", 0, "Its first line is what partitions know each other by, where others could come, too",
+	{ "out", 'o', "DIR", 0, "Write the recording, steps.csv, run.json and truth.json to DIR (default .)", 0 },
+	{ "analyzer", 'a', "SOCKET", 0, "Send the records also to the analyzer at this unix socket", 0 },
+	{ "diagnoser", 'd', "PROGRAM", 0, "Run a plugin diagnoser as well (docs/bring-your-own.md); may be repeated", 0 },
+	{ "hosts", 'H', "DIR", 0, "Create the sockets of kernel hosts in DIR: NAME.vhost, NAME.manage", 0 },
+	{ "capture", 'c', "PORT[,PORT...]", 0,
+	  "Capture both directions of these ports (\"node:port\") into DIR/" RUN_CAPTURE, 0 },
+	{ "capture-bytes", 'B', "SIZE", 0, "Capture at most SIZE bytes of each frame (default: all)", 0 },
+	{ "capture-limit", 'L', "SIZE", 0, "Limit the capture file to SIZE; further frames are counted only (default 1GB)",
 	  0 },
+	{ "partition", 'P', "I/N", 0,
+	  "Run the I-th of N partitions of the fabric, from 0 (default: all of it); partition 0 exports records", 0 },
+	{ "partitions-at", 'A', "ADDRESS,...", 0,
+	  "Addresses at which the partitions listen, in their order: paths of unix sockets, with a '/', or HOST:PORT", 0 },
+	{ "token", 'T', "FILE", 0,
+	  "Authenticate partitions by the first line of FILE, if their addresses are open to others", 0 },
 	{ "quiet", 'q', NULL, 0, "No progress, no results", 0 },
-	{ "brief", 'b', NULL, 0, "Results only where elements were verified: the analyzer shows the rest", 0 },
+	{ "brief", 'b', NULL, 0, "Print results only for verified elements: the analyzer prints the rest", 0 },
 	{ "try-port", 'p', "PORT", 0,
-	  "Open a port, as scenarios name it, and close it; what is wrong goes into DIR/port.txt (--out)", 0 },
-	{ "yardstick", 'y', "DIR", 0, "Time a plain mac-swap hop instead, into DIR/yardstick.json", 0 },
+	  "Only open and close a port, as scenarios name it; write an error to DIR/port.txt (--out)", 0 },
+	{ "calibration", 'y', "DIR", 0, "Only measure a plain mac-swap hop, into DIR/calibration.json", 0 },
 	{ 0 },
 };
 
@@ -137,7 +138,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if ((options->run.partitions.count != 0) != (options->run.partitions.addresses != NULL))
-			args_error(state, "--partition and --partitions-at go together");
+			args_error(state, "--partition and --partitions-at must be given together");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		return options->calibration != NULL || options->try_port != NULL
@@ -168,7 +169,7 @@ calibration(const char *dir, struct err *err)
 	lcore_fini();
 	if (ns < 0)
 		return EXIT_FAILED;
-	if (outfile_open(&out, dir, "yardstick.json", err) < 0)
+	if (outfile_open(&out, dir, "calibration.json", err) < 0)
 		return EXIT_FAILED;
 	fprintf(out.file, "{ \"macswap_ns\": %.3f }\n", ns);
 	return outfile_close(&out, 0, err) == 0 ? EXIT_DONE : EXIT_FAILED;

@@ -191,7 +191,7 @@ plugins_create(const struct emulation *emulation, const char *const *paths, uint
 	if (o == NULL || o->events == NULL)
 		ret = err_set(err, -ENOMEM, "out of memory for diagnosers");
 	else if (count > PLUGIN_PROGRAMS)
-		ret = err_set(err, -EINVAL, "%u outside programs; right would be %u at most", count, PLUGIN_PROGRAMS);
+		ret = err_set(err, -EINVAL, "%u plugin diagnosers; right would be %u at most", count, PLUGIN_PROGRAMS);
 	while (ret == 0 && o->count < count) {
 		uint32_t i = o->count++;
 

@@ -632,7 +632,7 @@ simulate(struct prediction *prediction, struct emulation *emulation, uint32_t ru
 		if (emulation->switches[i] != NULL && emulation->switches[i]->volumes != NULL)
 			ret = take(prediction, emulation->switches[i], run);
 	prediction->virtual_ps += emulation->fabric->window.end_ps;
-	return ret == 0 ? 0 : err_set(err, ret, "out of memory for what is predicted");
+	return ret == 0 ? 0 : err_set(err, ret, "out of memory for the prediction");
 }
 
 static int
@@ -668,8 +668,9 @@ predict_by_simulation(const struct scenario *sc, const struct run_service *const
 		prediction->runs++;
 	}
 	if (ret == 0 && prediction->iterations == 0)
-		ret = cfg_fail(&sc->volumes.where, "prediction", err,
-			       "in a run made before no switch could tell iterations apart: predict by another method");
+		ret = cfg_fail(
+			&sc->volumes.where, "prediction", err,
+			"in a simulation in advance no switch could distinguish iterations: predict by another method");
 	if (ret == 0) {
 		prediction->wall_ns = clock_now_ns() - start_ns;
 		return prediction;

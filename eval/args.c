@@ -64,7 +64,7 @@ int
 eval_args_exit(int ret, const struct err *err)
 {
 	if (ret == -EINTR)
-		log_info("interrupted; the same command goes on with it");
+		log_info("interrupted; the same command resumes it");
 	else if (ret > 0)
 		log_error("%d runs failed; the same command makes them again", ret);
 	else if (ret < 0)

@@ -50,7 +50,7 @@ inject_storm(struct eval_case *c)
 	case_add_fault(c, "{ kind = \"pfc-storm\"; port = \"%s\"; start = \"%lluns\"; duration = \"%lluns\"; }", root,
 		       (unsigned long long)case_time_ns(c, 0, START_MAX_NS),
 		       (unsigned long long)case_time_ns(c, 10 * CASE_MS, 100 * CASE_MS));
-	case_add_anomaly(c, json_pack("{s:s, s:s, s:s}", "kind", "pfc-storm", "root", root, "halts",
+	case_add_anomaly(c, json_pack("{s:s, s:s, s:s}", "kind", "pfc-storm", "root", root, "pauses",
 				      topo_port_name(topo, peer_of(topo, port), paused_port)));
 	return 0;
 }
@@ -191,7 +191,7 @@ make_backpressure(struct eval_case *c)
 						: json_pack("[s]", topo_port_name(topo, root, name));
 
 			case_add_anomaly(
-				c, json_pack("{s:s, s:o, s:o}", "kind", "backpressure", "roots", roots, "halts", shared));
+				c, json_pack("{s:s, s:o, s:o}", "kind", "backpressure", "roots", roots, "pauses", shared));
 			return 0;
 		}
 		json_decref(shared);
@@ -203,7 +203,7 @@ const struct family family_storm = {
 	.name = "pfc-storm",
 	.draws = "storm",
 	.cases = STORM_CASES,
-	.doc = "a switch port on the collective's way sends PAUSE for 10 to 100 ms",
+	.doc = "a switch port on the collective's path sends PAUSE for 10 to 100 ms",
 	.make = make_storm,
 };
 
@@ -211,6 +211,6 @@ const struct family family_backpressure = {
 	.name = "backpressure",
 	.draws = "backpressure",
 	.cases = BACKPRESSURE_CASES,
-	.doc = "an incast off the collective's way, whose pauses come to it",
+	.doc = "an incast off the collective's path, whose pauses reach it",
 	.make = make_backpressure,
 };

@@ -70,7 +70,7 @@ queues_found(const struct truth *truth, const json_t *anomaly, const json_t *fin
 static bool
 storm_affects(const struct truth *truth, const json_t *anomaly)
 {
-	return truth_held_ns(truth, truth_text(anomaly, "halts")) >= truth->earnest_ns;
+	return truth_held_ns(truth, truth_text(anomaly, "pauses")) >= truth->earnest_ns;
 }
 
 static bool
@@ -98,7 +98,7 @@ backpressure_affects(const struct truth *truth, const json_t *anomaly)
 	size_t i;
 
 	json_array_foreach(json_object_get(anomaly, "roots"), i, root)
-		if (truth_pauses_lead(truth, json_string_value(root), json_object_get(anomaly, "halts")))
+		if (truth_pauses_lead(truth, json_string_value(root), json_object_get(anomaly, "pauses")))
 			return true;
 	return false;
 }
@@ -113,7 +113,7 @@ backpressure_found(const struct truth *truth, const json_t *anomaly, const json_
 		const char *name = json_string_value(root);
 
 		if (has_finding(findings, "pfc-backpressure", name) &&
-		    truth_pauses_lead(truth, name, json_object_get(anomaly, "halts")))
+		    truth_pauses_lead(truth, name, json_object_get(anomaly, "pauses")))
 			return true;
 	}
 	err_set(why, 0, "backpressure from %s%s is not found", json_string_value(json_array_get(roots, 0)),
@@ -365,7 +365,8 @@ culprits_contended(const struct truth *truth, const json_t *finding, const json_
 
 		if (others != NULL ? !contended_with_one_of(truth, root, name, others)
 				   : !truth_contended(truth, root, name, NULL)) {
-			err_set(why, 0, "%s at %s: %s met nobody there", truth_text(finding, "type"), root, name);
+			err_set(why, 0, "%s at %s: %s contended with no flow there", truth_text(finding, "type"), root,
+				name);
 			return false;
 		}
 	}
@@ -401,7 +402,7 @@ pauses_borne_out(const struct truth *truth, const json_t *finding, struct err *w
 	json_array_foreach(json_object_get(finding, "ports"), i, port)
 		paused |= truth_paused_ns(truth, json_string_value(port)) > 0;
 	if (!paused)
-		err_set(why, 0, "pfc-backpressure from %s: no port was halted", truth_text(finding, "root"));
+		err_set(why, 0, "pfc-backpressure from %s: no port was paused", truth_text(finding, "root"));
 	return paused && culprits_contended(truth, finding, NULL, why);
 }
 
@@ -485,7 +486,7 @@ judge_is_right(const struct truth *truth, struct err *why)
 	size_t i;
 
 	if (!truth_is_whole(truth)) {
-		err_set(why, 0, "more flows met at a port than the fabric's truth has room for");
+		err_set(why, 0, "more flows contended at a port than the fabric's truth has room for");
 		return false;
 	}
 	json_array_foreach(truth->anomalies, i, anomaly) {
@@ -573,7 +574,7 @@ innocence_reported(const struct truth *truth, const json_t *verdict, struct err 
 	innocent |=
 		json_array_size(truth->anomalies) == 0 || overtaken_in_earnest(truth, json_object_get(verdict, "findings"));
 	if (!innocent)
-		err_set(why, 0, "the verdict does not say that the network is innocent");
+		err_set(why, 0, "the verdict does not report the network as innocent");
 	return innocent;
 }
 

@@ -314,10 +314,10 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	if (ret != -ENODATA)
 		return err_set(err, ret, "%s", why.text);
 	progress_line("%s", "");
-	log_warning("%s failed: %s; %s/" LOG_FILE " says more%s", dir, why.text, dir, last_line(dir, last));
+	log_warning("%s failed: %s; %s/" LOG_FILE " has details%s", dir, why.text, dir, last_line(dir, last));
 	if (++work->broken < MAX_BROKEN)
 		return 0;
-	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->broken);
+	return err_set(err, -EIO, "%u runs failed; fix the cause and repeat the command", work->broken);
 }
 
 int

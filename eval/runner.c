@@ -353,11 +353,11 @@ run_broke(struct runner *runner, const struct item *item, const char *folder, ui
 
 	runner->progress.expected -= lost;
 	eval_progress_end();
-	log_warning("%s failed: %s; log.txt there says more",
+	log_warning("%s failed: %s; see log.txt there",
 		    eval_case_dir(runner->eval, item->family, item->index, folder, dir, sizeof(dir)), why->text);
 	if (++runner->broken < MAX_BROKEN)
 		return 0;
-	return err_set(runner->err, -EIO, "%u runs failed; the same command goes on when that is mended", runner->broken);
+	return err_set(runner->err, -EIO, "%u runs failed; fix the cause and repeat the command", runner->broken);
 }
 
 static int

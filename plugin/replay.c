@@ -32,7 +32,7 @@ start(struct replay *replay, const char *const *paths, uint32_t count, struct er
 	int ret = 0;
 
 	if (count > PLUGIN_PROGRAMS)
-		return err_set(err, -EINVAL, "%u outside programs; right would be %u at most", count, PLUGIN_PROGRAMS);
+		return err_set(err, -EINVAL, "%u plugin diagnosers; right would be %u at most", count, PLUGIN_PROGRAMS);
 	while (ret == 0 && replay->count < count) {
 		uint32_t i = replay->count++;
 		struct spool_config config = { .socket = true, .cap_bytes = PLUGIN_RECORD_BYTES };

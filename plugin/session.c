@@ -341,7 +341,7 @@ ask(struct plugin_session *session, const struct plugin_driver *driver, const st
 	if (++session->turn_asked > PLUGIN_TURN_ASKED)
 		return err_set(err, -EAGAIN, "more than %u polls and probes in one turn", PLUGIN_TURN_ASKED);
 	if (driver->poll_port == NULL)
-		return err_set(err, -EAGAIN, "this is a recording: nobody is there to be asked");
+		return err_set(err, -EAGAIN, "this is a recording: no device can be queried");
 	session->account.polls += !probe;
 	session->account.probes += probe;
 	if (answer->kind == PLUGIN_POLL_PORT)
@@ -402,7 +402,7 @@ take_line(struct plugin_session *session, const struct plugin_driver *driver, co
 	int rc;
 
 	if (++session->turn_lines > PLUGIN_TURN_LINES) {
-		leave_out(session, now_ps, "it says more than %u lines in one turn", PLUGIN_TURN_LINES);
+		leave_out(session, now_ps, "it writes more than %u lines in one turn", PLUGIN_TURN_LINES);
 		return;
 	}
 	rc = plugin_answer_read(line, bytes, &answer, &err);
@@ -466,7 +466,7 @@ receive(struct plugin_session *session, uint64_t now_ps)
 	ssize_t got;
 
 	if (room == 0) {
-		leave_out(session, now_ps, "it says a line of more than %u bytes", PLUGIN_LINE_BYTES);
+		leave_out(session, now_ps, "it writes a line of more than %u bytes", PLUGIN_LINE_BYTES);
 		return false;
 	}
 	got = recv(session->program.control, session->in + session->in_bytes, room, MSG_DONTWAIT);
@@ -550,7 +550,7 @@ plugin_session_log(const struct plugin_session *session, bool live)
 		log_warning("diagnoser %s was left out at %.3f ms: %s; the run went on without it", account->name,
 			    (double)account->left_ps / 1e9, account->why);
 	if (account->refused != 0)
-		log_warning("diagnoser %s: %" PRIu64 " of what it asked for or said was refused, the first a %s",
+		log_warning("diagnoser %s: %" PRIu64 " of its requests and findings were refused, the first a %s",
 			    account->name, account->refused, account->refused_why);
 	if (account->dropped_records != 0 || account->missed != 0)
 		log_warning("diagnoser %s did not keep up: it lacks %" PRIu64 " records and %" PRIu64 " turns",

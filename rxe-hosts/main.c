@@ -48,7 +48,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (options->host == NULL || options->manage == NULL)
-			args_error(state, "--host and --manage say who this is and who directs it");
+			args_error(state, "--host (its name) and --manage (the management channel) are required");
 		return 0;
 	default:
 		return scenario_args_parse(&options->scenario, key, arg, state);

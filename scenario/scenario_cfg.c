@@ -18,9 +18,9 @@ static const struct cfg_field root_fields[] = {
 	CFG_FIELD("seed", CFG_INT, offsetof(S, seed), .def = "1", .max = PRNG_SEEDS,
 		  .doc = "Seed of every random choice: ECMP, ECN marking, lossy links"),
 	CFG_FIELD("diagnosers", CFG_STRINGS, offsetof(S, diagnosers), .def = "",
-		  .doc = "Systems whose findings `rocelab run` shows side by side: vedrfolnir, flowpulse, flowtracer, "
-			 "pingmesh, hawkeye-minr, hawkeye-maxr, full-polling, or the path of a program from outside, with "
-			 "a slash; absent or empty: one run, of what the scenario has at work"),
+		  .doc = "Systems whose findings `rocelab run` compares side by side: vedrfolnir, flowpulse, flowtracer, "
+			 "pingmesh, hawkeye-minr, hawkeye-maxr, full-polling, or the path of a plugin diagnoser, with a "
+			 "slash; absent or empty: one run of the systems that the scenario enables"),
 };
 #undef S
 
@@ -43,9 +43,9 @@ static const struct cfg_field timing_fields[] = {
 		  .doc = "virtual: as fast as the CPU allows, exact and repeatable; real: paced by the machine's clock, "
 			 "for hosts that have their own kernel; auto: real where there are such hosts"),
 	CFG_FIELD("idle", CFG_ENUM, offsetof(S, idle), .def = "auto", .choices = idles,
-		  .doc = "Real time with nothing to do: sleep leaves the CPUs to the guests, busy polls on CPUs of its "
-			 "own; auto: busy where there is a CPU for each lcore and one to spare, and where kernels run here "
-			 "as hosts another one for them"),
+		  .doc = "When idle in real time: sleep leaves the CPUs to the guests, busy polls on dedicated CPUs; auto: "
+			 "busy if there is a CPU for each lcore and a spare one, and another one for kernel hosts on this "
+			 "machine"),
 	CFG_FIELD("quantum", CFG_TIME, offsetof(S, quantum_ps), .def = "0ps", .max = 1e9,
 		  .doc = "Floor every serialization and pacing time to multiples of this, as ns-3 does with 1ns; 0: exact"),
 	CFG_FIELD("pipeline", CFG_TIME, offsetof(S, pipeline_ps), .def = "600ns", .max = 1e9,
@@ -56,10 +56,10 @@ static const struct cfg_field timing_fields[] = {
 #define S struct routing_params
 static const struct cfg_field routing_fields[] = {
 	CFG_FIELD("convergence", CFG_TIME, offsetof(S, convergence_ps), .def = "100ms", .max = 1e16,
-		  .doc = "From a link's failure or repair, if it lasts, to the routes of all switches that know it; its "
-			 "own switches avoid a dead port at once. The default lies between the tens of milliseconds of a "
-			 "tuned BGP fabric and the second that RFC 7938, section 7, allows one: a shorter run ends before "
-			 "its fabric has converged, and sets less where it is to see that"),
+		  .doc = "Time from a lasting failure or repair of a link until all switches have updated their routes; "
+			 "the link's own switches avoid a dead port at once. The default lies between the tens of "
+			 "milliseconds of a tuned BGP fabric and the second that RFC 7938, section 7, allows one: a run "
+			 "that is shorter ends before its fabric has converged; set less to observe convergence"),
 };
 #undef S
 
@@ -71,8 +71,8 @@ static const struct cfg_field host_fields[] = {
 	CFG_FIELD("names", CFG_STRINGS, offsetof(S, names), .def = "", .doc = "Hosts of the topology; absent: all"),
 	CFG_FIELD("kind", CFG_ENUM, offsetof(S, kind), .choices = host_choices,
 		  .doc = "embedded: inside the fabric's process; guest: user-mode Linux with kernel rxe; qemu: a QEMU "
-			 "machine with kernel rxe; netns: a network namespace with the server's rdma_rxe; port: somebody "
-			 "else's, behind a DPDK port"),
+			 "machine with kernel rxe; netns: a network namespace with the server's rdma_rxe; port: an "
+			 "external host behind a DPDK port"),
 	CFG_FIELD("port", CFG_STRING, offsetof(S, port), .def = "",
 		  .doc = "kind port: DPDK device arguments such as \"net_af_packet0,iface=eth1\", or vhost:PATH"),
 	CFG_FIELD("memory", CFG_BYTES, offsetof(S, memory_bytes), .def = "64MB", .min = 16e6, .max = 64e9,
@@ -86,9 +86,8 @@ static const struct cfg_field host_fields[] = {
 #define S struct partition_config
 static const struct cfg_field part_fields[] = {
 	CFG_FIELD("names", CFG_STRINGS, offsetof(S, names),
-		  .doc = "Its switches, every switch in one partition; a host is in the partition of the switch at its "
-			 "first port, "
-			 "unless it is named too"),
+		  .doc = "Its switches; every switch is in one partition. A host is in the partition of the switch at its "
+			 "first port, unless it is named too"),
 };
 #undef S
 
@@ -99,29 +98,29 @@ static const struct cfg_field management_fields[] = {
 			 "DIR/management/NAME.manage, which `rocelab trace DIR` asks; beside a run in virtual time "
 			 "`rocelab trace SCENARIO` serves them"),
 	CFG_FIELD("rtt", CFG_TIME, offsetof(S, rtt_ps), .def = "0s", .max = 1e13,
-		  .doc = "Round trip of the management network: so long after a request its reply can be read"),
+		  .doc = "Round trip of the management network: time from a request to its reply"),
 	CFG_FIELD("greeting_rtts", CFG_INT, offsetof(S, greeting_rtts), .def = "2", .max = 100,
-		  .doc = "Round trips until a new connection is greeted: TCP's handshake and the way of the greeting are "
-			 "2; SSH takes more"),
+		  .doc = "Round trips until a new connection is usable: TCP's handshake and the greeting take 2; SSH takes "
+			 "more"),
 };
 #undef S
 
 #define S struct limits_params
 static const struct cfg_field limits_fields[] = {
 	CFG_FIELD("virtual_time", CFG_TIME, offsetof(S, virtual_time_ps), .def = "0s", .max = 1e16,
-		  .doc = "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the work "
-			 "of hosts ask for; 0: 60s after what hold and pingmesh.duration ask for"),
+		  .doc = "The run ends here at the latest (end_reason limit), whatever hold, pingmesh.duration or the "
+			 "hosts' work require; 0: 60s after hold and pingmesh.duration"),
 	CFG_FIELD("hold", CFG_TIME, offsetof(S, hold_ps), .def = "0s", .max = 1e16,
-		  .doc = "The run goes on for so long at least, work or not, within virtual_time: for people who use the "
-			 "hosts (`rocelab shell`)"),
+		  .doc = "Minimum duration of the run, with or without work, within virtual_time: for interactive use of "
+			 "the hosts (`rocelab shell`)"),
 	CFG_FIELD("connect", CFG_TIME, offsetof(S, connect_ps), .def = "60s", .min = 1e9, .max = 1e16,
 		  .doc = "Hosts that have their own kernel must be up and connected within this time"),
 	CFG_FIELD("stall", CFG_TIME, offsetof(S, stall_ps), .def = "2s", .min = 1e6, .max = 1e16,
-		  .doc = "The run ends when no host accepted a byte for so long although one was due (end_reason stall), "
-			 "within hold and pingmesh.duration too"),
+		  .doc = "End the run if no host accepts a byte for this time although one is due (end_reason stall), also "
+			 "within hold and pingmesh.duration"),
 	CFG_FIELD("memory", CFG_BYTES, offsetof(S, memory_bytes), .def = "4GB", .min = 1e6, .max = 1e15,
-		  .doc = "A scenario whose run would take more, by an estimate made beforehand, is refused: fabric, "
-			 "payload, records and diagnosis together"),
+		  .doc = "Refuse a scenario whose run would need more memory by an estimate: fabric, payload, records and "
+			 "diagnosis together"),
 };
 #undef S
 
@@ -134,19 +133,19 @@ static const struct cfg_choice contentions[] = {
 #define S struct telemetry_params
 static const struct cfg_field telemetry_fields[] = {
 	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
-		  .doc = "Keep rows; without them nothing can be diagnosed, it shows what they cost"),
+		  .doc = "Keep telemetry rows; false: nothing can be diagnosed, for measuring their cost"),
 	CFG_FIELD("epoch", CFG_TIME, offsetof(S, epoch_ps), .def = "1ms", .min = 1e7, .max = 1e12,
 		  .doc = "Length of an epoch"),
 	CFG_FIELD("epochs_kept", CFG_INT, offsetof(S, epochs_kept), .def = "0", .max = 1024,
 		  .doc = "Epochs that a port remembers, the open one included; 0: as many as cover the spacing of "
 			 "detections, at least 2"),
 	CFG_FIELD("quiet_depth", CFG_INT, offsetof(S, quiet_depth), .def = "8", .max = 1e6,
-		  .doc = "Packets: a switch port whose queue stayed below, without a pause, tells of closed epochs alone, "
-			 "and one that told of many too unless the open epoch has news; the diagnosis takes no queue below "
-			 "8 for a reason. 0: every port tells of the open epoch as well"),
+		  .doc = "In packets: a switch port whose queue stayed below this, without a pause, reports closed epochs "
+			 "only, and so does one that reported many, unless the open epoch has news; the diagnosis ignores "
+			 "queues below 8. 0: every port also reports the open epoch"),
 	CFG_FIELD("contention", CFG_ENUM, offsetof(S, contention), .def = "replay", .choices = contentions,
-		  .doc = "How w(f_i,f_j) is known: replay estimates it from flow rows as hardware reports them; exact "
-			 "counts every packet ahead, which no hardware does"),
+		  .doc = "Source of w(f_i,f_j): replay estimates it from flow rows as hardware reports them; exact counts "
+			 "every packet ahead, which no hardware does"),
 };
 #undef S
 
@@ -160,7 +159,7 @@ const struct cfg_table scenario_root_cfg = {
 
 const struct cfg_table timing_cfg = {
 	.path = "timing",
-	.doc = "How time is counted.",
+	.doc = "The clock of a run and the precision of its times.",
 	.size = sizeof(struct timing_params),
 	.fields = timing_fields,
 	.nfields = ARRAY_LEN(timing_fields),
@@ -168,7 +167,7 @@ const struct cfg_table timing_cfg = {
 
 const struct cfg_table management_cfg = {
 	.path = "management",
-	.doc = "What operators' tools ask of switches and hosts, beside the network.",
+	.doc = "The management plane: queries of operators' tools to switches and hosts, outside the data network.",
 	.size = sizeof(struct management_params),
 	.fields = management_fields,
 	.nfields = ARRAY_LEN(management_fields),
@@ -176,7 +175,7 @@ const struct cfg_table management_cfg = {
 
 const struct cfg_table routing_cfg = {
 	.path = "routing",
-	.doc = "How switches learn of links that went down or came up (fault link-down). Pinned paths are not rerouted.",
+	.doc = "How switches learn that a link failed or was repaired (fault link-down). Pinned paths are not rerouted.",
 	.size = sizeof(struct routing_params),
 	.fields = routing_fields,
 	.nfields = ARRAY_LEN(routing_fields),
@@ -184,7 +183,7 @@ const struct cfg_table routing_cfg = {
 
 const struct cfg_table host_cfg = {
 	.path = "hosts",
-	.doc = "Who runs the hosts; those that no group names are embedded.",
+	.doc = "How hosts are run; hosts that no group names are embedded.",
 	.list = true,
 	.size = sizeof(struct host_config),
 	.fields = host_fields,
@@ -193,9 +192,8 @@ const struct cfg_table host_cfg = {
 
 const struct cfg_table partition_cfg = {
 	.path = "partitions",
-	.doc = "How a fabric is divided that several programs run (`rocelab run --partitions`): a group a partition. "
-	       "Absent: by "
-	       "METIS.",
+	.doc = "How a fabric is divided over several processes (`rocelab run --partitions`): one group per partition. "
+	       "Absent: METIS divides it.",
 	.list = true,
 	.size = sizeof(struct partition_config),
 	.fields = part_fields,
@@ -204,7 +202,7 @@ const struct cfg_table partition_cfg = {
 
 const struct cfg_table limits_cfg = {
 	.path = "limits",
-	.doc = "When a run ends that does not complete.",
+	.doc = "Limits at which an incomplete run ends.",
 	.size = sizeof(struct limits_params),
 	.fields = limits_fields,
 	.nfields = ARRAY_LEN(limits_fields),
@@ -212,7 +210,7 @@ const struct cfg_table limits_cfg = {
 
 const struct cfg_table telemetry_cfg = {
 	.path = "telemetry",
-	.doc = "What switches and NICs remember (paper III-C3, after Hawkeye).",
+	.doc = "Telemetry that switches and NICs keep (VEDRFOLNIR III-C3, after Hawkeye).",
 	.size = sizeof(struct telemetry_params),
 	.fields = telemetry_fields,
 	.nfields = ARRAY_LEN(telemetry_fields),
@@ -272,28 +270,29 @@ static const struct cfg_field flowtracer_fields[] = {
 	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "false",
 		  .doc = "An operator's tracer asks hosts for their flows and switches for the egress of each (FlowTracer, "
 			 "Algorithm 1)"),
-	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0s", .max = 1e15, .doc = "The first round begins"),
+	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0s", .max = 1e15, .doc = "Start of the first round"),
 	CFG_FIELD("period", CFG_TIME, AT(period_ps), .def = "0s", .max = 1e15,
-		  .doc = "So long after a round the next begins; 0: there is one. The run waits for the first alone"),
+		  .doc = "Time from a round to the next; 0: only one round. The run waits for the first only"),
 	CFG_FIELD("rtt", CFG_TIME, AT(rtt_ps), .def = "1ms", .min = 1e6, .max = 1e12,
-		  .doc = "Round trip of the network of management"),
+		  .doc = "Round trip time of the management network"),
 	CFG_FIELD("connections", CFG_ENUM, AT(connections), .def = "parallel", .choices = trace_connections,
-		  .doc = "To switches and hosts (FlowTracer, Fig. 5). ad-hoc and persistent: of one thread a process"),
+		  .doc = "Connections to switches and hosts (FlowTracer, Fig. 5). ad-hoc and persistent: one thread per "
+			 "process"),
 	CFG_FIELD("first_hop", CFG_ENUM, AT(first_hop), .def = "host", .choices = trace_first_hops,
-		  .doc = "Who names flows, and the port by which they leave their host (III-B1)"),
+		  .doc = "Source of the flows and of the port by which they leave their host (III-B1)"),
 	CFG_FIELD("processes", CFG_INT, AT(processes), .def = "1", .min = 1, .max = TRACE_MOST_PROCESSES,
-		  .doc = "Among which pairs of hosts are divided (P of Algorithm 1)"),
+		  .doc = "Processes over which pairs of hosts are divided (P of Algorithm 1)"),
 	CFG_FIELD("threads", CFG_INT, AT(threads), .def = "8", .min = 1, .max = TRACE_MOST_THREADS,
-		  .doc = "Of a process, among which a pair's flows are divided (T)"),
+		  .doc = "Threads of a process, over which the flows of a pair are divided (T)"),
 	CFG_FIELD("all_flows", CFG_BOOL, AT(all_flows), .def = "true",
-		  .doc = "Background flows and those of generators are traced, too; false: those of jobs alone"),
+		  .doc = "Also trace background flows and flows of generators; false: only flows of jobs"),
 };
 #undef AT
 
 const struct cfg_table flowtracer_cfg = {
 	.path = "flowtracer",
-	.doc = "FlowTracer: the ways of flows, and how evenly links carry them. Of embedded hosts; `rocelab trace` asks "
-	       "others.",
+	.doc = "FlowTracer: the paths of flows, and how evenly links carry them. For embedded hosts; `rocelab trace` "
+	       "queries others.",
 	.size = sizeof(struct flowtracer_params),
 	.fields = flowtracer_fields,
 	.nfields = ARRAY_LEN(flowtracer_fields),
@@ -304,7 +303,6 @@ scenario_check_tracer(const struct scenario *sc, struct err *err)
 {
 	if (!sc->flowtracer.enabled || sc->flowtracer.first_hop != REC_TRACE_SFLOW || sc->sw.sampling != 0)
 		return 0;
-	return cfg_fail(
-		&sc->flowtracer.where, "first_hop", err,
-		"\"sflow\" is of packets that switches sample: switch.sampling = 1000, say, has them take one of so many");
+	return cfg_fail(&sc->flowtracer.where, "first_hop", err,
+			"\"sflow\" needs sampled packets: set switch.sampling, as to 1000");
 }

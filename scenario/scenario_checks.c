@@ -105,18 +105,17 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .doc = "Sending host, or host:nic"),
 	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Receiving host, or host:nic"),
 	CFG_FIELD("sport", CFG_INT, offsetof(S, sport), .min = 1, .max = 65535,
-		  .doc = "UDP source port that the flow would have"),
+		  .doc = "UDP source port that its collective assigns"),
 	CFG_FIELD("dport", CFG_INT, offsetof(S, dport), .def = "4791", .min = 1, .max = 65535,
 		  .doc = "Its UDP destination port"),
-	CFG_FIELD("to", CFG_INT, offsetof(S, to), .min = 1, .max = 65535, .doc = "UDP source port that it has"),
+	CFG_FIELD("to", CFG_INT, offsetof(S, to), .min = 1, .max = 65535, .doc = "UDP source port that it uses instead"),
 };
 #undef S
 
 const struct cfg_table source_ports_cfg = {
 	.path = "source_ports",
-	.doc = "Flows whose queue pairs send from another UDP source port than their collective gives them: hashes see it, "
-	       "and "
-	       "lead them elsewhere. rocelab trace --advise finds ports that are better.",
+	.doc = "Flows whose queue pairs use another UDP source port than their collective assigns: hashes then choose "
+	       "another path. `rocelab trace --advise` finds better ports.",
 	.list = true,
 	.size = sizeof(struct port_cfg),
 	.fields = fields,
@@ -350,8 +349,8 @@ add_rates(struct scenario *sc, struct err *err)
 			continue;
 		if (rates->count == INT_RATES)
 			return cfg_fail(&sc->host.where, "cc", err,
-					"\"%s\" tells at most %d rates of links apart, and the topology has more: use "
-					"fewer, or another algorithm",
+					"\"%s\" distinguishes at most %d link rates, and the topology has more: use fewer, "
+					"or another algorithm",
 					sc->roce.cc.ops->name, INT_RATES);
 		rates->bps[rates->count++] = sc->topo->ports[i].rate_bps;
 	}
@@ -451,8 +450,7 @@ check_volumes(const struct scenario *sc, bool any, struct err *err)
 	if (!params->enabled)
 		return 0;
 	if (!any)
-		return cfg_fail(&params->where, "enabled", err,
-				"no collective is measured: one has to say measured = true");
+		return cfg_fail(&params->where, "enabled", err, "no collective is measured: set measured = true in one");
 	if (spread && !balance_spreads(&sc->balance))
 		return cfg_fail(&params->where, "prediction", err,
 				"this one holds where every packet is spread by itself (load_balancing.kind); for ecmp and "
@@ -461,8 +459,8 @@ check_volumes(const struct scenario *sc, bool any, struct err *err)
 	if (params->prediction == REC_PREDICTION_SIMULATED && params->file == NULL && balance_is_on(&sc->balance) &&
 	    !balance_spreads(&sc->balance))
 		return cfg_fail(&params->where, "prediction", err,
-				"which port a flowlet takes is chance, and a simulation has its own: loads can be "
-				"\"learned\", or come from a file");
+				"the port of a flowlet is random, and differs in a simulation: loads can be \"learned\", "
+				"or given by a file");
 	return 0;
 }
 
@@ -479,10 +477,10 @@ scenario_check_measured(const struct scenario *sc, struct err *err)
 			continue;
 		any = true;
 		if (sc->hosts[node] != NULL && sc->hosts[node]->kind == HOST_PORT)
-			return cfg_fail(&plan->collectives[plan->of[i].owner].where, "measured", err,
-					"host %s is somebody else's, and its program sets no tags: measure collectives of "
-					"other hosts",
-					sc->topo->nodes[node].name);
+			return cfg_fail(
+				&plan->collectives[plan->of[i].owner].where, "measured", err,
+				"host %s is external, and its program sets no tags: measure collectives of other hosts",
+				sc->topo->nodes[node].name);
 	}
 	if (any && check_class(sc, err) < 0)
 		return -EINVAL;

@@ -309,7 +309,8 @@ check_port(const struct host_config *config, struct err *err)
 	if (remote && config->names.count != 1)
 		return cfg_fail(&config->where, "names", err, "%zu hosts behind one port: name one", config->names.count);
 	if (!remote && config->pfc)
-		return cfg_fail(&config->where, "pfc", err, "true is for kind = \"port\": nobody else obeys PAUSE frames");
+		return cfg_fail(&config->where, "pfc", err,
+				"true is for kind = \"port\": no other kind obeys PAUSE frames");
 	return 0;
 }
 
@@ -399,10 +400,9 @@ scenario_resolve_hosts(struct scenario *sc, struct err *err)
 		return cfg_fail(&sc->timing.where, "clock", err,
 				"hosts with their own kernel live in real time: give \"real\" or leave it out");
 	if (sc->timing.clock == CLOCK_VIRTUAL && sc->management.sockets)
-		return cfg_fail(
-			&sc->management.where, "sockets", err,
-			"a run in virtual time is over before anybody could ask: set timing.clock to \"real\", or serve "
-			"them with `rocelab trace`");
+		return cfg_fail(&sc->management.where, "sockets", err,
+				"a run in virtual time ends before a query could arrive: set timing.clock to \"real\", or "
+				"serve them with `rocelab trace`");
 	if (sc->nexternal != 0 && !sc->roce.transport->kernels)
 		return cfg_fail(&sc->host.where, "transport", err,
 				"\"%s\" is for embedded hosts alone: the RDMA device of a kernel (soft-RoCE) repeats by "

@@ -135,11 +135,10 @@ measure(const struct scenario *scenario, struct system_sets *sets, struct err *e
 					 cfg_where_path(&scenario->workload->jobs[job].where, path));
 	}
 	tiers_fini(&tiers);
-	return job != UINT32_MAX
-		       ? ret
-		       : err_set(err, -EINVAL,
-				 "it goes by volumes of a collective's iterations that come down from switches above, and "
-				 "there are none");
+	return job != UINT32_MAX ? ret
+				 : err_set(err, -EINVAL,
+					   "it uses volumes of a collective's iterations that arrive from the tier above, "
+					   "and there are none");
 }
 
 /*

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First what failed, by name; then what was skipped, why,
-and in which builds; then what no build covered, by what its test is about; then what was left to scripts/test --long; last
+"""sum_tests.py BROKEN LOG...: adds meson's test logs up, one log a build. First failed tests, by name; then skipped ones, why,
+and in which builds; then those that no build covered, by subject; then those left to scripts/test --long; last
 "N passed, N failed, N skipped".
 BROKEN counts steps that failed before any test could; each is a failure. Exit 1 if anything failed or nothing ran.
 sum_tests.py --cases LOG: one line for each case within the tests of a log."""
@@ -45,11 +45,11 @@ def list_cases(path):
 def reason(words):
     """The last one given in these words."""
     found = REASON.findall(words)
-    return ''.join(found[-1]) if found else 'it does not say why'
+    return ''.join(found[-1]) if found else 'no reason given'
 
 
 def about(name):
-    """What a skipped test is about: the first sentence that its file says of itself; a case's name says it."""
+    """Subject of a skipped test: the first sentence of its file; of a case, its name."""
     suite, _, test = name.partition(' / ')
     for path in sorted((TESTS / suite).glob(f'{test}*')):
         observed = re.search(r'(?:"""|^# (?!SPDX))([^"\n]+)', path.read_text(encoding='utf-8'), re.MULTILINE)

@@ -107,7 +107,7 @@ builder_index(struct builder *builder)
 
 		if (strcmp(node->name, topo->nodes[topo->by_name[i - 1]].name) == 0)
 			return cfg_fail(&node->where, NULL, builder->err,
-					"two nodes are called \"%s\"; every host and switch needs a name of its own",
+					"two nodes have the name \"%s\"; every host and switch needs a different one",
 					node->name);
 	}
 	builder->sorted = true;

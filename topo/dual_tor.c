@@ -28,7 +28,7 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
 		  .doc = "Rate of links to hosts"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
-		  .doc = "Delay of links to hosts, one way"),
+		  .doc = "One-way delay of links to hosts"),
 	CFG_FIELD("uplink_rate", CFG_RATE, offsetof(S, uplink_rate_bps), .def = "", .min = 1e6, .max = 1e13,
 		  .doc = "Rate of a link between leaf and spine; default: rate"),
 	CFG_FIELD("uplink_delay", CFG_TIME, offsetof(S, uplink_delay_ps), .def = "", .min = 1, .max = 1e12,

@@ -25,9 +25,9 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("bonds", CFG_STRINGS, offsetof(S, bonds), .def = "",
 		  .doc = "Hosts whose ports are one bond (LAG) with one address, whatever leaves they lead to (MLAG)"),
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
-		  .doc = "Rate of links that give none"),
+		  .doc = "Default rate of links"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
-		  .doc = "Delay of links that give none, one way"),
+		  .doc = "Default one-way delay of links"),
 };
 #undef S
 
@@ -36,9 +36,9 @@ static const struct cfg_field link_fields[] = {
 	CFG_FIELD("a", CFG_STRING, offsetof(S, a), .doc = "Node at one end"),
 	CFG_FIELD("b", CFG_STRING, offsetof(S, b), .doc = "Node at the other end"),
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = 1e13,
-		  .doc = "Each way; default: the topology's rate"),
+		  .doc = "In each direction; default: the topology's rate"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "", .min = 1, .max = 1e12,
-		  .doc = "One way; default: the topology's delay"),
+		  .doc = "One-way; default: the topology's delay"),
 };
 #undef S
 

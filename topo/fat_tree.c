@@ -17,7 +17,7 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
 		  .doc = "Rate of every link"),
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "1us", .min = 1, .max = 1e12,
-		  .doc = "Delay of every link, one way"),
+		  .doc = "One-way delay of every link"),
 	CFG_FIELD("host_rate", CFG_RATE, offsetof(S, host_rate_bps), .def = "", .min = 1e6, .max = 1e13,
 		  .doc = "Rate of links to hosts; default: rate"),
 	CFG_FIELD("host_delay", CFG_TIME, offsetof(S, host_delay_ps), .def = "", .min = 1, .max = 1e12,

@@ -15,9 +15,8 @@
 	ROW(ROUTE_HASH_CRC32C, "crc32c",                                                                                   \
 	    "CRC-32C, then mixed with the switch's seed: choices of switches are independent")                             \
 	ROW(ROUTE_HASH_CRC16, "crc16",                                                                                     \
-	    "CRC-16-CCITT that starts from the seed, as switches have it: linear, so that switches in a row depend on "    \
-	    "each "                                                                                                        \
-	    "other even with seeds of their own")                                                                          \
+	    "CRC-16-CCITT that starts from the seed, as in switches: linear, so that choices of "                          \
+	    "switches in a row are correlated even with different seeds")                                                  \
 	ROW(ROUTE_HASH_XOR, "xor", "XOR of the seed and the fields' 16-bit words, lowest bits first")
 
 #define ROUTE_HASH_VALUE(id, name, doc) id,

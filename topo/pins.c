@@ -77,7 +77,7 @@ check_hop(const struct topo *topo, const struct pin_cfg *cfg, const char *key, c
 	for (uint32_t k = 0; k < i; k++)
 		if (topo->ports[path->ports[k]].node == port->node)
 			return cfg_fail(&cfg->where, key, err,
-					"routing loop: \"%s\" comes back to switch %s; every switch may stand once", text,
+					"routing loop: \"%s\" returns to switch %s; every switch may occur once", text,
 					node);
 	if (i > 0 && topo->ports[path->ports[i - 1]].peer != port->node) {
 		const struct topo_port *before = &topo->ports[path->ports[i - 1]];

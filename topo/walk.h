@@ -14,12 +14,12 @@
 
 /* Value, name in outputs, text for people. */
 #define TOPO_WALKS(ROW)                                                                                                    \
-	ROW(WALK_GOES_ON, 0, "goes-on", "the way is not known to its end")                                                 \
+	ROW(WALK_GOES_ON, 0, "goes-on", "the path is not known to its end")                                                \
 	ROW(WALK_ARRIVED, 1, "arrived", "it reaches its destination")                                                      \
-	ROW(WALK_SPRAYED, 2, "sprayed", "packets of it go by ports of their own from here on")                             \
+	ROW(WALK_SPRAYED, 2, "sprayed", "its packets are sprayed from here on")                                            \
 	ROW(WALK_DROPPED, 3, "dropped", "the switch drops it")                                                             \
 	ROW(WALK_LOST, 4, "lost", "it ends at a host that it is not for")                                                  \
-	ROW(WALK_LOOPS, 5, "loops", "it comes back to a port where it was")                                                \
+	ROW(WALK_LOOPS, 5, "loops", "it returns to a port of its path")                                                    \
 	ROW(WALK_UNANSWERED, 6, "unanswered", "the device does not answer")                                                \
 	ROW(WALK_CONTRADICTED, 7, "contradicted", "the answer does not fit the topology")
 

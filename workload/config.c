@@ -37,7 +37,7 @@ static const struct cfg_choice qps[] = {
 static const struct cfg_choice phases[] = {
 	{ "none", PHASE_NONE, "once in an iteration, after those of other phases" },
 	{ "forward", PHASE_FORWARD, "for every micro-batch in every stage" },
-	{ "backward", PHASE_BACKWARD, "the same, on the way back" },
+	{ "backward", PHASE_BACKWARD, "the same, in the backward pass" },
 	{ 0 },
 };
 
@@ -48,42 +48,43 @@ static const struct cfg_choice phases[] = {
 	}
 #define OPERATION_KEYS                                                                                                     \
 	KEY("name", CFG_STRING, AT(name), "", 0, 0, NULL,                                                                  \
-	    "What reports call it: letters, digits, '_', '.' and '-', at most 31; default: operation and number."),        \
+	    "Its name in reports: letters, digits, '_', '.' and '-', at most 31; default: operation and number."),         \
 		KEY("op", CFG_ENUM, AT(op), "allgather", 0, 0, ops, "Operation."),                                         \
 		KEY("algorithm", CFG_ENUM, AT(algorithm), "ring", 0, 0, algorithms, "Algorithm."),                         \
 		KEY("bytes", CFG_BYTES, AT(bytes), "0", 0, 0, NULL,                                                        \
 		    "Size as nccl-tests counts it: the whole vector of a rank. Give this or step_bytes."),                 \
 		KEY("step_bytes", CFG_BYTES, AT(step_bytes), "0", 0, 0, NULL, "Bytes that one step of a ring sends."),     \
 		KEY("root", CFG_INT, AT(root), "0", 0, 1023, NULL,                                                         \
-		    "Rank of its group that a broadcast comes from, or a reduce ends at."),                                \
+		    "Root rank of its group: source of a broadcast, destination of a reduce."),                            \
 		KEY("channels", CFG_INT, AT(channels), "1", 1, 64, NULL,                                                   \
-		    "Parts of the vector, each with queue pairs of its own, at the same time."),                           \
+		    "Number of channels: the vector is divided over them; each has its own queue pairs, and all run at "   \
+		    "the same time."),                                                                                     \
 		KEY("chunks", CFG_INT, AT(chunks), "0", 0, 4096, NULL,                                                     \
-		    "Pieces that go through a pipeline or tree one after another; 0: the algorithm's number."),            \
+		    "Chunks that pass through a pipeline or tree one after another; 0: the algorithm's number."),          \
 		KEY("skew", CFG_FLOAT, AT(skew), "1.0", 1, 1e6, NULL,                                                      \
-		    "alltoallv: how many times as much the rank in greatest demand gets as the one in least, the others "  \
-		    "in even steps between; which is which is drawn for the job."),                                        \
+		    "alltoallv: ratio of the most to the least data that a rank receives; the other "                      \
+		    "ranks lie in even steps between, in an order that is random for each job."),                          \
 		KEY("back", CFG_BOOL, AT(back), "false", 0, 0, NULL,                                                       \
-		    "alltoallv: the way back of one that is alike but for this."),                                         \
+		    "alltoallv: the reverse exchange of the one with otherwise equal settings."),                          \
 		KEY("pairs", CFG_STRINGS, AT(pairs), "", 0, 0, NULL,                                                       \
-		    "sendrecv, algorithm linear: who sends to whom in each group, as [ \"0 1\", \"1 2\" ]."),              \
+		    "sendrecv, algorithm linear: pairs of sender and receiver in each group, as [ \"0 1\", \"1 2\" ]."),   \
 		KEY("stride", CFG_INT, AT(stride), "1", 1, 1023, NULL,                                                     \
 		    "Place i of a group is its rank i * stride, modulo its ranks, with which it has no divisor in "        \
 		    "common: "                                                                                             \
 		    "another order of a ring."),                                                                           \
 		KEY("measured", CFG_BOOL, AT(measured), "false", 0, 0, NULL,                                               \
-		    "Its data has tags: switches know iterations by them. A job's iterations count for all its "           \
-		    "collectives, and no leaf may receive those of two jobs."),                                            \
+		    "Tag its data packets, so that switches can identify iterations. A job's iterations "                  \
+		    "count for all its collectives, and no leaf may receive those of two jobs."),                          \
 		KEY("measured_pairs", CFG_STRINGS, AT(measured_pairs), "", 0, 0, NULL,                                     \
-		    "measured: only what these ranks of the job send each other, as [ \"0 1\", \"1 2\" ]; absent: all."),  \
+		    "measured: only the data between these ranks of the job, as [ \"0 1\", \"1 2\" ]; absent: all."),      \
 		KEY("type", CFG_ENUM, AT(type), "int32", 0, 0, types, "Element type."),                                    \
 		KEY("payload", CFG_ENUM, AT(payload), "synthetic", 0, 0, payloads,                                         \
 		    "Whether messages carry data or only their sizes; the same for all collectives of a run."),            \
 		KEY("verify", CFG_BOOL, AT(verify), "true", 0, 0, NULL,                                                    \
 		    "Compare every element of the result with the expected one (real payload only)."),                     \
 		KEY("sport", CFG_INT, AT(sport), "0", 0, 65535, NULL,                                                      \
-		    "UDP source port of its flows by channel 0; by channel n it is n more. 0: "                            \
-		    "the first from 49152 that no collective before it has."),                                             \
+		    "UDP source port of its flows of channel 0; channel n adds n. 0: the first free port "                 \
+		    "from 49152."),                                                                                        \
 		KEY("dport", CFG_INT, AT(dport), "4791", 1, 65535, NULL,                                                   \
 		    "UDP destination port of its flows (RoCEv2: 4791)."),                                                  \
 		KEY("qp", CFG_ENUM, AT(qp), "persistent", 0, 0, qps,                                                       \
@@ -99,12 +100,13 @@ static const struct cfg_field collective_fields[] = {
 	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0ns", .doc = "When the first iteration starts."),
 	CFG_FIELD("gap", CFG_TIME, AT(gap_ps), .def = "0ns", .doc = "Pause of a rank between its iterations."),
 	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true",
-		  .doc = "false: it keeps its number, ports and hosts, but never begins; the rest runs as without it."),
+		  .doc = "false: it keeps its number, ports and hosts, but does not start; the rest runs as if it were "
+			 "absent."),
 };
 
 const struct cfg_table collective_table = {
 	.path = "collectives",
-	.doc = "Collective operations that the hosts run, each a job of its own.",
+	.doc = "Collective operations that the hosts run; each is a separate job.",
 	.list = true,
 	.size = sizeof(struct collective_config),
 	.fields = collective_fields,
@@ -114,19 +116,20 @@ const struct cfg_table collective_table = {
 static const struct cfg_field job_collective_fields[] = {
 	OPERATION_KEYS,
 	CFG_FIELD("group", CFG_STRING, AT(group), .def = "",
-		  .doc = "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it for "
-			 "itself, all at the same time; absent: all ranks, and in a phase those of a stage."),
+		  .doc = "Dims of the job, as \"tensor\" or \"tensor+data\": every group of ranks along them runs it "
+			 "separately, all at the same time; absent: all ranks, or, in a phase, those of a stage."),
 	CFG_FIELD("after", CFG_STRINGS, AT(after), .def = "",
-		  .doc = "Names of collectives before it in the list: a rank begins it when its part in these is over; "
-			 "absent: the one before it; []: at once."),
+		  .doc = "Names of earlier collectives in the list: a rank starts it when it has completed these; absent: "
+			 "the previous one; []: at once."),
 	CFG_FIELD("compute", CFG_TIME, AT(compute_ps), .def = "0ns",
-		  .doc = "How long every rank that has part computes before it; varied by jitter and delays."),
-	CFG_FIELD("phase", CFG_ENUM, AT(phase), .def = "none", .choices = phases, .doc = "Its part in the job's pipeline."),
+		  .doc = "Compute time of every participating rank before it; varied by jitter and delays."),
+	CFG_FIELD("phase", CFG_ENUM, AT(phase), .def = "none", .choices = phases,
+		  .doc = "Its phase in the job's pipeline."),
 };
 
 const struct cfg_table job_collective_table = {
 	.path = "jobs.collectives",
-	.doc = "What a job runs in an iteration.",
+	.doc = "Collectives of an iteration of the job.",
 	.list = true,
 	.size = sizeof(struct collective_config),
 	.fields = job_collective_fields,
@@ -160,8 +163,8 @@ static const struct cfg_field background_fields[] = {
 
 const struct cfg_table background_table = {
 	.path = "flows",
-	.doc = "Background flows: traffic that the diagnosis knows nothing of beforehand. Where there are no collectives, "
-	       "what is diagnosed.",
+	.doc = "Background flows: traffic that the diagnosis does not know in advance. Without collectives, these flows "
+	       "are diagnosed.",
 	.list = true,
 	.size = sizeof(struct background_config),
 	.fields = background_fields,
@@ -261,13 +264,13 @@ static const struct cfg_choice kinds[] = { IMPORT_KINDS(FORMAT){ 0 } };
 #define FILE_FIELD(what) CFG_FIELD("file", CFG_PATH, FILE_AT(file), .doc = "Relative to the scenario: " what ".")
 #define LOCAL_RATE_FIELD                                                                                                   \
 	CFG_FIELD("local_rate", CFG_RATE, FILE_AT(local_bps), .def = "",                                                   \
-		  .doc = "At which a rank adds and copies; absent: in no time.")
+		  .doc = "Rate at which a rank reduces and copies; absent: no time.")
 #define GROUPS_FIELD                                                                                                       \
 	CFG_FIELD("groups", CFG_PATH, FILE_AT(groups), .def = "",                                                          \
-		  .doc = "Process groups that the trace does not tell: JSON, { \"NAME\": [ranks], ... }.")
+		  .doc = "Process groups that the trace lacks: JSON, { \"NAME\": [ranks], ... }.")
 #define CHANNELS_FIELD                                                                                                     \
 	CFG_FIELD("channels", CFG_INT, FILE_AT(channels), .def = "16", .min = 1, .max = IMPORT_MAX_CHANNELS,               \
-		  .doc = "Queue pairs of two ranks, one a tag; more tags share them.")
+		  .doc = "Queue pairs between two ranks, one per tag; further tags share them.")
 
 /* What any kind may have: to bind it. */
 static const struct cfg_field fields[] = { KIND_FIELD, FILE_FIELD("the file"), LOCAL_RATE_FIELD, GROUPS_FIELD,
@@ -323,10 +326,10 @@ plan_file_check(const struct collective_config *config, struct err *err)
 {
 	/* effective.cfg writes defaults out: they do not count as set. */
 	if (config->op != COLL_ALLGATHER)
-		return cfg_fail(&config->where, "op", err, "the file of schedule says what is done; leave it out");
+		return cfg_fail(&config->where, "op", err, "the file of schedule has the operations; leave it out");
 	if (config->step_bytes != 0)
 		return cfg_fail(&config->where, "step_bytes", err,
-				"the file of schedule says what a step sends; leave it out");
+				"the file of schedule has the size of steps; leave it out");
 	return 0;
 }
 
@@ -337,10 +340,10 @@ check_format(const struct schedule_config *schedule, const struct collective_con
 	const struct import_format *format = import_format((enum import_kind)schedule->kind);
 
 	if (format->sized && config->bytes == 0)
-		return cfg_fail(&config->where, NULL, err, "%s counts in chunks of a vector: bytes says of how long a one",
+		return cfg_fail(&config->where, NULL, err, "%s counts in chunks of a vector: give its length with bytes",
 				format->kind);
 	if (!format->sized && config->bytes != 0)
-		return cfg_fail(&config->where, "bytes", err, "%s says lengths itself; leave it out", format->kind);
+		return cfg_fail(&config->where, "bytes", err, "%s has the lengths; leave it out", format->kind);
 	if (schedule->kind != IMPORT_CHAKRA && config->algorithm != COLL_RING)
 		return cfg_fail(&config->where, "algorithm", err, "the file of schedule is one; leave it out");
 	return 0;
@@ -355,7 +358,8 @@ check_schedule(const struct schedule_config *schedule, const struct collective_c
 				read->ranks, ranks);
 	if (read->op == COLL_CUSTOM && config->payload == PAYLOAD_REAL)
 		return cfg_fail(&config->where, "payload", err,
-				"%s does not say what its messages hold: \"synthetic\" would be right", schedule->file);
+				"%s does not define the contents of messages: \"synthetic\" would be right",
+				schedule->file);
 	return 0;
 }
 

@@ -212,7 +212,7 @@ add_background(struct plan_builder *b, const struct background_config *config)
 	if (rc == 0)
 		rc = endpoint_find(b->topo, config->dst, &config->where, "dst", &dst, b->err);
 	if (rc == 0 && src.node == dst.node && src.nic == dst.nic)
-		rc = cfg_fail(&config->where, "dst", b->err, "\"%s\" is where the flow comes from", config->dst);
+		rc = cfg_fail(&config->where, "dst", b->err, "\"%s\" is the sender of the flow", config->dst);
 	if (rc != 0)
 		return rc;
 	flow.src_node = src.node;

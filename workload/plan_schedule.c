@@ -248,8 +248,8 @@ plan_make_schedule(struct plan_builder *b, uint32_t index)
 	if (gcd(groups.ranks, (uint32_t)config->stride) != 1) {
 		free(groups.rank_of);
 		return cfg_fail(&config->where, "stride", b->err,
-				"%lld and %u ranks of a group have a divisor in common, so that it would not come to all; "
-				"1 would be right",
+				"%lld and %u ranks of a group have a divisor in common, so that it would not reach all; 1 "
+				"would be right",
 				(long long)config->stride, groups.ranks);
 	}
 	if (groups.ranks == 1)
@@ -368,7 +368,7 @@ plan_check_measured(const struct plan_builder *b)
 		if (plan->collectives[first[leaf]].job != plan->collectives[owner].job)
 			rc = cfg_fail(&plan->collectives[owner].where, "measured", b->err,
 				      "switch %s receives measured data of the jobs \"%s\" and \"%s\", whose iterations it "
-				      "could not tell apart: measure one of them, or make them one job",
+				      "cannot distinguish: measure one of them, or make them one job",
 				      b->topo->nodes[leaf].name, b->workload->jobs[plan->collectives[first[leaf]].job].name,
 				      b->workload->jobs[plan->collectives[owner].job].name);
 	}

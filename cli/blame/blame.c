@@ -162,9 +162,10 @@ blame_print(const struct blame_report *report, FILE *to)
 	scols_print_table(table);
 	scols_unref_table(table);
 	fprintf(to,
-		"\nALONE: time regained by leaving it out alone, and that in %% of the time taken. SHAPLEY: its share of "
-		"what "
-		"all cost\ntogether%s. CLAIMED: what the verdict says that it cost; its share of what all are said to.\n",
+		"\n"
+		"ALONE: time regained without it alone, also in %% of the time taken. SHAPLEY: its share of the cost of "
+		"all\n"
+		"together%s. CLAIMED: its cost by the verdict, and its share of all claimed costs.\n",
 		truth->has_shapley ? "" : " (not of more than 6 suspects; name them by --without)");
 }
 
@@ -232,7 +233,7 @@ static const struct argp_option options[] = {
 	  "verdict's headline speaks of, else the first)",
 	  0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where results are kept (default out/blame/NAME); goes on with what is there", 0 },
+	{ "out", 'o', "DIR", 0, "Keep results in DIR (default out/blame/NAME); resume from those that are there", 0 },
 	{ "json", 'J', NULL, 0, "Print blame.json instead of a table", 0 },
 	{ 0 },
 };
@@ -290,10 +291,9 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "SCENARIO|DIR",
 	.doc = "Runs a scenario, or that of an earlier run's folder, again without each suspect, and reports how much time "
-	       "each "
-	       "cost, beside what the diagnosis claimed.\v"
-	       "Of up to 6 suspects every set is left out once, which gives each its Shapley share; of more, each alone. "
-	       "Results are in DIR/blame.json, runs that are done in DIR/" STORE_FILE ": what was interrupted goes on.",
+	       "each suspect cost, and how much the diagnosis claimed.\vOf up to 6 suspects every set is left out once, "
+	       "which gives each its Shapley share; of more, each alone. Results are in DIR/blame.json, runs that are done "
+	       "in DIR/" STORE_FILE ": the same command resumes an interrupted run.",
 	.help_filter = help_filter,
 };
 

@@ -381,12 +381,10 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "[KIND...]",
-	.doc = "Says which kinds of hosts this machine can run, by booting one of each and adding a soft-RoCE device in "
-	       "it; "
-	       "which kinds of ports it can open, by opening one of each; and what the others miss. Exit status 0 if a "
-	       "host "
-	       "with a kernel of its own works, of the kinds asked about; where no such are, a port; where no ports are, "
-	       "either, whatever else was asked about; else 1.",
+	.doc = "Reports which kinds of hosts this machine can run, by booting one of each and adding a soft-RoCE device to "
+	       "it; which kinds of ports it can open, by opening one of each; and the missing parts of the others. Exit "
+	       "status 0 if a kernel host of a requested kind works; if none was requested, a port; if no ports were "
+	       "either, everything requested; else 1.",
 };
 
 static void

@@ -413,7 +413,7 @@ wait_for_fabric(const struct launch *launch, pid_t fabric, struct err *err)
 		return status;
 	run_hosts_stop(launch->hosts);
 	if (status == EXIT_NOT_BEGUN)
-		log_info("what the hosts said is in %s/guests", launch->dir);
+		log_info("the output of the hosts is in %s/guests", launch->dir);
 	return status;
 }
 
@@ -464,7 +464,7 @@ conclude(const struct launch *launch, struct analyzer *analyzer, const char *soc
 		status = analyzer_wait(analyzer);
 	if ((status != ANALYZER_STUCK && !child_interrupted(status)) || launch_abandoned())
 		return status >= 0 ? status : CHILD_KILLED + SIGKILL;
-	log_warning("the analyzer was %s: the verdict comes from the recording",
+	log_warning("the analyzer was %s: the verdict is made from the recording",
 		    status == ANALYZER_STUCK ? "stopped or stuck, or too slow" : "interrupted before it listened");
 	status = analyzer_reread(analyzer, err);
 	if (status < 0 && err->text[0] != '\0')

@@ -133,7 +133,7 @@ one_run_check(const struct launch_status *status, const char *dir)
 	if (status->fabric == EXIT_USAGE)
 		return EXIT_USAGE;
 	if (launch_abandoned()) {
-		log_info("ended at once; what was recorded until then is kept: rocelab diagnose %s", dir);
+		log_info("ended at once; the records until then are kept: rocelab diagnose %s", dir);
 		return EXIT_INTERRUPTED;
 	}
 	if (status->fabric != EXIT_NOT_BEGUN && !exit_code_is_of_run(status->fabric))

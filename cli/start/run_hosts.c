@@ -74,7 +74,7 @@ install_packages(void)
 int
 guests_install(struct guests_paths *paths, struct err *err)
 {
-	log_info("looking for what the guests need: what is missing is installed, and their kernel built once, in some "
+	log_info("preparing guests: missing packages are installed, and their kernel is built once, which takes some "
 		 "minutes");
 	if (install_packages() != 0)
 		return err_set(err, -ENOENT, "the packages were not installed; scripts/setup kernel reports why");

@@ -137,7 +137,7 @@ add_programs(struct systems_plan *plan, struct err *err)
 	int ret = 0;
 
 	if (plan->nprograms > PLUGIN_PROGRAMS || plan->count + plan->nprograms > SYSTEMS_MAX)
-		return err_set(err, -EINVAL, "more than %u programs from outside, or %d systems in all", PLUGIN_PROGRAMS,
+		return err_set(err, -EINVAL, "more than %u plugin diagnosers, or %d systems in all", PLUGIN_PROGRAMS,
 			       SYSTEMS_MAX);
 	for (uint32_t i = 0; ret == 0 && i < plan->nprograms; i++) {
 		struct systems_entry *entry = &plan->systems[plan->count++];
@@ -152,7 +152,7 @@ add_programs(struct systems_plan *plan, struct err *err)
 						      .kinds = UINT64_MAX };
 		entry->row = &entry->program;
 		entry->run = SYSTEMS_NONE;
-		ret = join(entry, plan->dir, "outside-", accounts[i].name + strlen("./"), err);
+		ret = join(entry, plan->dir, "plugin-", accounts[i].name + strlen("./"), err);
 	}
 	return ret;
 }
@@ -286,7 +286,7 @@ print_result(const struct systems_plan *plan, size_t index)
 		if ((run->at_work >> i & 1) != 0)
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used != 0 ? ", " : "",
 						 plan->systems[i].row->name);
-	log_info("run %zu of %zu: %s", index + 1, plan->nruns, used != 0 ? names : "nobody diagnoses");
+	log_info("run %zu of %zu: %s", index + 1, plan->nruns, used != 0 ? names : "no system diagnoses");
 }
 
 int

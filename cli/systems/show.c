@@ -680,8 +680,8 @@ static int
 print_findings(const json_t *comparison, FILE *to)
 {
 	static const struct column columns[] = {
-		{ "SYSTEM", false },       { "FINDING", false },     { "AT", false },
-		{ "EXPLAINS (ms)", true }, { "SAID AT (ms)", true }, { "CONFIDENCE", true }
+		{ "SYSTEM", false },       { "FINDING", false },         { "AT", false },
+		{ "EXPLAINS (ms)", true }, { "REPORTED AT (ms)", true }, { "CONFIDENCE", true }
 	};
 	struct libscols_table *table = create(columns, ARRAY_LEN(columns));
 	const json_t *system;
@@ -690,7 +690,9 @@ print_findings(const json_t *comparison, FILE *to)
 
 	if (table == NULL)
 		return -ENOMEM;
-	fputs("\nFindings, and when each could first have been said\n", to);
+	fputs("\n"
+	      "Findings, and the earliest time at which each could be reported\n",
+	      to);
 	json_array_foreach(json_object_get(comparison, "systems"), i, system) {
 		if (rc == 0 && json_is_string(json_object_get(system, "report")))
 			rc = add_findings(table, system);
@@ -723,7 +725,7 @@ run_names(const json_t *run, char *buf, size_t cap)
 	json_array_foreach(json_object_get(run, "systems"), i, name)
 		fmt_append(buf, cap, "%s%s", i != 0 ? ", " : "", json_string_value(name));
 	if (i == 0)
-		fmt_append(buf, cap, "nobody");
+		fmt_append(buf, cap, "none");
 }
 
 static int
@@ -763,9 +765,10 @@ print_runs(const json_t *comparison, FILE *to)
 	if (table == NULL)
 		return -ENOMEM;
 	fputs(strcmp(text(comparison, "clock"), "real") == 0
-		      ? "\nRuns, in real time: no two have the same packets, so that nothing is said of what diagnosing "
-			"changed\n"
-		      : "\nRuns of the same packets, and what diagnosing changed against the one in which nobody does\n",
+		      ? "\n"
+			"Runs, in real time: no two have the same packets, so the effect of diagnosing is not measured\n"
+		      : "\n"
+			"Runs of the same packets, and the effect of diagnosing, against a run without diagnosis\n",
 	      to);
 	json_array_foreach(json_object_get(comparison, "runs"), i, run)
 		rc = rc == 0 ? add_run(table, run) : rc;

@@ -29,14 +29,12 @@ struct options {
 
 static const struct argp_option options[] = {
 	{ "by", 'b', "paths|source-ports", 0,
-	  "What is changed: static paths, of switches and of members of bonds (default); or queue pairs' UDP source ports "
-	  "alone",
-	  0 },
+	  "Change static paths, of switches and of bond members (default); or only UDP source ports of queue pairs", 0 },
 	{ "traced", 't', "FILE", 0,
-	  "Flows and their ways as rocelab trace --out FILE found them, in place of the scenario's or the run's", 0 },
+	  "Use the flows and paths that rocelab trace --out FILE found, in place of the scenario's or the run's", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the run: hashes depend on it (default: the scenario's)", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where both runs are kept (default out/advise); goes on with what is there", 0 },
+	{ "out", 'o', "DIR", 0, "Keep both runs in DIR (default out/advise); resume from those that are there", 0 },
 	{ 0 },
 };
 
@@ -82,16 +80,13 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO|DIR",
-	.doc = "Searches paths, or UDP source ports, by which a scenario's flows lie more evenly on links (topo/advise.h), "
-	       "runs "
-	       "it both ways with its faults, and reports what time of its jobs that regains. Cables that faults take down "
-	       "are "
-	       "left out. Of a run's folder the flows are those that were traced, with the paths that switches reported.\v"
-	       "Exit code 0: the search is done; its last lines have the advice, or \"Nothing better found\". 1: a run "
-	       "failed. "
-	       "2: the input cannot be used.\n"
-	       "DIR/ecmp/SEED and DIR/PLACEMENT/SEED have the runs, with PLACEMENT what was changed; case.cfg there is the "
-	       "scenario with it, to be run or included.",
+	.doc = "Searches paths, or UDP source ports, that spread a scenario's flows more evenly over links "
+	       "(topo/advise.h), runs the scenario before and after with its faults, and reports the time that its jobs "
+	       "regain. Links that faults take down are not used. For a run's folder, it takes the flows that were traced, "
+	       "with the paths that switches reported.\vExit code 0: the search is done; its last lines have the advice, "
+	       "or \"Nothing better found\". 1: a run failed. 2: the input cannot be used.\n"
+	       "DIR/ecmp/SEED and DIR/PLACEMENT/SEED have the runs, PLACEMENT the change; case.cfg there is the changed "
+	       "scenario, to be run or included.",
 };
 
 /* The runs with both placements, faults included, decide: a placement that does not end jobs earlier is no advice. */
@@ -103,7 +98,8 @@ print_regained(const struct ft_study *study)
 
 	ft_path(study, FT_STATIC, study->first, "case.cfg", path);
 	if (study->is_planned) {
-		printf("\nNothing was run: hosts have kernels of their own\n");
+		printf("\n"
+		       "Nothing was run: the scenario has kernel hosts\n");
 	} else if (study->moved == 0 || after_us >= before_us) {
 		printf("\nNothing better found: all jobs took %.1f us", before_us);
 		if (study->moved != 0)
@@ -123,7 +119,9 @@ print(const struct ft_study *study)
 	printf("%u flows%s, seed %" PRIu64 "; %u of them moved, in %u rounds\n\n", study->flows,
 	       study->traced != NULL ? " as they were traced" : "", study->first, study->moved, study->rounds);
 	if (study->astray != 0)
-		printf("%u more are left as they are: they have no way of their own to its end\n\n", study->astray);
+		printf("%u more are unchanged: no single path of theirs to the destination is known\n"
+		       "\n",
+		       study->astray);
 	if (study->cables_down != 0)
 		printf("Cables that faults take down: %u; no flow is placed on them\n\n", study->cables_down);
 	printf("%-18s %5s %6s  %15s  %15s\n%-18s %5s %6s  %7s %7s  %7s %7s\n", "links", "n", "ideal", "FIM (%)",
@@ -154,10 +152,10 @@ find_run(struct options *opts, struct err *err)
 	if (opts->study.traced != NULL)
 		return 0;
 	if (access(opts->verdict, R_OK) != 0)
-		return err_set(
-			err, -ENOENT,
-			"%s: %s; while a run goes on, rocelab trace DIR --out FILE traces its flows: then --traced FILE",
-			opts->verdict, strerror(errno));
+		return err_set(err, -ENOENT,
+			       "%s: %s; trace the flows of an active run with rocelab trace DIR --out FILE, then give "
+			       "--traced FILE",
+			       opts->verdict, strerror(errno));
 	opts->study.traced = opts->verdict;
 	return 0;
 }

@@ -87,7 +87,7 @@ take_end(struct merge *m, const json_t *flow, struct traced *traced)
 	if (s == TOPO_WALK_STATES)
 		return refuse(m, "its state is none that there is");
 	if ((s == WALK_ARRIVED) != (traced->walk.state == WALK_ARRIVED))
-		return refuse(m, "its path does not end as its state says");
+		return refuse(m, "its path does not end as its state requires");
 	traced->walk.state = s;
 	traced->walk.reason = 0;
 	while (traced->walk.reason < REC_DROP_REASONS &&

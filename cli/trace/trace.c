@@ -59,34 +59,32 @@ enum trace_key {
 static const struct argp_option options[] = {
 	{ "set", SCENARIO_ARGS_SET, "PATH=VALUE", 0, "Override a key of the scenario", 0 },
 	{ "seed", SCENARIO_ARGS_SEED, "N", 0, "Seed of the run: ECMP depends on it", 0 },
-	{ "at", KEY_AT, "TIME", 0, "With the scenario's faults up to that time (default: before all of them)", 0 },
+	{ "at", KEY_AT, "TIME", 0, "Apply the scenario's faults up to TIME (default: none)", 0 },
 	{ "hosts", KEY_HOSTS, "NAME,...", 0, "Flows that these hosts send (default: all hosts)", 1 },
 	{ "job", KEY_JOB, "NAME", 0, "Flows of this job", 1 },
 	{ "dport", KEY_DPORT, "N", 0, "Flows to this destination port", 1 },
 	{ "first-hop", KEY_FIRST_HOP, "host|sflow", 0,
-	  "Who names flows, and the port by which they leave: their host (default); or its leaves, by the packets that "
-	  "they "
-	  "sampled (switch.sampling)",
+	  "Source of the flows and of the port by which they leave: their host (default), or its leaves, by sampled "
+	  "packets (switch.sampling)",
 	  1 },
-	{ "processes", KEY_PROCESSES, "N", 0, "Processes among which sources are divided (default: one for 64)", 2 },
-	{ "threads", KEY_THREADS, "N", 0, "Threads of each process, where connections are parallel (default 8)", 2 },
+	{ "processes", KEY_PROCESSES, "N", 0, "Number of processes that share the sources (default: one per 64)", 2 },
+	{ "threads", KEY_THREADS, "N", 0, "Threads of each process, if connections are parallel (default 8)", 2 },
 	{ "connections", KEY_CONNECTIONS, "KIND", 0, "ad-hoc, persistent or parallel (default)", 2 },
-	{ "batch", KEY_BATCH, "N", 0, "Flows that a thread traces at a time, many questions a message (default 1)", 2 },
-	{ "timeout", KEY_TIMEOUT, "TIME", 0, "How long a device may take to answer (default 2s and the round trips)", 2 },
+	{ "batch", KEY_BATCH, "N", 0, "Flows that a thread traces at a time, with several queries per message (default 1)",
+	  2 },
+	{ "timeout", KEY_TIMEOUT, "TIME", 0, "Timeout of a device's reply (default 2s and the round trips)", 2 },
 	{ "rtt", KEY_RTT, "TIME", 0, "Round trip of the management network (default: management.rtt)", 3 },
-	{ "greeting-rtts", KEY_GREETING, "N", 0, "Round trips that a connection costs (default: management.greeting_rtts)",
-	  3 },
-	{ "sockets", KEY_SOCKETS, "DIR", 0, "Ask the devices whose sockets are there, and serve none", 3 },
-	{ "serve", KEY_SERVE, "DIR", 0, "Trace nothing: only serve the devices' sockets in DIR", 3 },
-	{ "for", KEY_FOR, "TIME", 0, "With --serve: so long at most (default 1h)", 3 },
+	{ "greeting-rtts", KEY_GREETING, "N", 0, "Round trips of a new connection (default: management.greeting_rtts)", 3 },
+	{ "sockets", KEY_SOCKETS, "DIR", 0, "Query the devices whose sockets are in DIR, and serve none", 3 },
+	{ "serve", KEY_SERVE, "DIR", 0, "Only serve the devices' sockets in DIR; trace nothing", 3 },
+	{ "for", KEY_FOR, "TIME", 0, "With --serve: stop after TIME (default 1h)", 3 },
 	{ "advise", KEY_ADVISE, NULL, 0,
-	  "Search ways by which a scenario's, or a run's, flows lie more evenly, and say what that regains; --advise "
-	  "--help tells "
-	  "more",
+	  "Search paths that spread the flows of a scenario or a run more evenly, and report the time regained; see "
+	  "--advise --help",
 	  4 },
 	{ "partition", KEY_PARTITION, "I/N", 0, "Trace the I-th of N partitions of the sources only", 4 },
-	{ "out", KEY_OUT, "FILE", 0, "Write what was found there, for --merge", 4 },
-	{ "merge", KEY_MERGE, NULL, 0, "SCENARIO FILE...: what instances with --partition found, together", 4 },
+	{ "out", KEY_OUT, "FILE", 0, "Write the result to FILE, for --merge", 4 },
+	{ "merge", KEY_MERGE, NULL, 0, "SCENARIO FILE...: merge the results of instances with --partition", 4 },
 	{ "paths", KEY_PATHS, NULL, 0, "Print all paths, not only those that end early", 5 },
 	{ "links", KEY_LINKS, NULL, 0, "Print all links, not only the busiest", 5 },
 	{ "json", KEY_JSON, NULL, 0, "Print all of it as JSON", 5 },
@@ -242,12 +240,10 @@ const struct argp trace_argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "SCENARIO|DIR\n--merge SCENARIO FILE...",
-	.doc = "Traces the flows of a scenario hop by hop: hosts say which they have and by which port each leaves, "
-	       "switches "
-	       "where it goes on, over their management sockets.\v"
-	       "Of a scenario its control plane is brought up, and stands still while it is traced; DIR is the folder of a "
-	       "run "
-	       "in real time that goes on, with management.sockets. docs/flowtracer.md tells more.",
+	.doc = "Traces the flows of a scenario hop by hop over management sockets: hosts report their flows and the port "
+	       "of each, switches the egress port of each.\vFor a scenario, its control plane is started, and does not "
+	       "change while it is traced; DIR is the folder of an active run in real time, with management.sockets. See "
+	       "docs/flowtracer.md.",
 };
 
 #define PAIRS_A_PROCESS 64u /* sources, the default number for a process */
@@ -298,7 +294,7 @@ find_job(const char *name, const struct workload *workload, uint32_t *job, struc
 	for (uint32_t i = 0; name != NULL && i < workload->njobs; i++)
 		if (strcmp(workload->jobs[i].name, name) == 0)
 			*job = i;
-	return name == NULL || *job != SWM_ANY ? 0 : err_set(err, -EINVAL, "--job %s: no job is called so", name);
+	return name == NULL || *job != SWM_ANY ? 0 : err_set(err, -EINVAL, "--job %s: no such job", name);
 }
 
 /* Packets do not identify a job, and where none moves none are sampled. @return 0, or -EINVAL with err */
@@ -308,13 +304,13 @@ check_first_hop(const struct trace_options *trace, struct err *err)
 	if (trace->tracer.first_hop != REC_TRACE_SFLOW || trace->merge)
 		return 0;
 	if (trace->job != NULL)
-		return err_set(err, -EINVAL,
-			       "--first-hop sflow: no packet tells its job; --hosts or --dport in place of --job");
-	if (trace->sockets == NULL)
 		return err_set(
 			err, -EINVAL,
-			"--first-hop sflow: in a scenario that stands still no packet moves; give the folder of a run in "
-			"real time, with management.sockets and switch.sampling");
+			"--first-hop sflow: packets do not identify their job; use --hosts or --dport in place of --job");
+	if (trace->sockets == NULL)
+		return err_set(err, -EINVAL,
+			       "--first-hop sflow: a scenario without a run has no packets to sample; give the folder of "
+			       "an active run in real time, with management.sockets and switch.sampling");
 	return 0;
 }
 
@@ -382,7 +378,7 @@ serve_sockets(const struct trace_options *trace, struct scenario *scenario, stru
 	standing_serve(standing, trace->for_ps / 1000);
 	counts = standing_counts(standing);
 	log_info("%" PRIu64 " connections, %" PRIu64 " requests, of which %" PRIu64 " were refused; %" PRIu64
-		 " connections ended for taking too long, %" PRIu64 " for what is no request, %" PRIu64 " were too many",
+		 " connections ended by timeout, %" PRIu64 " for an invalid request, %" PRIu64 " over the limit",
 		 counts.peers, counts.requests, counts.refused, counts.gave_up, counts.malformed, counts.turned_away);
 	standing_close(standing);
 	return 0;

@@ -59,9 +59,10 @@ find_group(const struct chakra *chakra, uint32_t rank, const struct chakra_node 
 	if (group == NULL && strcmp(node->group, "0") == 0)
 		group = &chakra->groups[0];
 	if (group == NULL)
-		return chakra_fail(chakra, rank, node,
-				   "is a collective of group \"%s\", whose ranks neither the trace nor \"groups\" tells",
-				   node->group);
+		return chakra_fail(
+			chakra, rank, node,
+			"is a collective of group \"%s\", whose ranks are neither in the trace nor in \"groups\"",
+			node->group);
 	for (uint32_t i = 0; i < group->nranks; i++)
 		member |= group->ranks[i] == rank;
 	if (!member)
@@ -442,7 +443,7 @@ set_computation(struct chakra *chakra, uint32_t rank, const struct chakra_node *
 {
 	if (node->duration_ps == 0 && node->num_ops != 0)
 		return chakra_fail(chakra, rank, node,
-				   "says how much it computes (num_ops), but not how long: duration_micros would be right");
+				   "has an amount of computation (num_ops), but no duration: give duration_micros");
 	chakra->mixed |= node->duration_ps != 0;
 	op->kind = node->duration_ps != 0 ? PROGRAM_LOCAL : PROGRAM_JOIN;
 	op->compute_ps = node->duration_ps;
@@ -523,8 +524,8 @@ is_control_waited_for(struct chakra *chakra, uint32_t rank, const struct known *
 				continue;
 			if (!chakra->has_callers)
 				log_warning("%s: node %" PRIu64 " at byte %" PRIu64 " is controlled by node %" PRIu64
-					    ", which %s: what such a file says of control is who called whom, and is "
-					    "not waited for",
+					    ", which %s: control dependencies of such a file are the call hierarchy, and "
+					    "are not waited for",
 					    chakra->paths[rank], node->id, node->offset, id,
 					    id == node->id ? "is itself" : "the file has not");
 			chakra->has_callers = true;

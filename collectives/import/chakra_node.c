@@ -241,7 +241,7 @@ find_stem(struct chakra *chakra, DIR *folder)
 			stem = strndup(entry->d_name, length);
 		} else if (strlen(stem) != length || strncmp(stem, entry->d_name, length) != 0) {
 			err_set(chakra->err, -EINVAL,
-				"%s has traces of \"%s\" and of \"%.*s\": PATH/NAME, without .RANK" ENDING ", says which",
+				"%s has traces of \"%s\" and of \"%.*s\": select one with PATH/NAME, without .RANK" ENDING,
 				chakra->options->path, stem, (int)length, entry->d_name);
 			free(stem);
 			return NULL;
@@ -661,7 +661,7 @@ read_node(struct chakra *chakra, uint32_t rank, uint8_t *bytes, size_t size, siz
 	if (rc == -E2BIG)
 		return err_set(chakra->err, -EINVAL,
 			       "%s: byte %zu: a node of more than %u attributes, one of more than %u B, or %u MiB of "
-			       "dependencies and inputs; split it, or leave out what is there twice",
+			       "dependencies and inputs; split it, or remove duplicates",
 			       chakra->paths[rank], offset, CHAKRA_MAX_ATTRIBUTES, CHAKRA_MAX_ATTRIBUTE_BYTES,
 			       CHAKRA_MAX_USED_BYTES >> 20);
 	node = rc == 0 ? chakra__node__unpack(NULL, used, bytes) : NULL;

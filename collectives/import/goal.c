@@ -180,7 +180,7 @@ read_places(struct goal *goal, char **words, size_t count, struct program_op *op
 			return goal_fail(goal, goal->line, "found \"%.32s\"; tag, cpu or nic would be right", words[i]);
 		if (*words[i] == 't' && strcmp(number, "-1") == 0)
 			return goal_fail(goal, goal->line,
-					 "tag -1 takes a message of any tag: who sends it cannot be told beforehand");
+					 "tag -1 takes a message of any tag: its sender cannot be determined in advance");
 		if (!number_parse(number, 0, *words[i] == 't' ? UINT32_MAX : UINT8_MAX, &value))
 			return goal_fail(goal, goal->line, "found %s \"%.32s\"; 0 to %u would be right", words[i], number,
 					 *words[i] == 't' ? UINT32_MAX : UINT8_MAX);
@@ -214,7 +214,7 @@ read_message(struct goal *goal, char **words, size_t count, struct program_op *o
 		return goal_fail(goal, goal->line, "found length \"%.32s\"; 1b to %llub would be right", words[0],
 				 PROGRAM_MAX_COUNT);
 	if (strcmp(words[2], "-1") == 0)
-		return goal_fail(goal, goal->line, "a message from any rank: who sends it cannot be told beforehand");
+		return goal_fail(goal, goal->line, "a message from any rank: its sender cannot be determined in advance");
 	if (!number_parse(words[2], 0, goal->program.ranks - 1, &peer))
 		return goal_fail(goal, goal->line, "found rank \"%.32s\"; 0 to %u would be right", words[2],
 				 goal->program.ranks - 1);
@@ -402,7 +402,7 @@ static int
 check_end(const struct goal *goal)
 {
 	if (goal->seen == NULL)
-		return goal_fail(goal, goal->line, "the file ends where num_ranks should stand");
+		return goal_fail(goal, goal->line, "the file ends in place of num_ranks");
 	if (goal->rank != PROGRAM_NONE)
 		return goal_fail(goal, goal->line, "the file ends within rank %u of line %d", goal->rank, goal->rank_line);
 	if (goal->program.nops == 0)

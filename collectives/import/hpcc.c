@@ -128,11 +128,11 @@ static const struct key keys[] = {
 	{ "RATE_BOUND", VALUE_INT, KEPT_NOT, 1, 1, "no pacing; ours pace", NULL },
 	/* Different here, for any value: a warning is printed. */
 	{ "USE_DYNAMIC_PFC_THRESHOLD", VALUE_INT, KEPT_NOT, 1, 1, NULL,
-	  "the simulator's switches have a dynamic threshold whatever this says, and so have ours" },
+	  "the simulator's switches have a dynamic threshold whatever the value, and so have ours" },
 	{ "GLOBAL_T", VALUE_INT, KEPT_NOT, 1, 1, NULL,
 	  "windows and round trips of each pair: all have the longest's here" },
 	{ "ACK_HIGH_PRIO", VALUE_INT, KEPT_NOT, 1, 1, NULL,
-	  "ACKs wait behind data there; here they have a class of their own" },
+	  "ACKs wait behind data there; here they have a separate class" },
 	/* Without meaning here. */
 	{ .name = "TRACE_FILE", .type = VALUE_NONE },
 	{ .name = "TRACE_OUTPUT_FILE", .type = VALUE_NONE },

@@ -151,7 +151,7 @@ refuse_second(const struct msccl *m, const struct msccl_block *block, const stru
 {
 	switch (once) {
 	case MSCCL_ID:
-		return msccl_fail(m, block->line, "tb %" PRId64 " stands in line %d already", block->id, other->line);
+		return msccl_fail(m, block->line, "tb %" PRId64 " is already in line %d", block->id, other->line);
 	case MSCCL_SEND:
 		return msccl_fail(m, block->line,
 				  "tb %" PRId64 " sends to gpu %" PRId64 " on channel %" PRId64 " as tb %" PRId64
@@ -160,7 +160,7 @@ refuse_second(const struct msccl *m, const struct msccl_block *block, const stru
 	default:
 		return msccl_fail(m, block->line,
 				  "tb %" PRId64 " receives from gpu %" PRId64 " on channel %" PRId64 " as tb %" PRId64
-				  " in line %d does: which message is whose cannot be told",
+				  " in line %d does: their messages cannot be distinguished",
 				  block->id, block->recv, block->chan, other->id, other->line);
 	}
 }
@@ -337,7 +337,7 @@ check_step(const struct msccl *m, const struct msccl_block *block, const struct 
 		return msccl_fail(m, step->line, "\"%s\" receives, but tb %" PRId64 " has no peer to receive from",
 				  type->name, block->id);
 	if ((step->depid < 0) != (step->deps < 0))
-		return msccl_fail(m, step->line, "depid and deps: one of them says that there is none");
+		return msccl_fail(m, step->line, "depid and deps: only one of them has a dependency");
 	return step->type != MSCCL_NOP ? check_size(m, step) : 0;
 }
 
@@ -406,7 +406,7 @@ check_gpus(const struct msccl *m)
 			return msccl_fail(m, gpu->line, "gpu %" PRId64 ": ids go to %" PRId64, gpu->id, algo->ngpus - 1);
 		for (size_t other = 0; other < g; other++)
 			if (algo->gpus[other].id == gpu->id)
-				return msccl_fail(m, gpu->line, "gpu %" PRId64 " stands in line %d already", gpu->id,
+				return msccl_fail(m, gpu->line, "gpu %" PRId64 " is already in line %d", gpu->id,
 						  algo->gpus[other].line);
 		for (size_t b = MSCCL_INPUT; b <= MSCCL_OUTPUT; b++)
 			if (gpu->chunks[b] > algo->nchunksperloop)
@@ -555,7 +555,7 @@ add_dependency(struct msccl *m, const struct msccl_gpu *gpu, size_t index)
 	if (!on->hasdep)
 		return msccl_fail(m, step->line,
 				  "waits for step %" PRId64 " of tb %" PRId64
-				  ", whose hasdep=\"0\" in line %d says that nothing waits for it",
+				  ", whose hasdep=\"0\" in line %d states that no step waits for it",
 				  step->deps, step->depid, on->line);
 	return program_wait(&m->program, m->first_op[index], m->last_op[on - m->algo->steps], false, m->err);
 }

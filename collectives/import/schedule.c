@@ -89,7 +89,7 @@ unmatched(const struct program *program, const struct end *send, const struct en
 				    ", tag %" PRIu64 ")",
 				    send->to, send->from, send->key);
 	return program_fail(program, receive->op, err,
-			    "is a receive that never comes: rank %" PRIu32 " has no send of it (to rank %" PRIu32
+			    "is a receive without a send: rank %" PRIu32 " has no matching send (to rank %" PRIu32
 			    ", tag %" PRIu64 ")",
 			    receive->from, receive->to, receive->key);
 }

@@ -21,7 +21,7 @@ check_dep(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, co
 	if (dep->rank != rank && peer != rank)
 		return err_set(err, -EINVAL,
 			       "rank %" PRIu32 " step %" PRIu32 " depends on step %" PRIu32 " of rank %" PRIu32
-			       ", which goes to rank %" PRIu32,
+			       ", which is sent to rank %" PRIu32,
 			       rank, step, dep->step, dep->rank, peer);
 	return 0;
 }
@@ -59,7 +59,7 @@ check_step(const struct coll_schedule *schedule, uint32_t rank, uint32_t step, s
 	if (s->peer == rank && s->src_elems < s->dst_elems + s->count_elems && s->dst_elems < s->src_elems + s->count_elems)
 		return err_set(err, -EINVAL,
 			       "rank %" PRIu32 " step %" PRIu32 " moves %" PRIu64 " elements from %" PRIu64 " to %" PRIu64
-			       " of its own memory: they must not overlap",
+			       " of the same memory: they must not overlap",
 			       rank, step, s->count_elems, s->src_elems, s->dst_elems);
 	for (uint32_t i = 0; i < s->ndeps && rc == 0; i++)
 		rc = check_dep(schedule, rank, step, &schedule->deps[s->first_dep + i], err);

@@ -253,7 +253,7 @@ parse_failed(const struct parse *parse, const config_t *config)
 	if (strstr(reason, "syntax") != NULL)
 		hint = "; values with a unit need quotes (\"2us\"), and settings end with ';'";
 	else if (strstr(reason, "duplicate") != NULL)
-		hint = "; a key may stand once in a group";
+		hint = "; a key may occur once in a group";
 	if (near[0] == '\0')
 		err_set(parse->err, -EINVAL, "%s:%d: %s%s", file, line, reason, hint);
 	else

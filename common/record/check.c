@@ -60,11 +60,11 @@ record_check_probe(struct record_check *check, const void *rec, struct err *err)
 	if (r->tuple.src_ip != ip)
 		return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "%u, the address of NIC %u", ip, r->nic);
 	if (r->result != REC_PROBE_OK && r->result != REC_PROBE_LATE && r->rtt_ps != 0)
-		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: not all of its ACKs came");
+		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: not all of its ACKs arrived");
 	if (r->kind == REC_PROBE_RAIL && r->rtt_ps != 0)
-		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: nobody answers a probe of one way");
+		return record_wrong(&r->hdr, "rtt_ps", r->rtt_ps, err, "0: a one-way probe has no reply");
 	if (r->kind == REC_PROBE_RAIL && r->result != REC_PROBE_OK && r->result != REC_PROBE_TIMEOUT)
-		return record_wrong(&r->hdr, "result", r->result, err, "ok or timeout: a probe of one way has no ACKs");
+		return record_wrong(&r->hdr, "result", r->result, err, "ok or timeout: a one-way probe has no ACKs");
 	return 0;
 }
 
@@ -75,16 +75,17 @@ record_check_hop(struct record_check *check, const void *rec, struct err *err)
 	uint16_t nports = known_node(check, r->at)->nports;
 
 	if (r->port >= nports)
-		return record_wrong(&r->hdr, "port", r->port, err, "below %u: so many ports node %u has", nports, r->at);
+		return record_wrong(&r->hdr, "port", r->port, err, "below %u, the number of ports of node %u", nports,
+				    r->at);
 	if (r->count != 0 && !is_own(check, &r->hdr, r->back ? r->tuple.src_ip : r->tuple.dst_ip))
 		return record_wrong(&r->hdr, r->back ? "tuple.src_ip" : "tuple.dst_ip",
 				    r->back ? r->tuple.src_ip : r->tuple.dst_ip, err,
-				    "an address of node %u, to which packets came that count", r->hdr.node);
+				    "an address of node %u, the destination of the counted packets", r->hdr.node);
 	if (r->count != 0)
 		return 0;
 	if (r->back && !is_own(check, &r->hdr, r->tuple.dst_ip))
 		return record_wrong(&r->hdr, "tuple.dst_ip", r->tuple.dst_ip, err,
-				    "an address of node %u, which traces the way back", r->hdr.node);
+				    "an address of node %u, which traces the reverse path", r->hdr.node);
 	if (!r->back && !is_own(check, &r->hdr, r->tuple.src_ip))
 		return record_wrong(&r->hdr, "tuple.src_ip", r->tuple.src_ip, err, "an address of node %u, which traces it",
 				    r->hdr.node);
@@ -98,9 +99,9 @@ check_members(struct record_check *check, const struct rec_hdr *rec, uint64_t lo
 	uint16_t nports = known_node(check, rec->node)->nports;
 
 	if (nports < 64 && low >> nports != 0)
-		return record_wrong(rec, "set_low", low, err, "ports below %u: so many the node has", nports);
+		return record_wrong(rec, "set_low", low, err, "ports below %u, the number of ports of the node", nports);
 	if (nports < 128 && high >> (nports > 64 ? nports - 64 : 0) != 0)
-		return record_wrong(rec, "set_high", high, err, "ports below %u: so many the node has", nports);
+		return record_wrong(rec, "set_high", high, err, "ports below %u, the number of ports of the node", nports);
 	return 0;
 }
 
@@ -207,7 +208,7 @@ check_port_record(struct record_check *check, const void *rec, struct err *err)
 	if (r->peer == REC_NONE)
 		return 0;
 	if (r->peer_port >= known_node(check, r->peer)->nports)
-		return record_wrong(&r->hdr, "peer_port", r->peer_port, err, "below %u: so many ports node %u has",
+		return record_wrong(&r->hdr, "peer_port", r->peer_port, err, "below %u, the number of ports of node %u",
 				    known_node(check, r->peer)->nports, r->peer);
 	end = known_port(check, r->peer, r->peer_port);
 	if (end->described && (end->peer != r->hdr.node || end->peer_port != r->port))
@@ -239,7 +240,7 @@ record_check_step(struct record_check *check, const struct rec_hdr *rec, const s
 	else if (collective == NULL)
 		record_wrong(rec, "collective", id, err, "a collective of which iteration %u is described", iteration);
 	else if (step > collective->rank_steps)
-		record_wrong(rec, field->name, step, err, "at most %u: so many has a rank of collective %u",
+		record_wrong(rec, field->name, step, err, "at most %u, the number of steps of a rank of collective %u",
 			     collective->rank_steps, id);
 	else
 		return collective;
@@ -259,9 +260,10 @@ static int
 check_rank(const struct rec_hdr *rec, const struct known_collective *collective, const char *field, uint32_t rank,
 	   struct err *err)
 {
-	return rank < collective->ranks ? 0
-					: record_wrong(rec, field, rank, err, "below %u: so many has collective %u",
-						       collective->ranks, collective->id);
+	return rank < collective->ranks
+		       ? 0
+		       : record_wrong(rec, field, rank, err, "below %u, the number of ranks of collective %u",
+				      collective->ranks, collective->id);
 }
 
 /* The same step cannot be named: what waits for itself never starts. */
@@ -279,7 +281,7 @@ check_arrival(const struct rec_schedule *r, const struct known_collective *colle
 	if (r->depends_rank == REC_NONE)
 		return r->depends_step == 0
 			       ? 0
-			       : record_wrong(&r->hdr, "depends_step", r->depends_step, err, "0: it depends on nobody");
+			       : record_wrong(&r->hdr, "depends_step", r->depends_step, err, "0: it has no dependency");
 	if (r->depends_rank >= collective->ranks || r->depends_rank == r->rank)
 		return record_wrong(&r->hdr, "depends_rank", r->depends_rank, err, "another of %u ranks, or 4294967295",
 				    collective->ranks);
@@ -379,7 +381,7 @@ check_set(struct record_check *check, const void *rec, struct err *err)
 		return record_wrong(&r->hdr, "set", r->set, err, "%u, the next one", check->sets.count + 1);
 	for (uint32_t p = nports; p < 2 * PORTS_A_WORD; p++)
 		if (has_member(r, p))
-			return record_wrong(&r->hdr, "ports", p, err, "members below %u: so many ports the node has",
+			return record_wrong(&r->hdr, "ports", p, err, "members below %u, the number of ports of the node",
 					    nports);
 	return 0;
 }
@@ -467,7 +469,7 @@ check_end(struct record_check *check, const void *rec, struct err *err)
 		return record_wrong(&r->hdr, "offered_records", r->offered_records, err, "%" PRIu64 ", sent and dropped",
 				    r->sent_records + r->dropped_records);
 	if (r->kept_bytes > r->collected_bytes || r->kept_reports > r->collected_reports)
-		return record_wrong(&r->hdr, "kept_reports", r->kept_reports, err, "at most what was collected");
+		return record_wrong(&r->hdr, "kept_reports", r->kept_reports, err, "at most the collected number");
 	return 0;
 }
 
@@ -602,7 +604,7 @@ check_order(const struct record_check *check, const struct rec_hdr *rec, struct 
 		return record_wrong(rec, NULL, 0, err,
 				    check->has_run ? "a second RUN record" : "a record before the RUN record");
 	if (check->has_topology && record_is(rec->type, REC_TOPOLOGY))
-		return record_wrong(rec, NULL, 0, err, "a part of the topology behind records that use it");
+		return record_wrong(rec, NULL, 0, err, "a topology record behind records that use it");
 	return check->has_topology || record_is(rec->type, REC_TOPOLOGY) ? 0 : check_topology(check, err);
 }
 
@@ -680,7 +682,7 @@ check_port(const struct record_check *check, const struct rec_hdr *rec, const st
 
 	if (value < nports || (field->rule == RECORD_PORT_OR_NONE && value == REC_NO_PORT))
 		return 0;
-	return record_wrong(rec, field->name, value, err, "below %u: so many ports the node has%s", nports,
+	return record_wrong(rec, field->name, value, err, "below %u, the number of ports of the node%s", nports,
 			    field->rule == RECORD_PORT_OR_NONE ? "; or 65535, none" : "");
 }
 
@@ -772,7 +774,7 @@ check_field(struct record_check *check, const struct rec_hdr *rec, uint32_t inde
 			       : record_wrong(rec, field->name, value, err, "a kind that nodes report");
 	case RECORD_TUPLE:
 		value = ((const struct rec_tuple *)(const void *)((const uint8_t *)rec + field->at))->reserved;
-		return value == 0 ? 0 : record_wrong(rec, field->name, value, err, "0 in its reserved part");
+		return value == 0 ? 0 : record_wrong(rec, field->name, value, err, "0 in its reserved field");
 	case RECORD_NAME:
 	case RECORD_TEXT:
 		return check_name(rec, field, err);

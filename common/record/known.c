@@ -20,7 +20,7 @@ grow(struct known_list *list, size_t size_bytes, uint32_t count, struct err *err
 
 		data = realloc(list->data, cap * size_bytes);
 		if (data == NULL) {
-			err_set(err, -ENOMEM, "out of memory for %u described things", cap);
+			err_set(err, -ENOMEM, "out of memory for %u described objects", cap);
 			return NULL;
 		}
 		list->data = data;

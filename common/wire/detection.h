@@ -8,7 +8,7 @@
 #define REC_POLICIES(ROW)                                                                                                  \
 	ROW(REC_POLICY_OFF, 0, "off", off, "never")                                                                        \
 	ROW(REC_POLICY_VEDRFOLNIR, 1, "vedrfolnir", vedrfolnir,                                                            \
-	    "up to so many times a step, unused detections going to the host that waits (VEDRFOLNIR III-C2)")              \
+	    "at most `detections` times per step; unused detections pass to the waiting host (VEDRFOLNIR III-C2)")         \
 	ROW(REC_POLICY_POSTER, 2, "vedrfolnir-poster", poster, "once a step, and only when waited for (its poster)")       \
 	ROW(REC_POLICY_HAWKEYE_MINR, 3, "hawkeye-minr", hawkeye_minr,                                                      \
 	    "on every ACK above one threshold for all flows, from the smallest base RTT (Hawkeye)")                        \

@@ -11,18 +11,20 @@
 #define REC_PREDICTIONS(ROW)                                                                                               \
 	ROW(REC_PREDICTION_ANALYTICAL, 0, "analytical",                                                                    \
 	    "declared demand over spines that connect both leaves: d / (s - f)")                                           \
-	ROW(REC_PREDICTION_MEASURED, 1, "measured", "the same of the demand that the first iterations had")                \
-	ROW(REC_PREDICTION_LEARNED, 2, "learned", "volumes of the first iterations themselves, again when a fault heals")  \
+	ROW(REC_PREDICTION_MEASURED, 1, "measured", "the same, with the demand measured in the first iterations")          \
+	ROW(REC_PREDICTION_LEARNED, 2, "learned", "the volumes of the first iterations, learned again when a fault heals") \
 	ROW(REC_PREDICTION_SIMULATED, 3, "simulated",                                                                      \
-	    "volumes of runs made before by this program, of what is known before the run; or of a file")
+	    "the volumes of simulations that this program makes in advance, from the known state "                         \
+	    "before the run; or a file's")
 
 enum rec_prediction { REC_PREDICTIONS(ENUM_VALUE) };
 
 /* Test that detects fewer bytes than predicted. Value, name, meaning. */
 #define REC_DETECTORS(ROW)                                                                                                 \
-	ROW(REC_DETECTOR_THRESHOLD, 0, "threshold", "more than a share of what was predicted is missing (5.3)")            \
-	ROW(REC_DETECTOR_NOISE, 1, "noise", "more is missing than the leaf's own noise makes at a stated rate")            \
-	ROW(REC_DETECTOR_POOLED, 2, "pooled", "the same of all iterations so far: cumulative sums")
+	ROW(REC_DETECTOR_THRESHOLD, 0, "threshold", "more than a share of the predicted volume is missing (5.3)")          \
+	ROW(REC_DETECTOR_NOISE, 1, "noise",                                                                                \
+	    "more is missing than the leaf's noise explains at a stated rate of false alarms")                             \
+	ROW(REC_DETECTOR_POOLED, 2, "pooled", "the same over all iterations so far, by cumulative sums")
 
 enum rec_detector { REC_DETECTORS(ENUM_VALUE) };
 
@@ -51,7 +53,7 @@ enum rec_noise { REC_NOISES(ENUM_VALUE) };
 	ROW(REC_FLAW_OVERLAP, 3, "overlap", "iterations followed each other too fast to be counted apart")                 \
 	ROW(REC_FLAW_UNKNOWN, 4, "unknown", "nothing was predicted of the sender")                                         \
 	ROW(REC_FLAW_DEMAND, 5, "demand", "all ports together received another volume of the sender than predicted")       \
-	ROW(REC_FLAW_UNEVEN, 6, "uneven", "packets of a sender were spread too unevenly for a fault to stand out")         \
+	ROW(REC_FLAW_UNEVEN, 6, "uneven", "packets of a sender were spread too unevenly to detect a fault")                \
 	ROW(REC_FLAW_FEW, 7, "few", "a sender arrives by too few ports to compare one with the others")                    \
 	ROW(REC_FLAW_SHARED, 8, "shared",                                                                                  \
 	    "other data of the measured class leaves the switch by the same ports, and spraying evens out the sum")

@@ -40,7 +40,7 @@ typedef struct rec_key key_fn(const void *rec);
 #define TUPLE_BITS 96 /* its reserved part is 0 */
 #define MAX_PARTS 8
 
-_Static_assert(RECORD_MAX_NODES <= 1 << NODE_BITS, "a node has so many bits in a key");
+_Static_assert(RECORD_MAX_NODES <= 1 << NODE_BITS, "a node fits the bits of a key");
 
 /* A member of a key. */
 struct part {

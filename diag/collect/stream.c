@@ -259,7 +259,7 @@ wanted_bytes(const struct stream *stream, uint32_t *want_bytes, struct err *err)
 		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": unknown record type %u",
 			       stream->offset_bytes, hdr.type);
 	if (hdr.size != size)
-		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": %s (type %u) says %u B, not %zu B",
+		return err_set(err, -EPROTO, "record stream, byte %" PRIu64 ": %s (type %u) has %u B, not %zu B",
 			       stream->offset_bytes, record_kinds[hdr.type].name, hdr.type, hdr.size, size);
 	*want_bytes = hdr.size;
 	return 0;

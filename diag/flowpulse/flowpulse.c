@@ -23,20 +23,16 @@
 
 enum { CLAUSE_LESS, CLAUSE_PAIR, CLAUSE_ONCE, CLAUSE_PATH };
 static const char *const clauses[] = {
-	[CLAUSE_LESS] = "{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; every "
-			"other sender "
-			"or port tells the link from those beside it",
-	[CLAUSE_PAIR] =
-		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}, and compares no "
-		"further sender there: the two links cannot be told apart",
+	[CLAUSE_LESS] = "{node} received {percent} % less than predicted by {port}, first in iteration {count}; the other "
+			"senders and ports rule out other links",
+	[CLAUSE_PAIR] = "{node} received {percent} % less than predicted by {port}, first in iteration {count}, and "
+			"compares no further sender there: the two links cannot be distinguished",
 	[CLAUSE_ONCE] =
 		"{node} saw {percent} % less than predicted arrive by {port}, of one sender alone, first in "
 		"iteration {count}: a fault of the link to {node} that lasts only while that sender has its turn would "
 		"look the same",
-	[CLAUSE_PATH] =
-		"{node} saw {percent} % less than predicted come in by {port}, first in iteration {count}; the switch "
-		"above "
-		"it did not compare what came that way, which would tell the links of the way apart",
+	[CLAUSE_PATH] = "{node} received {percent} % less than predicted by {port}, first in iteration {count}; the switch "
+			"above it did not compare this traffic, which would distinguish the links of the path",
 };
 
 static const struct finding_type silent_fault = {

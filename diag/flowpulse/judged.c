@@ -27,10 +27,9 @@ const struct flowpulse_precondition flowpulse_preconditions[FLOWPULSE_HOLDS] = {
 			       .because = "more than twice as much is missing as hosts sent again: most of it was spread "
 					  "unevenly, and not lost" },
 	[FLOWPULSE_SHARED] = { .key = "shared",
-			       .because =
-				       "other data of the measured class left the senders' switches by the same ports, no "
-				       "less than is missing, and spraying evens out the sum: give the collective a class "
-				       "of its own (host.measured_prio, switch.strict)" },
+			       .because = "other data of the measured class left the senders' switches by the same ports, "
+					  "no less than is missing, and spraying evens out the sum: give the collective a "
+					  "separate class (host.measured_prio, switch.strict)" },
 	[FLOWPULSE_NO_NOISE] = { .key = "noise",
 				 .because =
 					 "the noise of spraying cannot be learned from two or three ports, and what hosts "

@@ -393,10 +393,9 @@ static const char *const clauses[] = {
 	[CLAUSE_ALONE] =
 		"{count} flows left by {port} at once while {depth} left by {other}, of equal cost; if they had shared "
 		"evenly, jobs would have taken about {ms} ms less of {of ms} ms. Among its flows are {flows}",
-	[CLAUSE_TOGETHER] =
-		"{count} flows left by {port} at once while {depth} left by {other}, of equal cost, and others met "
-		"on further links; if all had shared evenly, jobs would have taken about {ms} ms less of {of ms} "
-		"ms. Among its flows are {flows}",
+	[CLAUSE_TOGETHER] = "{count} flows left by {port} at once while {depth} left by {other}, of equal cost, and others "
+			    "shared further links; with an even spread, jobs would have taken about {ms} ms less of {of "
+			    "ms} ms. Among its flows are {flows}",
 };
 
 static const struct finding_type path_imbalance = {

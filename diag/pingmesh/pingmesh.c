@@ -33,7 +33,7 @@ enum {
 static const char *const clauses[] = {
 	[CLAUSE_MESH] = "{percent} % of {count} ToR-mesh probes to and from it had no ACKs",
 	[CLAUSE_VOTES] = "{percent} % of {count} probes over it had no ACKs, more than over any other place",
-	[CLAUSE_NOWHERE] = "{count} probes had no ACKs, and nobody had traced their way",
+	[CLAUSE_NOWHERE] = "{count} probes had no ACKs, and their paths were not traced",
 	[CLAUSE_SILENT] = "its agent uploaded nothing for {ms} ms; {count} probes to it had no ACKs",
 	[CLAUSE_SEVERAL] = "several of its RNICs lost probes at once, {count} in all",
 	[CLAUSE_DELAY] = "its processing delay (P99) was {ms} ms where {of ms} ms is usual; {count} probes had no ACKs",

@@ -49,23 +49,23 @@ enum pingmesh_basis { PINGMESH_BASES(ENUM_VALUE) };
 	    "timeouts, because even the quickest probe of their kind takes a quarter of the timeout: late and lost look "  \
 	    "alike")                                                                                                       \
 	ROW(PINGMESH_LIMIT_LATE, 1, "late-probes",                                                                         \
-	    "timeouts, because other probes of their RNICs came back later than half of the timeout: they may be late, "   \
-	    "not lost")                                                                                                    \
+	    "timeouts, because other probes of their RNICs returned later than half of the "                               \
+	    "timeout: they may be late, not lost")                                                                         \
 	ROW(PINGMESH_LIMIT_WITNESS, 2, "no-witness",                                                                       \
 	    "RNICs apart from their links and ToRs, because no other host probes them within their ToR")                   \
 	ROW(PINGMESH_LIMIT_FEW_MESH, 3, "few-mesh-probes",                                                                 \
-	    "RNICs in a period by their ToR-mesh, because fewer than 5 of its probes say anything")                        \
+	    "RNICs in a period by their ToR-mesh, because fewer than 5 of its probes are conclusive")                      \
 	ROW(PINGMESH_LIMIT_DELAYS, 4, "few-delays",                                                                        \
 	    "RNICs' hosts by their processing delay, because fewer than 20 delays are known")                              \
 	ROW(PINGMESH_LIMIT_LINKS, 5, "uncrossed-links",                                                                    \
 	    "links between switches, because no probe's traced path crosses them")                                         \
-	ROW(PINGMESH_LIMIT_UNTRACED, 6, "untraced", "places of timeouts, because nobody traced their paths")               \
+	ROW(PINGMESH_LIMIT_UNTRACED, 6, "untraced", "places of timeouts, because their paths were not traced")             \
 	ROW(PINGMESH_LIMIT_SPRAYED, 7, "sprayed",                                                                          \
 	    "links between switches one by one, because switches send each packet its own path")                           \
 	ROW(PINGMESH_LIMIT_SOFTWARE, 8, "software-times", "high round trips, because kernels took their times")            \
 	ROW(PINGMESH_LIMIT_DROPPED, 9, "dropped", "timeouts, because agents at their ends dropped as many completions")    \
 	ROW(PINGMESH_LIMIT_ANSWERED, 11, "late-answers",                                                                   \
-	    "timeouts, because their ACKs came later: nothing of them was lost")                                           \
+	    "timeouts, because their ACKs arrived later: nothing of them was lost")                                        \
 	ROW(PINGMESH_LIMIT_UPLOADS, 10, "uploads",                                                                         \
 	    "silent hosts in a period for alive or down, because the exporter dropped uploads that may be theirs")
 

@@ -362,7 +362,7 @@ plugin_print(const struct verdict *verdict, bool recorded)
 		const struct plugin *own = left_out(&verdict->sections[i]);
 
 		if (own != NULL && (recorded || !own->account->left_out))
-			log_warning("diagnoser %s was left out at %.3f ms: %s; the verdict goes without the rest of it",
+			log_warning("diagnoser %s was excluded at %.3f ms: %s; the verdict lacks its later findings",
 				    own->account->name, (double)own->left_ps / 1e9, own->why);
 	}
 }

@@ -33,8 +33,7 @@ print_uncertain(const struct verdict *v, const struct claim *claim, char *buf)
 	char evidence[FACTS_EVIDENCE];
 
 	fmt_append(buf, FACTS_REASON,
-		   "%u of %u %s were slow; what was measured points to %s at %s, and is too little to say so (confidence "
-		   "%.2f). %s.",
+		   "%u of %u %s were slow; the evidence points to %s at %s, but is insufficient (confidence %.2f). %s.",
 		   claim->slow, v->run.nsteps, things(v), network->type->key, network->root, network->confidence,
 		   facts_evidence(v, network, evidence));
 }
@@ -67,15 +66,15 @@ print_slow(const struct verdict *v, const struct claim *claim, char *buf)
 			   "their time or more.",
 			   claim->unwatched);
 	else if (claim->kind == CLAIM_UNNAMED)
-		fmt_append(
-			buf, FACTS_REASON,
-			"; class 0 took time from them on links that they met, and whose frames these were was not told.");
+		fmt_append(buf, FACTS_REASON,
+			   "; class 0 took time from them on links that they shared, and the owners of these frames were "
+			   "not reported.");
 	else if (claim->kind == CLAIM_ACKS)
 		fmt_append(buf, FACTS_REASON,
-			   ", by at most the %.1f %% that ACKs of other flows on their way can cost%s%s.",
+			   ", by at most the %.1f %% that ACKs of other flows on their path can cost%s%s.",
 			   100 * claim->ack_share, late, name);
 	else if (claim->kind == CLAIM_NO_SIGN)
-		fmt_append(buf, FACTS_REASON, ", but no port that they met was halted, contended or dropped a packet%s%s.",
+		fmt_append(buf, FACTS_REASON, ", but no port on their path was paused, contended or dropped a packet%s%s.",
 			   late, name);
 	else
 		fmt_append(buf, FACTS_REASON,
@@ -89,7 +88,7 @@ facts_reason(const struct verdict *v, char *buf)
 
 	buf[0] = '\0';
 	if (claim == NULL)
-		fmt_append(buf, FACTS_REASON, "Nobody was asked.");
+		fmt_append(buf, FACTS_REASON, "No polling packet was sent.");
 	else if (claim->kind == CLAIM_FAULT)
 		print_fault(v, claim, buf);
 	else if (claim->kind == CLAIM_NO_EFFECT)
@@ -102,7 +101,7 @@ facts_reason(const struct verdict *v, char *buf)
 	else if (claim->kind == CLAIM_HOSTS_LATE)
 		print_hosts(v, buf);
 	else if (claim->kind == CLAIM_NOTHING_DONE)
-		fmt_append(buf, FACTS_REASON, "No step was reported as finished: nothing can be said.");
+		fmt_append(buf, FACTS_REASON, "No step was reported as finished: no verdict is possible.");
 	else if (claim->kind == CLAIM_IN_SUM)
 		fmt_append(buf, FACTS_REASON, "No %s was slow by itself, but in sum they lost time that nothing explains.",
 			   flows_alone(v) ? "flow" : "step");
@@ -187,12 +186,12 @@ print_unreported_hosts(const struct verdict *v, char *buf)
 	if (nodes != NULL)
 		count = facts_unreported(v, nodes);
 	for (uint32_t i = 0; i < count && i < UNHEARD_SHOWN; i++)
-		fmt_append(buf, FACTS_INCOMPLETE, "%s%s", i == 0 ? "Nothing came from " : ", ",
+		fmt_append(buf, FACTS_INCOMPLETE, "%s%s", i == 0 ? "No report arrived from " : ", ",
 			   v->run.nodes[nodes[i]].name);
 	if (count > UNHEARD_SHOWN)
 		fmt_append(buf, FACTS_INCOMPLETE, " and %u more", count - UNHEARD_SHOWN);
 	if (count != 0)
-		fmt_append(buf, FACTS_INCOMPLETE, ", on the way of steps that were slow or not reported. ");
+		fmt_append(buf, FACTS_INCOMPLETE, ", on the path of steps that were slow or not reported. ");
 	free(nodes);
 }
 
@@ -226,7 +225,7 @@ facts_incomplete(const struct verdict *v, char *buf)
 	print_lost(run, buf);
 	if (run->overhead.dropped != 0)
 		fmt_append(buf, FACTS_INCOMPLETE,
-			   "The exporter's budget dropped %llu records and held %llu back: %.1f %% of what was reported "
+			   "The exporter's budget dropped %llu records and held %llu back: %.1f %% of the reported data "
 			   "arrived. ",
 			   (unsigned long long)run->overhead.dropped, (unsigned long long)run->overhead.deferred,
 			   100 * run->overhead.completeness);

@@ -176,9 +176,9 @@ flowpulse_unjudged_text(const struct text *text, const struct flowpulse *own)
 		if (reason.count == 0)
 			continue;
 		fmt_append(line, sizeof(line), "%s ",
-			   i == REC_FLAW_SHARED ? "Blind to losses of what is sent by"
+			   i == REC_FLAW_SHARED ? "Blind to losses of data sent by"
 			   : reason.is_clear    ? "Nothing was lost at"
-						: "Cannot tell at");
+						: "Cannot judge");
 		append_switches(v, own, i, line, sizeof(line));
 		fmt_append(line, sizeof(line), ", because %s: %u %s%s%s.", reason.because, reason.count, reason.of,
 			   reason.count == 1 ? "" : "s", reason.is_clear ? "" : " not judged");
@@ -293,7 +293,7 @@ faults_json(const struct verdict *v, const struct flowpulse *own, uint32_t begin
 			array,
 			json_pack("{s:s, s:o, s:o, s:[o, o], s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "place",
 				  f->nlinks == 2        ? "pair"
-				  : f->links[0].is_path ? "way"
+				  : f->links[0].is_path ? "path"
 							: "link",
 				  "links", links_json(v, f), "drop_rate", value_real(f->drop), "drop_rate_95",
 				  value_real(f->low), value_real(f->high), "first_iteration",
@@ -402,7 +402,7 @@ write_volumes(const struct verdict *v, FILE *to)
 static void
 print_link(const struct verdict *v, const struct flowpulse_link *link, char *buf, size_t cap)
 {
-	fmt_append(buf, cap, "%s %s to %s", link->is_path ? "on the way from" : "from", node_name(v, link->from),
+	fmt_append(buf, cap, "%s %s to %s", link->is_path ? "on the path from" : "from", node_name(v, link->from),
 		   node_name(v, link->to));
 	if (link->port != RUN_NONE)
 		fmt_append(buf, cap, " (%s)", v->run.ports[link->port].name);
@@ -418,7 +418,7 @@ print_fault(const struct text *text, const struct flowpulse *own, const struct f
 	fmt_append(line, sizeof(line), "The link ");
 	print_link(v, &fault->links[0], line, sizeof(line));
 	if (fault->nlinks == 1 && fault->links[0].is_path)
-		fmt_append(line, sizeof(line), ": %s did not compare what came so, which would tell which. It",
+		fmt_append(line, sizeof(line), ": %s did not compare this traffic, which would show which one. It",
 			   node_name(v, fault->links[0].to));
 	if (fault->nlinks == 2) {
 		fmt_append(line, sizeof(line), ", or the one ");
@@ -428,7 +428,7 @@ print_fault(const struct text *text, const struct flowpulse *own, const struct f
 			flowpulse_is_fleeting(own, fault)
 				? ": %s misses packets of one sender alone, as it does if the second fails only while that "
 				  "one sends. It"
-				: ": with one sender at %s the two cannot be told apart. It",
+				: ": with one sender at %s the two cannot be distinguished. It",
 			node_name(v, first->hdr.node));
 	}
 	fmt_append(line, sizeof(line),
@@ -500,10 +500,10 @@ print_monitors(const struct text *text, const struct flowpulse *own)
 		fmt_append(line, sizeof(line), " and learned from %" PRIu64, learned);
 	fmt_append(line, sizeof(line), ". Prediction: %s", predictions[own->config.prediction]);
 	if (own->config.runs != 0)
-		fmt_append(line, sizeof(line), " (%u runs of %u iterations, %s of their own time)", own->config.runs,
+		fmt_append(line, sizeof(line), " (%u runs of %u iterations, %s of fabric time)", own->config.runs,
 			   own->config.iterations,
 			   fmt_time(fmt_unit_for(own->config.virtual_ps), own->config.virtual_ps).text);
-	fmt_append(line, sizeof(line), ". What a fault costs in time is not FlowPulse's to say.");
+	fmt_append(line, sizeof(line), ". FlowPulse does not estimate the time that a fault costs.");
 	if (own->nfaults + own->ndoubtful == 0 && compared != 0)
 		fmt_append(line, sizeof(line), " Nothing %swas lost.",
 			   own->nflaws + own->nalarms != 0 ? "that could be judged " : "");

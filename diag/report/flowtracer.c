@@ -123,11 +123,10 @@ print_round(const struct text *text, const struct flowtracer *own)
 	if (own->nlinks != 0)
 		print_metric(own, line);
 	if (own->sprayed != 0)
-		fmt_append(
-			line, sizeof(line),
-			" %u flows are sprayed: each of their packets has a choice of its own, and they are counted up to "
-			"that switch.",
-			own->sprayed);
+		fmt_append(line, sizeof(line),
+			   " %u flows are sprayed: each of their packets takes its own path, and they are counted up to "
+			   "that switch.",
+			   own->sprayed);
 	fprintf(text->to, "  ");
 	text_wrap(text, line, 2);
 }
@@ -190,9 +189,8 @@ print_cost(const struct text *text, const struct flowtracer *own)
 	char line[FACTS_TEXT] = "";
 
 	fmt_append(line, sizeof(line),
-		   "Flows met on %u link%s while others of equal cost had room. Had they shared evenly everywhere, jobs "
-		   "would have "
-		   "taken about %s less.",
+		   "Flows shared %u link%s while others of equal cost had room. With an even spread, jobs would have taken "
+		   "about %s less.",
 		   own->ncollisions, own->ncollisions == 1 ? "" : "s",
 		   fmt_time(text->facts.unit, fmt_ps(own->cost_ps)).text);
 	fprintf(text->to, "  ");
@@ -245,7 +243,7 @@ flowtracer_text(const struct text *text, const struct section *section)
 	const struct flowtracer *own = section->own;
 	int rc;
 
-	text_title(text, "Ways of flows (FlowTracer)");
+	text_title(text, "Paths of flows (FlowTracer)");
 	print_round(text, own);
 	rc = show_layers(text, own);
 	if (rc == 0)
@@ -259,7 +257,7 @@ flowtracer_text(const struct text *text, const struct section *section)
 	if (own->ncollisions > COLLISIONS_SHOWN)
 		fprintf(text->to, "  ... and %u more, in verdict.json\n", own->ncollisions - COLLISIONS_SHOWN);
 	if (own->ncollisions == 0 && own->nlinks != 0)
-		fprintf(text->to, "  No step was slower for flows that met while links of equal cost had room.\n");
+		fprintf(text->to, "  No step was slower because flows shared a link while links of equal cost had room.\n");
 	if (own->unjudged != 0)
 		fprintf(text->to, "  The %u shortest steps were not looked at.\n", own->unjudged);
 	return rc;

@@ -53,7 +53,7 @@ facts_cost(const struct facts *facts, const struct finding *finding, char *buf, 
 
 	snprintf(buf, cap, "%s", fmt_time(facts->unit, fmt_ps(finding->critical_ps)).text);
 	if (lost_ps > 0)
-		fmt_append(buf, cap, ", %.1f %% of what was lost", 100 * finding->critical_ps / lost_ps);
+		fmt_append(buf, cap, ", %.1f %% of the lost time", 100 * finding->critical_ps / lost_ps);
 	return buf;
 }
 

@@ -121,7 +121,8 @@ pingmesh_service_text(const struct verdict *v, const struct pingmesh_service *s,
 	line[0] = '\0';
 	fmt_append(line, cap, "Job %s: ", v->run.jobs[s->job].name);
 	if (!m->known)
-		fmt_append(line, cap, "cannot tell whether it is slower, because no two of its iterations are over.");
+		fmt_append(line, cap,
+			   "cannot determine whether it is slower, because fewer than two of its iterations ended.");
 	else if (m->degraded == 0)
 		fmt_append(line, cap, "no iteration took %.0f %% longer than usual.", 100 * m->threshold);
 	else
@@ -132,14 +133,13 @@ pingmesh_service_text(const struct verdict *v, const struct pingmesh_service *s,
 			   " No problem of the network on its paths overlaps these: by the paper's rule its network is "
 			   "innocent.");
 	if (s->connections == 0)
-		fmt_append(
-			line, cap,
-			" Cannot tell which problems are on its paths, because service tracing saw no connection of it.");
+		fmt_append(line, cap,
+			   " Cannot determine which problems are on its paths, because service tracing saw no connection "
+			   "of it.");
 	else if (s->traced < s->connections)
-		fmt_append(
-			line, cap,
-			" Cannot tell all problems that are on its paths, because %u of its %u connections %s not traced.",
-			s->connections - s->traced, s->connections, s->connections - s->traced == 1 ? "was" : "were");
+		fmt_append(line, cap,
+			   " Cannot determine all problems on its paths, because %u of its %u connections %s not traced.",
+			   s->connections - s->traced, s->connections, s->connections - s->traced == 1 ? "was" : "were");
 }
 
 #define PROBLEMS_SHOWN 12u
@@ -343,7 +343,7 @@ print_limits(const struct text *text, const struct pingmesh *own)
 	for (uint32_t i = 0; i < PINGMESH_NLIMITS; i++) {
 		if (own->limits[i] == 0)
 			continue;
-		snprintf(line, sizeof(line), "Cannot tell %s %s.", fmt_count(own->limits[i]).text, pingmesh_limits[i]);
+		snprintf(line, sizeof(line), "Cannot judge %s %s.", fmt_count(own->limits[i]).text, pingmesh_limits[i]);
 		fprintf(text->to, "  ");
 		text_wrap(text, line, 2);
 	}
@@ -362,8 +362,8 @@ print_rest(const struct text *text, const struct pingmesh *own)
 	}
 	if (own->nperiods == 0)
 		fmt_append(line, sizeof(line),
-			   "Agents had no result of a probe to tell; their first upload comes after %g s, and a whole "
-			   "period takes %g s.",
+			   "Agents had no result of a probe to report; their first upload is after %g s, and a period "
+			   "takes %g s.",
 			   (double)own->config.upload_ps / PS_PER_S, (double)own->config.period_ps / PS_PER_S);
 	else if (own->nproblems == 0)
 		fmt_append(line, sizeof(line), "No problem was found.");
@@ -373,7 +373,7 @@ print_rest(const struct text *text, const struct pingmesh *own)
 	if (undecided != 0)
 		fmt_append(line, sizeof(line), " %s probes got no ACK from hosts that fell silent shortly before the end.",
 			   fmt_count(undecided).text);
-	fmt_append(line, sizeof(line), " What a problem costs in time is not R-Pingmesh's to say.");
+	fmt_append(line, sizeof(line), " R-Pingmesh does not estimate the time that a problem costs.");
 	fprintf(text->to, "  ");
 	text_wrap(text, line[0] == ' ' ? line + 1 : line, 2);
 }
@@ -386,7 +386,7 @@ print_one_way(const struct text *text, const struct pingmesh_spread *spread)
 
 	for (uint32_t i = 0; i < ARRAY_LEN(us); i++)
 		print_us(spread->ps[i], us[i], sizeof(us[i]));
-	fprintf(text->to, "  One way, between RNICs of a host: P50 %s, P90 %s, P99 %s of %s probes.\n", us[0], us[1], us[2],
+	fprintf(text->to, "  One-way, between RNICs of a host: P50 %s, P90 %s, P99 %s of %s probes.\n", us[0], us[1], us[2],
 		fmt_count(spread->count).text);
 }
 
@@ -405,11 +405,11 @@ pingmesh_text(const struct text *text, const struct section *section)
 	if (rc == 0 && own->networks[PINGMESH_CLUSTER].one_way.count != 0)
 		print_one_way(text, &own->networks[PINGMESH_CLUSTER].one_way);
 	if (rc == 0 && own->config.software_times)
-		fprintf(text->to, "  Kernels took the times of RTTs, when they had their turn: none is called high.\n");
+		fprintf(text->to, "  Kernels measured the RTTs, when they were scheduled: none is reported as high.\n");
 	if (rc == 0 && own->sprayed)
-		fprintf(text->to, "  Switches send each packet its own way: between ToRs, %s.\n",
-			own->inband ? "a link is told where chance lets tell it, else its switch"
-				    : "switches are told, and seldom links");
+		fprintf(text->to, "  Switches choose a path for each packet: between ToRs, %s.\n",
+			own->inband ? "a link is named if the evidence is significant, else its switch"
+				    : "switches are named, and seldom links");
 	if (rc == 0 && own->config.algorithm == REC_PINGMESH_PAPER)
 		fprintf(text->to, "  Losses at switches are placed by the paper's Algorithm 1 alone.\n");
 	if (rc == 0 && own->config.time_factor_ppm != 1000000)

@@ -78,11 +78,11 @@ print_dealings(const struct text *text, const struct plugin *own)
 	char line[2 * FACTS_TEXT];
 
 	snprintf(line, sizeof(line),
-		 "%s, a program from outside: %" PRIu64 " turns, %" PRIu64 " polls and %" PRIu64 " probes asked for%s%s",
+		 "%s, a plugin diagnoser: %" PRIu64 " turns, %" PRIu64 " polls and %" PRIu64 " probes asked for%s%s",
 		 a->path, a->turns, a->polls, a->probes, a->nfindings == 0 ? "; it found nothing" : "",
-		 own->nfindings < a->nfindings && a->nfindings != 0 ? "; not all that it said is taken" : "");
+		 own->nfindings < a->nfindings && a->nfindings != 0 ? "; not all of its output is accepted" : "");
 	if (a->refused != 0)
-		fmt_append(line, sizeof(line), "; %" PRIu64 " of what it asked for or said was refused, the first a %s",
+		fmt_append(line, sizeof(line), "; %" PRIu64 " of its requests and findings were refused, the first a %s",
 			   a->refused, a->refused_why);
 	if (a->dropped_records != 0 || a->missed != 0)
 		fmt_append(line, sizeof(line), "; it did not keep up, and lacks %" PRIu64 " records and %" PRIu64 " turns",
@@ -103,11 +103,11 @@ print_finding(const struct text *text, const struct plugin_finding *f, uint32_t 
 			    : f->links.count != 0 ? f->links.names[0]
 						  : f->hosts.names[0];
 
-	snprintf(line, sizeof(line), "%s at %s: %s; seen %s to %s, told at %s; confidence %.2f", f->type, place,
+	snprintf(line, sizeof(line), "%s at %s: %s; seen %s to %s, reported at %s; confidence %.2f", f->type, place,
 		 f->evidence, fmt_time(text->facts.unit, f->start_ps).text, fmt_time(text->facts.unit, f->end_ps).text,
 		 fmt_time(text->facts.unit, f->reported_ps).text, f->confidence);
 	if (f->explained_ps != 0)
-		fmt_append(line, sizeof(line), "; it says that this cost %s",
+		fmt_append(line, sizeof(line), "; by its estimate this cost %s",
 			   fmt_time(text->facts.unit, f->explained_ps).text);
 	fprintf(text->to, "  %u. ", number);
 	text_wrap(text, line, 5);
@@ -119,7 +119,7 @@ plugin_text(const struct text *text, const struct section *section)
 	const struct plugin *own = section->own;
 	char title[128];
 
-	snprintf(title, sizeof(title), "As %s says", own->account->name);
+	snprintf(title, sizeof(title), "Findings of %s", own->account->name);
 	text_title(text, title);
 	print_dealings(text, own);
 	for (uint32_t i = 0; i < own->nfindings && i < FINDINGS_SHOWN; i++)

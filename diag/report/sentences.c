@@ -37,7 +37,8 @@ append_paused(const struct verdict *v, const struct finding *finding, char *buf,
 		if (finding->ports[i] == finding->root_port)
 			continue;
 		if (named < NAMES_SHOWN)
-			fmt_append(buf, cap, "%s%s", named++ == 0 ? " halts " : ", ", v->run.ports[finding->ports[i]].name);
+			fmt_append(buf, cap, "%s%s", named++ == 0 ? " pauses " : ", ",
+				   v->run.ports[finding->ports[i]].name);
 		else
 			others++;
 	}
@@ -213,7 +214,7 @@ print_unfinished(const struct verdict *v, const struct run_collective *collectiv
 		fmt_append(buf, cap, "host %s went away",
 			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "?");
 	else if (v->run.end_reason == REC_END_PART_LOST)
-		fmt_append(buf, cap, "the program went away that ran the part of the fabric with %s",
+		fmt_append(buf, cap, "the program of the partition with %s ended",
 			   v->run.end_node < v->run.nnodes ? v->run.nodes[v->run.end_node].name : "?");
 	else if (v->run.end_reason == REC_END_STALL)
 		fmt_append(buf, cap, "the run stalled");
@@ -360,7 +361,7 @@ facts_recording_lost(const struct facts *facts, char *buf, size_t cap)
 {
 	if (facts->v->run.recording_errno == 0)
 		return NULL;
-	snprintf(buf, cap, "The recording is cut short (%s): diagnosed again from it, the run will tell less than this.",
+	snprintf(buf, cap, "The recording is truncated (%s): a diagnosis from it has less evidence than this one.",
 		 strerror((int)facts->v->run.recording_errno));
 	return buf;
 }

@@ -480,8 +480,7 @@ write_evidence(const struct text *text, const char *dir)
 			fmt_count(o->deferred).text, fmt_count(o->dropped).text);
 	if (v->run.clock_error_ps != 0) {
 		snprintf(line, sizeof(line),
-			 "Hosts stamped times by clocks of their own, known to within %s; between two hosts, to within "
-			 "twice "
+			 "Hosts used their own clocks, which are known to within %s; between two hosts, to within twice "
 			 "that.",
 			 fmt_time(fmt_unit_for(v->run.clock_error_ps), v->run.clock_error_ps).text);
 		fputs("  ", text->to);

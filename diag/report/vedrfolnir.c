@@ -192,13 +192,13 @@ dot_write_provenance(const struct verdict *v, FILE *to)
 {
 	struct facts facts = facts_of(v);
 
-	fprintf(to, "// flow -> port: packet-waits of the flow there (blue); port -> flow: what the flow contributed "
-		    "(red);\n"
-		    "// port -> port: share of what the halted port sends that goes to the other (violet).\n"
-		    "digraph provenance {\n"
-		    "  rankdir=LR;\n"
-		    "  node [fontname=\"sans-serif\", fontsize=10];\n"
-		    "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+	fprintf(to,
+		"// flow -> port: packet-waits of the flow there (blue); port -> flow: what the flow contributed (red);\n"
+		"// port -> port: share of the paused port's traffic that is sent to the other (violet).\n"
+		"digraph provenance {\n"
+		"  rankdir=LR;\n"
+		"  node [fontname=\"sans-serif\", fontsize=10];\n"
+		"  edge [fontname=\"sans-serif\", fontsize=9];\n");
 	for (uint32_t g = 0; g < vedrfolnir_of(v)->ngraphs; g++)
 		if (vedrfolnir_of(v)->graphs[g].nvertices != 0)
 			write_graph(&facts, g, to);
@@ -310,10 +310,10 @@ static const struct unjudged_row {
 	{ "path-delay", "their packets take paths that differ in rate or length",
 	  offsetof(struct vedrfolnir_unjudged, paths) },
 	{ "path-delay",
-	  "their packets were under way for too large a part of an epoch to know which of several switches' reports are "
+	  "their packets were in flight for too large a part of an epoch to know which of several switches' reports are "
 	  "about the same packets",
 	  offsetof(struct vedrfolnir_unjudged, epochs) },
-	{ "pfc-storm", "ports were paused, and no report tells what the switch behind them held then",
+	{ "pfc-storm", "ports were paused, and no report shows the buffer of the switch behind them then",
 	  offsetof(struct vedrfolnir_unjudged, storms) },
 	{ "forwarding-loop", "the answers of ports to the first arrival of their polling packets were lost",
 	  offsetof(struct vedrfolnir_unjudged, loops) },
@@ -381,8 +381,8 @@ write_contributors(const struct text *text, const struct vedrfolnir *own)
 		return 0;
 	text_title(text, flows_alone(text->facts.v)
 				 ? "The paper's rating (Eq. 3: packet-waits caused in those flows, weighted by time lost)"
-				 : "The paper's rating of flows outside the collective (Eq. 3: packet-waits, weighted by "
-				   "time lost)");
+				 : "The paper's rating of flows that are not of the collective (Eq. 3: packet-waits, "
+				   "weighted by time lost)");
 	return text_contributors(&text->facts, text->to);
 }
 
@@ -401,7 +401,7 @@ write_unjudged(const struct text *text, const struct vedrfolnir *own)
 		if (!titled)
 			text_title(text, "Not judged");
 		titled = true;
-		snprintf(line, sizeof(line), "  %s: cannot tell of %u slow step%s, because %s", row->test, steps,
+		snprintf(line, sizeof(line), "  %s: cannot judge %u slow step%s, because %s", row->test, steps,
 			 steps == 1 ? "" : "s", row->because);
 		text_wrap(text, line, 2);
 		fputc('\n', text->to);

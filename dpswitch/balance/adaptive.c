@@ -26,17 +26,17 @@ struct adaptive {
 #define S struct adaptive
 static const struct cfg_field fields[] = {
 	CFG_FIELD("quantum", CFG_BYTES, offsetof(S, quantum_bytes), .def = "256", .max = 1e9,
-		  .doc = "Loads that lie in the same multiple of this are equal, and a packet draws among them; 0: exact"),
+		  .doc = "Loads in the same multiple of this count as equal, and a packet chooses among them at random; 0: "
+			 "exact"),
 	CFG_FIELD("memory", CFG_BYTES, offsetof(S, memory_bytes), .def = "64KiB", .max = 1e9,
-		  .doc = "How far the bytes that a port was sent count besides what waits there: one that got less than "
-			 "others by this and more is preferred by as much; 0: what waits alone"),
+		  .doc = "Limit up to which bytes sent to a port count in addition to its queue: a port that got less than "
+			 "others by this or more is preferred by this much; 0: only the queue counts"),
 };
 
 static const struct cfg_table table = {
 	.path = "load_balancing.adaptive",
-	.doc = "kind = \"adaptive\". A port's load is what would go before the packet, and what the port was sent more "
-	       "than "
-	       "others (docs/engine.md).",
+	.doc = "kind = \"adaptive\". The load of a port is its queue ahead of the packet, and the bytes that it was sent "
+	       "in excess of other ports (docs/engine.md).",
 	.size = sizeof(S),
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),

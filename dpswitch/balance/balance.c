@@ -28,11 +28,11 @@ static const struct cfg_choice kinds[] = { BALANCE_KINDS(KIND_CHOICE){ 0 } };
 #define HASH_CHOICE(id, word, meaning) { .name = word, .value = id, .doc = meaning },
 static const struct cfg_choice hashes[] = { ROUTE_HASHES(HASH_CHOICE){ 0 } };
 static const struct cfg_choice seeds[] = {
-	{ .name = "own", .value = SEEDS_OWN, .doc = "every switch has one of its own" },
+	{ .name = "own", .value = SEEDS_OWN, .doc = "each switch has a different seed" },
 	{ .name = "shared",
 	  .value = SEEDS_SHARED,
-	  .doc = "all have the same: those in a row choose alike, so that a part of their ports is never used "
-		 "(polarisation)" },
+	  .doc = "all switches have the same seed: switches in a row choose alike, and some of their ports are never used "
+		 "(polarization)" },
 	{ 0 },
 };
 
@@ -47,26 +47,26 @@ static const struct cfg_choice encapsulations[] = {
 #define S struct balance_group
 static const struct cfg_field fields[] = {
 	CFG_FIELD("kind", CFG_ENUM, offsetof(S, kind), .def = "ecmp", .choices = kinds,
-		  .doc = "What has a port of its own, and how it is chosen. Only where several are of equal cost; pinned "
-			 "flows keep their path"),
-	CFG_FIELD("hash", CFG_ENUM, offsetof(S, hash), .def = "crc32c", .choices = hashes, .doc = "Function of ecmp"),
+		  .doc = "Unit that is balanced over ports of equal cost (flow, packet or flowlet), and how its port is "
+			 "chosen. Pinned flows keep their path"),
+	CFG_FIELD("hash", CFG_ENUM, offsetof(S, hash), .def = "crc32c", .choices = hashes, .doc = "Hash function of ECMP"),
 	CFG_FIELD("fields", CFG_STRINGS, offsetof(S, fields), .def = "",
-		  .doc = "What it hashes: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP), with host.ip_version = "
-			 "6 \"flow-label\"; default: all. The source port, or the label, is what tells flows of one pair "
-			 "of hosts apart"),
+		  .doc = "Header fields that are hashed: \"src\", \"dst\" (addresses), \"sport\", \"dport\" (UDP), with "
+			 "host.ip_version = 6 \"flow-label\"; default: all. Flows of one pair of hosts differ in the "
+			 "source port, or in the label"),
 	CFG_FIELD("encapsulation", CFG_ENUM, offsetof(S, encapsulation), .def = "none", .choices = encapsulations,
-		  .doc = "What headers switches see, and hash. Packets are no longer for it"),
+		  .doc = "Headers that switches see and hash. Packets do not grow by it"),
 	CFG_FIELD("entropy_bits", CFG_INT, offsetof(S, entropy_bits), .def = "14", .max = ROUTE_VXLAN_BITS,
-		  .doc = "With vxlan: of that hash, so that there are 2^n outer source ports between two hosts. RFC 7348 "
-			 "has all dynamic ports, 14 bits; 0: one for all flows"),
+		  .doc = "With vxlan: bits of that hash that are used; two hosts have 2^n outer source ports between them. "
+			 "RFC 7348 uses all dynamic ports, 14 bits; 0: one port for all flows"),
 	CFG_FIELD("seeds", CFG_ENUM, offsetof(S, seeds), .def = "own", .choices = seeds,
-		  .doc = "Its seeds, made from the run's"),
+		  .doc = "Seeds of the hash, derived from the run's seed"),
 };
 #undef S
 
 const struct cfg_table balance_table = {
 	.path = "load_balancing",
-	.doc = "Which of several ports of equal cost a switch sends by.",
+	.doc = "How a switch chooses among ports of equal cost.",
 	.size = sizeof(struct balance_group),
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),

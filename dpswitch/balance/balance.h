@@ -18,13 +18,14 @@
 
 /* Value, name in scenarios, the file's symbol, what it does. */
 #define BALANCE_KINDS(ROW)                                                                                                 \
-	ROW(BALANCE_ECMP, "ecmp", ecmp, "a flow's packets go by one port, which a hash chooses")                           \
-	ROW(BALANCE_RANDOM, "random", random, "every packet by a port of its own, drawn at random")                        \
-	ROW(BALANCE_ROUND_ROBIN, "round-robin", round_robin, "every packet by the next port in turn")                      \
+	ROW(BALANCE_ECMP, "ecmp", ecmp, "all packets of a flow leave by one port, which a hash chooses")                   \
+	ROW(BALANCE_RANDOM, "random", random, "each packet leaves by a port chosen at random")                             \
+	ROW(BALANCE_ROUND_ROBIN, "round-robin", round_robin, "each packet leaves by the next port in turn")                \
 	ROW(BALANCE_ADAPTIVE, "adaptive", adaptive,                                                                        \
-	    "every packet by the port that is least loaded when it comes (load_balancing.adaptive)")                       \
+	    "each packet leaves by the port that is least loaded when it arrives (load_balancing.adaptive)")               \
 	ROW(BALANCE_FLOWLET, "flowlet", flowlet,                                                                           \
-	    "a flow's packets by one port, drawn anew after a gap between two of them (load_balancing.flowlet)")
+	    "the packets of a flow leave by one port, which is chosen anew after a gap between two of them "               \
+	    "(load_balancing.flowlet)")
 
 #define BALANCE_VALUE(id, name, symbol, doc) id,
 enum balance_kind { BALANCE_KINDS(BALANCE_VALUE) BALANCE_COUNT };

@@ -16,8 +16,8 @@ struct flowlet {
 #define S struct flowlet
 static const struct cfg_field fields[] = {
 	CFG_FIELD("gap", CFG_TIME, offsetof(S, gap_ps), .def = "50us", .max = 1e12,
-		  .doc = "Between two packets of a flow at a switch: after a longer one the second draws a port. What is "
-			 "longer than the difference between ways keeps a flow's order"),
+		  .doc = "Gap between two packets of a flow at a switch after which the second one chooses a new port. A "
+			 "gap longer than the difference between path delays keeps the order of a flow"),
 };
 
 static const struct cfg_table table = {

@@ -532,7 +532,7 @@ flows(const struct received *received, union body *body)
 	for (uint32_t i = 0; i < count; i++)
 		if (size % sizeof(*copy) != 0 || copy[i].nic >= topo->nodes[channel->node].nports) {
 			free(copy);
-			manage_lose(received->manage, channel, "its rxe-host told of flows that it cannot have");
+			manage_lose(received->manage, channel, "its rxe-host reported flows that it cannot have");
 			return;
 		}
 	free(channel->flows);
@@ -840,7 +840,7 @@ check_record(struct record_check *check, const struct rec_hdr *rec, uint64_t now
 		return err_set(err, -EINVAL, "%s of %u B; right would be %zu B", record_kinds[rec->type].name, rec->size,
 			       record_size(rec->type));
 	if (rec->time_ps > now_ps + RECORD_AHEAD_PS)
-		return err_set(err, -EINVAL, "%s: time_ps = %" PRIu64 "; right would be no time to come",
+		return err_set(err, -EINVAL, "%s: time_ps = %" PRIu64 "; right would be a time that has passed",
 			       record_kinds[rec->type].name, rec->time_ps);
 	return record_check(check, rec, err);
 }

@@ -95,12 +95,12 @@ answer_egress(const struct exchange *x)
 	struct swm_egress *rows = (void *)(list + 1);
 
 	if (x->device->sw == NULL)
-		return refuse(x, "%s is a host: only switches say where headers go", name_of(x));
+		return refuse(x, "%s is a host: only switches report the egress of headers", name_of(x));
 	if (x->size < sizeof(*asked) || asked->count > SWM_MAX_QUERIES ||
 	    x->size != sizeof(*asked) + asked->count * sizeof(*queries))
-		return refuse(
-			x, "EGRESS of %zu B; right would be a list of at most %u queries, %zu B each, that says its length",
-			x->size, SWM_MAX_QUERIES, sizeof(*queries));
+		return refuse(x,
+			      "EGRESS of %zu B; right would be a list of at most %u queries, %zu B each, with its length",
+			      x->size, SWM_MAX_QUERIES, sizeof(*queries));
 	*list = (struct swm_list){ .count = asked->count };
 	for (uint32_t i = 0; i < asked->count; i++)
 		rows[i] = answer_headers(x->device->sw, x->device->index, &queries[i]);
@@ -174,7 +174,7 @@ answer_samples(const struct exchange *x)
 	if (x->size != sizeof(*asked))
 		return refuse(x, "SAMPLES of %zu B; right would be %zu B", x->size, sizeof(*asked));
 	if (sw->samples == NULL)
-		return refuse(x, "%s samples no packets: switch.sampling says how many it is to sample", name_of(x));
+		return refuse(x, "%s samples no packets: set switch.sampling", name_of(x));
 	if (!switch_samples_list(sw->samples, asked->port, list, (void *)(list + 1)))
 		return refuse(x, "port %u of %s is none to a host; others are not sampled", asked->port, name_of(x));
 	return finish(x, SWM_SAMPLE_LIST, sizeof(*list) + list->count * sizeof(struct swm_sample));
@@ -244,7 +244,7 @@ answer_request(const struct answer_device *device, const void *request, size_t s
 	struct exchange x = begin(device, reply);
 
 	if (size < sizeof(*asked) || asked->magic != SWM_MAGIC || asked->size != size - sizeof(*asked))
-		return refuse(&x, "%zu B; right would be a header of %zu B that says the size of what follows", size,
+		return refuse(&x, "%zu B; right would be a header of %zu B with the size of the message", size,
 			      sizeof(*asked));
 	x.tag = asked->tag;
 	x.body = asked + 1;

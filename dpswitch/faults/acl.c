@@ -22,14 +22,14 @@ static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that has the rule"),
 	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .def = "",
-		  .doc = "Who sends: a host, one of its NICs (\"host:port\"), or addresses (\"10.0.0.0/24\"); absent: all"),
-	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .def = "", .doc = "To whom, in the same words; absent: all"),
+		  .doc = "Source: a host, one of its NICs (\"host:port\"), or addresses (\"10.0.0.0/24\"); absent: any"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .def = "", .doc = "Destination, in the same form; absent: any"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"acl\": a rule of a switch's access control list denies what src sends to dst, in this direction "
-	       "alone. It drops, and no port counts.",
+	.doc = "kind = \"acl\": a rule of a switch's access control list denies packets from src to dst, in this direction "
+	       "only. They are dropped, and no port counts them.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -132,6 +132,6 @@ const struct fault_ops fault_acl = {
 	.set = set,
 	.target = target,
 	.affected = affected,
-	.idle = "nothing that it denies came to the switch",
+	.idle = "no packet that it denies reached the switch",
 	.truth_keys = truth_keys,
 };

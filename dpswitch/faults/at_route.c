@@ -26,7 +26,7 @@ extern const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS];
 const struct cfg_field fault_at_route_fields[FAULT_AT_ROUTE_FIELDS] = {
 	FAULT_COMMON_FIELDS,
 	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that drops the packets"),
-	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Host that they are for"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Destination host of these packets"),
 };
 #undef S
 
@@ -64,7 +64,7 @@ fault_at_route_deny(const struct fault_at_route *fault, const struct fault_env *
 /* A switch that silently loses everything for one host. */
 
 static const struct cfg_table blackhole_table =
-	FAULT_AT_ROUTE_TABLE("kind = \"blackhole\": a switch loses everything for one host and says nothing.");
+	FAULT_AT_ROUTE_TABLE("kind = \"blackhole\": a switch drops all packets to one host, and no counter shows it.");
 
 static void
 set_blackhole(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
@@ -81,14 +81,13 @@ const struct fault_ops fault_blackhole = {
 	.set = set_blackhole,
 	.target = fault_at_route_target,
 	.affected = fault_at_route_affected,
-	.idle = "no packet for its host came to the switch",
+	.idle = "no packet to its host reached the switch",
 };
 
 /* A switch that has no route to one host. */
 
-static const struct cfg_table missing_route_table =
-	FAULT_AT_ROUTE_TABLE("kind = \"missing-route\": a switch has no route to one host: "
-			     "it drops what it gets for it, and counts that as no_route.");
+static const struct cfg_table missing_route_table = FAULT_AT_ROUTE_TABLE(
+	"kind = \"missing-route\": a switch has no route to one host: it drops its packets, and counts them as no_route.");
 
 static void
 set_missing_route(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
@@ -105,5 +104,5 @@ const struct fault_ops fault_missing_route = {
 	.set = set_missing_route,
 	.target = fault_at_route_target,
 	.affected = fault_at_route_affected,
-	.idle = "no packet for its host came to the switch",
+	.idle = "no packet to its host reached the switch",
 };

@@ -16,14 +16,13 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("extra", CFG_TIME, offsetof(S, extra_ps), .max = 1e12,
 		  .doc = "Added to the cable's delay; headroom that is not configured grows with it"),
 	CFG_FIELD("jitter", CFG_TIME, offsetof(S, jitter_ps), .def = "0s", .max = 1e12,
-		  .doc = "Besides, at random, up to so much"),
+		  .doc = "Additional random delay, up to this"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too. When it ends, what is behind "
-	       "catches up in "
-	       "gaps: no cable brings frames faster than its rate.",
+	.doc = "kind = \"delay\": frames that leave a port take longer, PAUSE frames too. When it ends, delayed frames "
+	       "catch up in gaps: no link delivers frames faster than its rate.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,

@@ -17,17 +17,16 @@ struct ecmp_imbalance {
 #define S struct ecmp_imbalance
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	FAULT_AT_PORT_FIELD("Port of a switch that gets too much, \"switch:port\""),
+	FAULT_AT_PORT_FIELD("Overloaded port of a switch, \"switch:port\""),
 	CFG_FIELD("share", CFG_FLOAT, offsetof(S, share), .def = "1.0", .max = 1,
-		  .doc = "Of the flows that may take this port or others of equal cost, so many take it; the hash chooses "
-			 "for the rest"),
+		  .doc = "Share of the flows with several ports of equal cost, this one among them, that use it; the hash "
+			 "chooses for the rest"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"ecmp-imbalance\": of ports of equal cost one gets most flows. Pinned flows (paths) stay where "
-	       "they are; packets that are sprayed "
-	       "have no flow's port.",
+	.doc = "kind = \"ecmp-imbalance\": one of several ports of equal cost gets most flows. Pinned flows (paths) keep "
+	       "their path; sprayed packets are not affected.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -43,7 +42,7 @@ resolve(void *params, const struct topo *topo, struct err *err)
 
 	if (rc != 0 || topo->nodes[topo->ports[fault->port_id].node].kind == TOPO_SWITCH)
 		return rc;
-	return cfg_fail(&fault->common.where, "port", err, "\"%s\" is a host's: only switches choose among ways",
+	return cfg_fail(&fault->common.where, "port", err, "\"%s\" is a host's: only switches choose among paths",
 			fault->port);
 }
 

@@ -79,7 +79,7 @@ struct fault_at_host {
 
 #define FAULT_ENABLED_FIELD                                                                                                \
 	CFG_FIELD("enabled", CFG_BOOL, offsetof(struct fault_common, enabled), .def = "true",                              \
-		  .doc = "false: it never begins; headroom is planned as with it")
+		  .doc = "false: it never starts; headroom is planned as if it did")
 
 #define FAULT_COMMON_FIELDS                                                                                                \
 	FAULT_ENABLED_FIELD,                                                                                               \
@@ -88,9 +88,9 @@ struct fault_at_host {
 		CFG_FIELD("duration", CFG_TIME, offsetof(struct fault_common, duration_ps), .def = "0us", .max = 1e17,     \
 			  .doc = "How long it lasts; 0: to the end of the run"),                                           \
 		CFG_FIELD("period", CFG_TIME, offsetof(struct fault_common, period_ps), .def = "0us", .max = 1e17,         \
-			  .doc = "Begins again every period (a flap), 1us and more; 0: once"),                             \
+			  .doc = "Starts again every period (a flap), at least 1us; 0: once"),                             \
 		CFG_FIELD("known", CFG_BOOL, offsetof(struct fault_common, known), .def = "false",                         \
-			  .doc = "Operators know of it before the run, and diagnosers are told: a KNOWN_FAULT record")
+			  .doc = "Operators know of it before the run; diagnosers receive a KNOWN_FAULT record")
 
 struct fault_ops {
 	const char *kind;

@@ -17,23 +17,25 @@ struct fib_corruption {
 #define S struct fib_corruption
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that swallows packets"),
+	CFG_FIELD("switch", CFG_STRING, offsetof(S, sw), .doc = "Switch that drops the packets"),
 	CFG_FIELD("in", CFG_STRING, offsetof(S, in), .def = "",
-		  .doc = "Port of the switch, \"switch:port\": those alone that come in by it; absent: by any"),
-	CFG_FIELD("out", CFG_STRING, offsetof(S, out), .def = "",
-		  .doc = "The same of those that would leave by it. Where packets are sprayed, each has its own way"),
-	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .def = "", .doc = "Host whose packets vanish; absent: of all"),
-	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .def = "", .doc = "Host to which they vanish; absent: to all"),
+		  .doc = "Only packets that arrive by this port of the switch, \"switch:port\"; absent: by any"),
+	CFG_FIELD(
+		"out", CFG_STRING, offsetof(S, out), .def = "",
+		.doc = "Only packets that would leave by this port. Sprayed packets of one flow leave by different ports"),
+	CFG_FIELD("src", CFG_STRING, offsetof(S, src), .def = "", .doc = "Source host of the dropped packets; absent: any"),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .def = "",
+		  .doc = "Destination host of the dropped packets; absent: any"),
 	CFG_FIELD("share", CFG_FLOAT, offsetof(S, fib.share), .def = "1.0", .max = 1,
-		  .doc = "Of the pairs of sender and receiver for which that holds: so many are hit, by chance, with all "
+		  .doc = "Share of the matching pairs of sender and receiver that are affected, chosen at random, with all "
 			 "their packets"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"fib-corruption\": a switch swallows all packets between some hosts. No port counts them: the MAC "
-	       "has "
-	       "taken them in, and nothing says that they did not leave. ACKs are packets of the way back.",
+	.doc = "kind = \"fib-corruption\": a switch drops all packets between some hosts, and no port counts them: the MAC "
+	       "has received them, and no counter shows that they did not leave. ACKs are packets of the reverse "
+	       "direction.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -128,6 +130,6 @@ const struct fault_ops fault_fib_corruption = {
 	.set = set,
 	.target = target,
 	.affected = affected,
-	.idle = "no packet that it swallows came to the switch",
+	.idle = "no packet that it drops reached the switch",
 	.truth_keys = truth_keys,
 };

@@ -14,10 +14,9 @@ static const struct cfg_field fields[] = {
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"link-down\": both directions of a cable are cut; what is in flight is lost, equal-cost routes of "
-	       "its own "
-	       "switches avoid it at once, those of others after routing.convergence. "
-	       "With a period it flaps. One that is known is there from the start, and no route has had it since.",
+	.doc = "kind = \"link-down\": both directions of a link fail; frames in flight are lost. Equal-cost routes of the "
+	       "link's switches avoid it at once, routes of others after routing.convergence. With a period the link "
+	       "flaps. A known one is down from the start, and no route uses it.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -43,9 +42,10 @@ resolve(void *params, const struct topo *topo, struct err *err)
 		return cfg_fail(&fault->common.where, "port", err,
 				"\"%s\" is a member of a bond: leave its link out of the topology, or known", fault->port);
 	if (topo->nodes[port->node].kind != TOPO_SWITCH || topo->nodes[port->peer].kind != TOPO_SWITCH)
-		return cfg_fail(&fault->common.where, "port", err,
-				"\"%s\" leads to a host, to which there is no other way: take the host out of the topology",
-				fault->port);
+		return cfg_fail(
+			&fault->common.where, "port", err,
+			"\"%s\" leads to a host, to which there is no other path: remove the host from the topology",
+			fault->port);
 	return 0;
 }
 
@@ -91,5 +91,5 @@ const struct fault_ops fault_link_down = {
 	.affected = affected,
 	.rate = fault_loses_all,
 	.takes_cables_down = true,
-	.idle = "no flow's way has the cable",
+	.idle = "no flow's path has the link",
 };

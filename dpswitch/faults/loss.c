@@ -16,8 +16,8 @@ static const struct cfg_field fields[] = {
 	FAULT_AT_PORT_FIELD("Port whose outgoing direction is faulty, \"node:port\""),
 	CFG_FIELD("rate", CFG_FLOAT, offsetof(S, rate), .max = 1, .doc = "Probability that a frame is lost"),
 	CFG_FIELD("silent", CFG_BOOL, offsetof(S, silent), .def = "false",
-		  .doc = "It is lost behind the receiving MAC, in a memory of the pipeline: no counter differs from "
-			 "another. false: on the cable, so that fewer frames are counted at the one end than at the other"),
+		  .doc = "true: lost behind the receiving MAC, in a memory of the pipeline: counters of both ends agree. "
+			 "false: lost on the cable: the receiver counts fewer frames than the sender"),
 };
 
 static const struct cfg_table table = {

@@ -16,8 +16,8 @@ struct misroute {
 #define S struct misroute
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Host whose packets go the wrong way"),
-	CFG_FIELD("port", CFG_STRING, offsetof(S, port), .doc = "Egress port that they take, \"switch:port\""),
+	CFG_FIELD("dst", CFG_STRING, offsetof(S, dst), .doc = "Host whose packets are misrouted"),
+	CFG_FIELD("port", CFG_STRING, offsetof(S, port), .doc = "Egress port that they leave by, \"switch:port\""),
 };
 
 static const struct cfg_table table = {
@@ -79,5 +79,5 @@ const struct fault_ops fault_misroute = {
 	.set = set,
 	.target = target,
 	.affected = affected,
-	.idle = "no packet for its host came to the switch",
+	.idle = "no packet to its host reached the switch",
 };

@@ -15,18 +15,17 @@ struct pfc_headroom {
 #define S struct pfc_headroom
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	FAULT_AT_PORT_FIELD("Port of a switch by which packets come in, \"switch:port\""),
+	FAULT_AT_PORT_FIELD("Ingress port of a switch, \"switch:port\""),
 	CFG_FIELD("headroom", CFG_BYTES, offsetof(S, headroom_bytes), .def = "0", .max = 1e9,
-		  .doc = "Room behind XOFF, of each lossless class"),
+		  .doc = "Headroom above XOFF, per lossless class"),
 	CFG_FIELD("pfc", CFG_BOOL, offsetof(S, pfc), .def = "true",
-		  .doc = "false: PFC is not configured, and it never pauses its peer"),
+		  .doc = "false: PFC is not configured, and the port never pauses its peer"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"pfc-headroom\": the headroom of a switch's port is not what was planned. What does not fit is "
-	       "dropped, and counted there as "
-	       "no_buffer; the run goes on. Everywhere else a lossless class loses nothing.",
+	.doc = "kind = \"pfc-headroom\": the headroom of a switch's port differs from the plan. Packets that do not fit "
+	       "are dropped, and counted there as no_buffer; the run continues. Elsewhere a lossless class loses nothing.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,

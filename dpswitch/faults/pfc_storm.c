@@ -68,7 +68,7 @@ check(const void *params, const struct fault_work *work, struct err *err)
 		if (used >> c & 1)
 			size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%u", size != 0 ? ", " : "", c);
 	return cfg_fail(&storm->at.common.where, "priority", err,
-			"no flow is in class %lld, so that this storm would halt nothing; flows are in class %s",
+			"no flow is in class %lld, so this storm would pause nothing; flows are in class %s",
 			(long long)storm->priority, list);
 }
 
@@ -80,5 +80,5 @@ const struct fault_ops fault_pfc_storm = {
 	.set = set,
 	.target = fault_at_port_target,
 	.affected = affected,
-	.idle = "no flow stood at the port that it halted",
+	.idle = "no flow waited at the port that it paused",
 };

@@ -34,7 +34,7 @@ static const struct argp_option option_table[] = {
 	  0 },
 	{ "lcores", 'l', "N", 0, "DPDK lcores that share the switches (default 1)", 0 },
 	{ "eal", 'e', "ARGS", 0, "Further arguments of DPDK's EAL, in one word: \"--telemetry\"", 0 },
-	{ "paced", 'p', NULL, 0, "In real time, one frame at a time: measure how late it comes out", 0 },
+	{ "paced", 'p', NULL, 0, "Forward one frame at a time in real time, and measure how late it leaves", 0 },
 	{ 0 },
 };
 

@@ -340,7 +340,7 @@ static int
 loop_port(struct rte_mempool *pool, struct rte_ring *ring)
 {
 	static const struct rte_eth_conf conf;
-	int port = rte_eth_from_rings("yardstick", &ring, 1, &ring, 1, 0);
+	int port = rte_eth_from_rings("calibration", &ring, 1, &ring, 1, 0);
 
 	if (port < 0 || rte_eth_dev_configure((uint16_t)port, 1, 1, &conf) < 0 ||
 	    rte_eth_rx_queue_setup((uint16_t)port, 0, RING_SIZE, 0, NULL, pool) < 0 ||
@@ -352,20 +352,20 @@ loop_port(struct rte_mempool *pool, struct rte_ring *ring)
 double
 calibration_macswap_ns(uint64_t packets, struct err *err)
 {
-	struct rte_mempool *pool = rte_pktmbuf_pool_create("yardstick", 1023, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
-	struct rte_ring *ring = rte_ring_create("yardstick", RING_SIZE, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	struct rte_mempool *pool = rte_pktmbuf_pool_create("calibration", 1023, 64, 0, RTE_MBUF_DEFAULT_BUF_SIZE, 0);
+	struct rte_ring *ring = rte_ring_create("calibration", RING_SIZE, 0, RING_F_SP_ENQ | RING_F_SC_DEQ);
 	int port = pool != NULL && ring != NULL ? loop_port(pool, ring) : -EIO;
 	struct rte_mbuf *pkts[BURST];
 	uint64_t hops = 0, start_ns;
 	double ns;
 
 	if (port < 0)
-		return err_set(err, port, "no net_ring port for the yardstick");
+		return err_set(err, port, "no net_ring port for the calibration");
 	for (uint32_t i = 0; i < IN_FLIGHT; i++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
 
 		if (m == NULL || rte_pktmbuf_append(m, FRAME_BYTES) == NULL || rte_ring_enqueue(ring, m) < 0)
-			return err_set(err, -ENOMEM, "no mbufs for the yardstick");
+			return err_set(err, -ENOMEM, "no mbufs for the calibration");
 	}
 	start_ns = clock_cpu_ns();
 	while (hops < packets) {
@@ -373,7 +373,7 @@ calibration_macswap_ns(uint64_t packets, struct err *err)
 
 		swap_macs(pkts, count);
 		if (count == 0 || rte_eth_tx_burst((uint16_t)port, 0, pkts, count) != count)
-			return err_set(err, -EIO, "the yardstick's ring lost a packet");
+			return err_set(err, -EIO, "the calibration's ring lost a packet");
 		hops += count;
 	}
 	ns = (double)(clock_cpu_ns() - start_ns) / (double)hops;

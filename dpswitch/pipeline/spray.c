@@ -11,7 +11,7 @@
 #include "common/units.h"
 #include "dpswitch/pipeline/stages.h"
 
-_Static_assert(TOPO_MAX_PORTS <= SWITCH_EGRESS_SPRAY, "no port is called like a set of them");
+_Static_assert(TOPO_MAX_PORTS <= SWITCH_EGRESS_SPRAY, "no port has the name of a set of ports");
 
 int
 spray_init(struct spray *spray, const struct switch_config *config, uint32_t node)

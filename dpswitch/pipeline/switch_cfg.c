@@ -27,7 +27,7 @@ static const struct cfg_field switch_fields[] = {
 		  .doc = "Data classes, 1..7, that switches and embedded hosts' NICs serve before all others, a higher one "
 			 "before a lower (IEEE 802.1Q 8.6.8.1); class 0 stays first"),
 	CFG_FIELD("sampling", CFG_INT, offsetof(S, sampling), .def = "0", .max = 1e6,
-		  .doc = "Of packets that come in from hosts, one in so many is sampled, as by sFlow (RFC 3176); 0: none"),
+		  .doc = "Sample one in N packets that arrive from hosts (sFlow, RFC 3176); 0: none"),
 };
 #undef S
 
@@ -50,8 +50,8 @@ static const struct cfg_field pfc_fields[] = {
 	CFG_FIELD("reserve", CFG_BYTES, offsetof(S, reserve_bytes), .def = "4096", .max = 1e9,
 		  .doc = "Guaranteed buffer of an ingress (port, class)"),
 	CFG_FIELD("headroom", CFG_BYTES, offsetof(S, headroom_bytes), .def = "0", .max = 1e9,
-		  .doc = "Room for what is on the wire when a PAUSE leaves, per ingress (port, class); 0: by headrooms, "
-			 "else 3 x rate x delay, and never less than the cable needs"),
+		  .doc = "Buffer for the bytes in flight when a PAUSE is sent, per ingress (port, class); 0: a row of "
+			 "headrooms, else 3 x rate x delay, but at least the cable's need"),
 	CFG_FIELD("headrooms", CFG_STRINGS, offsetof(S, headrooms), .def = "",
 		  .doc = "Headroom by rate and cable, as in SONiC's pg_profile_lookup.ini: rows \"rate length bytes\", for "
 			 "example \"400Gbps 40m 424434\". A port uses the row of the lowest rate that is at least its own, "
@@ -221,50 +221,49 @@ static const struct cfg_choice exports[] = {
 #define S struct volumes_params
 static const struct cfg_field fields[] = {
 	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "false",
-		  .doc = "Every switch below others watches what comes down to it of measured collectives (their key "
-			 "measured)"),
+		  .doc = "Every switch below another tier counts the data of measured collectives that it receives from "
+			 "above (key measured of a collective)"),
 	CFG_FIELD("prediction", CFG_ENUM, offsetof(S, prediction), .def = "analytical", .choices = predictions,
-		  .doc = "Where it knows from how much is to come by each port in an iteration:"),
+		  .doc = "How the expected volume of each port in an iteration is determined:"),
 	CFG_FIELD("file", CFG_PATH, offsetof(S, file), .def = "",
 		  .doc = "prediction = \"simulated\": the `flowpulse.csv` of a run, made with export = \"counts\", or a "
-			 "`prediction.csv`: what its iterations had on average is what is to come. Absent: runs made "
-			 "before this one tell it"),
+			 "`prediction.csv`: the average of its iterations is expected. Absent: simulations in advance "
+			 "predict it"),
 	CFG_FIELD("simulations", CFG_INT, offsetof(S, simulations), .def = "2", .min = 1, .max = 64,
-		  .doc = "prediction = \"simulated\" without a file: so many runs, each with another seed and 4 iterations "
-			 "at most, of what is known before"),
+		  .doc = "prediction = \"simulated\" without a file: number of simulations in advance, each with another "
+			 "seed and at most 4 iterations"),
 	CFG_FIELD("detector", CFG_ENUM, offsetof(S, detector), .def = "threshold", .choices = detectors,
-		  .doc = "What tells that too little was seen; all but the first need 4 ports, and compare senders at "
-			 "ports:"),
+		  .doc = "Test for a missing volume; all but the first need 4 ports, and compare senders at ports:"),
 	CFG_FIELD("false_alarms", CFG_FLOAT, offsetof(S, false_alarms), .def = "0.0001", .min = 1e-9, .max = 0.01,
 		  .doc = "False alarms that a sender may raise at a switch in an iteration. detector = \"threshold\": "
 			 "where its noise reaches the threshold"),
-	CFG_FIELD(
-		"threshold", CFG_FLOAT, offsetof(S, threshold), .def = "0.01", .max = 1,
-		.doc = "detector = \"threshold\": share of what was predicted that may be missing; beyond it is an alarm"),
+	CFG_FIELD("threshold", CFG_FLOAT, offsetof(S, threshold), .def = "0.01", .max = 1,
+		  .doc = "detector = \"threshold\": share of the predicted volume that may be missing without an alarm"),
 	CFG_FIELD("tolerance", CFG_FLOAT, offsetof(S, tolerance), .def = "0.01", .max = 1,
-		  .doc = "By so much of itself the volume of a sender, by all ports together, may differ from what was "
-			 "predicted; beyond it its demand is another, and it is not compared"),
+		  .doc = "Share by which the volume of a sender over all ports may differ from the prediction; beyond it "
+			 "the sender has another demand, and is not compared"),
 	CFG_FIELD("learn", CFG_INT, offsetof(S, learn), .def = "1", .min = 1, .max = 1000,
-		  .doc = "prediction = \"measured\" or \"learned\": so many first iterations"),
+		  .doc = "prediction = \"measured\" or \"learned\": number of first iterations"),
 	CFG_FIELD("senders", CFG_INT, offsetof(S, senders), .def = "64", .min = 1, .max = 4096,
 		  .doc = "Room of a monitor, in sending switches: it holds 245 B for each at each port, and 152 B more "
 			 "with detector = \"pooled\""),
 	CFG_FIELD("grace", CFG_TIME, offsetof(S, grace_ps), .def = "10us", .min = 1, .max = 1e12,
-		  .doc = "Late packets of an iteration that is over count to it for so long; at least the shortest delay "
-			 "between two nodes"),
+		  .doc = "Time for which late packets of an iteration still count to it after its end; at least the "
+			 "shortest delay between two nodes"),
 	CFG_FIELD("idle", CFG_TIME, offsetof(S, idle_ps), .def = "10ms", .min = 1, .max = 1e13,
-		  .doc = "An iteration that no other follows is over when nothing came for so long, that delay at least, "
-			 "and at the run's end"),
+		  .doc = "The last iteration ends when nothing arrived for this time (at least that delay), or when the "
+			 "run ends"),
 	CFG_FIELD("compare", CFG_ENUM, offsetof(S, compare), .def = "senders", .choices = compares,
-		  .doc = "What is compared:"),
+		  .doc = "Volumes that are compared:"),
 	CFG_FIELD("export", CFG_ENUM, offsetof(S, export), .def = "alarms", .choices = exports,
-		  .doc = "What leaves the switches:"),
+		  .doc = "Records that switches export:"),
 };
 #undef S
 
 const struct cfg_table volumes_cfg = {
 	.path = "flowpulse",
-	.doc = "FlowPulse: silent faults found by volumes of a measured collective, in the switches below others.",
+	.doc = "FlowPulse: switches find silent faults by the volumes of a measured collective that they receive from the "
+	       "tier above.",
 	.size = sizeof(struct volumes_params),
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),

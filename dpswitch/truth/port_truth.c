@@ -15,7 +15,7 @@ zeroed(size_t count, size_t elem_bytes)
 	void *array = calloc(count, elem_bytes);
 
 	if (array == NULL) {
-		log_fatal("out of memory for the meetings of flows at a port");
+		log_fatal("out of memory for the contentions of flows at a port");
 	}
 	return array;
 }

@@ -134,7 +134,7 @@ forward_open_ports(struct forward *f, struct err *err)
 	if (f->ports == NULL)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (f->npairs != 1 && (f->options->goes_round || f->options->paced))
-		return err_set(err, -EINVAL, "%s: one flow alone goes round, or one frame at a time", f->scenario->name);
+		return err_set(err, -EINVAL, "%s: only one flow, or one frame at a time", f->scenario->name);
 	for (uint32_t i = f->npairs; ret == 0 && i-- > 0;) {
 		char source[PORT_MAX_NAME], sink[PORT_MAX_NAME];
 		const struct port_config ends[2] = { { .name = source }, { .name = sink, .mbufs = SINK_MBUFS } };

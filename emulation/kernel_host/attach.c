@@ -310,7 +310,7 @@ show_progress(struct attach *attach, uint64_t now_ns)
 	progress_line("%s  %.1f s  waiting for %s to %s", attach->scenario->name,
 		      (double)(now_ns - attach->created_ns) / 1e9,
 		      manage_missing(attach->manage, attach->connecting ? MANAGE_READY : MANAGE_UP, names, sizeof(names)),
-		      attach->connecting ? "connect" : "come up");
+		      attach->connecting ? "connect" : "start");
 }
 
 /* Whether all hosts are up, those of other partitions included. */
@@ -552,7 +552,7 @@ static int
 name_missing(const struct attach *attach, struct err *err)
 {
 	enum manage_state state = attach->connecting ? MANAGE_READY : MANAGE_UP;
-	const char *what = attach->connecting ? "connect" : "come up";
+	const char *what = attach->connecting ? "connect" : "start";
 	char names[160], limit[32];
 
 	units_format_time(attach->scenario->limits.connect_ps, limit, sizeof(limit));

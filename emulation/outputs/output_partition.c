@@ -51,7 +51,7 @@ check_list(const struct topo *topo, const uint32_t *partition_of, uint32_t parti
 		return err_set(err, -EPROTO, "REPORT: %s.%s is no list", of->name, of->list);
 	json_array_foreach(list, i, entry)
 		if (place_of(topo, of, entry, &node) == TOPO_NONE || partition_of[node] != partition)
-			return err_set(err, -EPROTO, "REPORT: %s.%s[%zu].%s names nothing of its partition", of->name,
+			return err_set(err, -EPROTO, "REPORT: %s.%s[%zu].%s names no object of its partition", of->name,
 				       of->list, i, of->key);
 	return 0;
 }
@@ -68,7 +68,7 @@ check_invariants(const json_t *list, struct err *err)
 			       EMULATION_INVARIANTS);
 	json_array_foreach(list, i, entry)
 		if (!json_is_boolean(json_object_get(entry, "holds")) || !json_is_string(json_object_get(entry, "text")))
-			return err_set(err, -EPROTO, "REPORT: run.invariants[%zu] does not say whether it holds", i);
+			return err_set(err, -EPROTO, "REPORT: run.invariants[%zu] has no \"holds\"", i);
 	return 0;
 }
 

@@ -534,7 +534,7 @@ keep_frame(struct partitions *partitions, struct boundary_crossing *crossing, co
 	size_t most = link->lane_cap * (2 * link->delay_ps / fabric->window_ps + 4);
 
 	if (crossing->frames_used - crossing->frames_head >= most)
-		return err_set(err, -EPROTO, "FRAME: %zu are on their way over one cable, which holds less", most);
+		return err_set(err, -EPROTO, "FRAME: %zu are in flight on one cable, which holds fewer", most);
 	if (crossing->frames_head > crossing->frames_used / 2) {
 		memmove(crossing->frames, crossing->frames + crossing->frames_head,
 			(crossing->frames_used - crossing->frames_head) * sizeof(*crossing->frames));
@@ -565,7 +565,7 @@ adopt(struct partitions *partitions, struct pkt *p, const struct partition_frame
 	if (ret == -EPROTO)
 		return err_set(err, ret, "FRAME: %s", why.text);
 	if (ret == -ENOBUFS)
-		return err_set(err, -EPROTO, "FRAME: its hosts have more frames under way here than there is room for");
+		return err_set(err, -EPROTO, "FRAME: its hosts have more frames in flight here than there is room for");
 	if (ret < 0) {
 		partitions->boundary.crossed.ended_packets++;
 		return 1;
@@ -591,8 +591,7 @@ take_over(struct partitions *partitions, struct boundary_frame *frame, const str
 		return of;
 	if (f->has_contents)
 		return take_contents(partitions, &frame->p, more + of, size - (size_t)of, err);
-	return size == (size_t)of ? 0
-				  : err_set(err, -EPROTO, "FRAME: %zu B behind it that nobody knows", size - (size_t)of);
+	return size == (size_t)of ? 0 : err_set(err, -EPROTO, "FRAME: %zu unexpected bytes behind it", size - (size_t)of);
 }
 
 int
@@ -644,7 +643,7 @@ boundary_on_pause(struct partitions *partitions, uint32_t from, const struct cha
 		return -EPROTO;
 	if (crossing->pauses_used - crossing->pauses_head >=
 	    4 * partitions->emulation->fabric->links[pause.port].pauses_cap)
-		return err_set(err, -EPROTO, "PAUSE: more are on their way over one cable than it holds");
+		return err_set(err, -EPROTO, "PAUSE: more are in flight on one cable than it holds");
 	if (crossing->pauses_head > crossing->pauses_used / 2) {
 		memmove(crossing->pauses, crossing->pauses + crossing->pauses_head,
 			(crossing->pauses_used - crossing->pauses_head) * sizeof(*crossing->pauses));

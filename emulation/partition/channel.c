@@ -12,7 +12,7 @@
 
 #include "common/grow.h"
 
-_Static_assert(CHANNEL_OUT_BYTES == 64 * 1024 * 1024, "channel_flaw() says so");
+_Static_assert(CHANNEL_OUT_BYTES == 64 * 1024 * 1024, "see channel_flaw()");
 
 #define READ_BYTES (128u * 1024)
 /* Frames that arrive meanwhile are handled before more are read: a number of reads in a row. */
@@ -156,9 +156,9 @@ channel_take(struct channel *channel, struct channel_message *message, struct er
 		return 0;
 	memcpy(&hdr, channel->in + channel->in_head, sizeof(hdr));
 	if (hdr.magic != PARTITION_MAGIC)
-		return err_set(err, -EPROTO, "what it sends is no message of a partition (magic %#x)", hdr.magic);
+		return err_set(err, -EPROTO, "not a message of a partition (magic %#x)", hdr.magic);
 	if (hdr.type >= PARTITION_TYPES || hdr.type == PARTITION_NONE)
-		return err_set(err, -EPROTO, "type = %u is no message of a partition", hdr.type);
+		return err_set(err, -EPROTO, "type = %u is not a message of a partition", hdr.type);
 	if (hdr.size < kinds[hdr.type].least || hdr.size > kinds[hdr.type].most)
 		return err_set(err, -EPROTO, "%s of %u B; right would be %u to %u", kinds[hdr.type].name, hdr.size,
 			       kinds[hdr.type].least, kinds[hdr.type].most);

@@ -120,7 +120,7 @@ division_make(const struct scenario *sc, uint32_t partitions, uint32_t *partitio
 		return cfg_fail(&sc->partitions[0].where, NULL, err,
 				"the scenario has %zu partitions, and %u are asked for", sc->npartitions, partitions);
 	if (partitions > topo->nswitches)
-		return err_set(err, -EINVAL, "%s: %u partitions of %u switches: every partition has one at least",
+		return err_set(err, -EINVAL, "%s: %u partitions of %u switches: every partition needs a switch",
 			       cfg_file(sc->cfg), partitions, topo->nswitches);
 	for (uint32_t i = 0; i < topo->nnodes; i++)
 		partition[i] = UNSET;

@@ -477,7 +477,8 @@ watch(struct partitions *partitions, uint64_t end_ps, uint64_t now_ns)
 			continue;
 		}
 		if (stall_timer_look(&peer->silent, now_ns) >= PARTITION_SILENCE_NS)
-			partition_lose(partitions, p, "it said nothing for 5 s: stopped, stuck, or its network is cut");
+			partition_lose(partitions, p,
+				       "it sent nothing for 5 s: it is stopped or hangs, or its network is down");
 		else if (stall_timer_look(&peer->stuck, now_ns) >= PARTITION_STUCK_NS)
 			partition_lose(partitions, p, "it did not go on for 30 s");
 	}
@@ -693,18 +694,17 @@ check_scenario(const struct scenario *sc, struct err *err)
 				"agents of R-Pingmesh ask a controller in their own program: "
 				"run it without --partitions, or leave pingmesh out");
 	if (sc->flowtracer.enabled)
-		return cfg_fail(
-			&sc->flowtracer.where, NULL, err,
-			"a tracer asks devices of its own program: run it without --partitions, or leave flowtracer out");
+		return cfg_fail(&sc->flowtracer.where, NULL, err,
+				"a tracer queries devices of the same process: run it without --partitions, or leave "
+				"flowtracer out");
 	if (sc->management.sockets)
 		return cfg_fail(
 			&sc->management.where, "sockets", err,
 			"a partition would serve the devices of all: run it without --partitions, or set it to false");
 	if (sc->nexternal != 0 && sc->nexternal != sc->topo->nhosts)
-		return cfg_fail(
-			&sc->host_configs[0].where, "kind", err,
-			"embedded hosts beside such with their own kernel need a fabric that is whole, as the bytes of "
-			"their messages are read where frames leave: run it without --partitions");
+		return cfg_fail(&sc->host_configs[0].where, "kind", err,
+				"embedded hosts beside kernel hosts need an undivided fabric, because the bytes of their "
+				"messages are read where frames leave: run it without --partitions");
 	return 0;
 }
 

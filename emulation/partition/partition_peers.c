@@ -459,7 +459,7 @@ listen_to_all(struct partitions *partitions)
 			if (late && peer->done)
 				break;
 			if (late)
-				partition_lose(partitions, p, "it did not tell what became of its nodes");
+				partition_lose(partitions, p, "it did not report the result of its nodes");
 			partition_sleep(partitions, clock_now_ns() + FINISH_SLICE_NS);
 			partition_take_in(partitions);
 			let_go(partitions);
@@ -750,7 +750,7 @@ take_in(struct partitions *partitions, uint32_t from)
 	else if (peer->channel.ended && !peer->bye)
 		partition_lose(partitions, from, "its program has ended");
 	else if (peer->channel.ended && partitions->which == 0 && !peer->done)
-		partition_lose(partitions, from, "its program ended before it had told what became of its nodes");
+		partition_lose(partitions, from, "its program ended before it reported the result of its nodes");
 }
 
 void

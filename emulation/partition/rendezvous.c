@@ -269,7 +269,7 @@ hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
 	channel_read(channel);
 	got = channel_take(channel, &message, &why);
 	if (got == 0 && channel->ended)
-		return err_set(err, -EINVAL, "%s at %s ended before it said who it is", name,
+		return err_set(err, -EINVAL, "%s at %s ended before it identified itself", name,
 			       m->rendezvous->addresses[partition]);
 	if (got == 0)
 		return 0;
@@ -278,7 +278,7 @@ hear(const struct rendezvous_state *m, uint32_t partition, struct err *err)
 			       m->rendezvous->addresses[partition], m->rendezvous->partition, PARTITION_TEXT - 1,
 			       (const char *)message.body);
 	if (got < 0 || message.type != PARTITION_HELLO)
-		return err_set(err, -EINVAL, "who listens at %s is no partition of a run%s%s",
+		return err_set(err, -EINVAL, "the program at %s is not a partition of a run%s%s",
 			       m->rendezvous->addresses[partition], got < 0 ? ": " : "", got < 0 ? why.text : "");
 	memcpy(&hello, message.body, sizeof(hello));
 	flaw = hello.partition == partition ? flaw_of(m->rendezvous->hello, &hello)
@@ -331,7 +331,7 @@ admit(struct rendezvous_state *m, struct channel *channel, const struct partitio
 
 	if (!same_token(hello->token, rendezvous->hello->token)) {
 		if (!m->refused)
-			log_warning("somebody who says that he is partition %u was sent away: he has another token",
+			log_warning("a program that claims to be partition %u was rejected: its token differs",
 				    hello->partition);
 		m->refused = true;
 		refuse(channel, "has another token");
@@ -344,8 +344,8 @@ admit(struct rendezvous_state *m, struct channel *channel, const struct partitio
 	}
 	if (hello->partition <= rendezvous->partition || hello->partition >= rendezvous->partitions ||
 	    m->channels[hello->partition].fd >= 0) {
-		refuse(channel, "is here already, or came to the wrong one");
-		log_warning("a second partition %u was sent away", hello->partition);
+		refuse(channel, "is connected already, or connected to the wrong partition");
+		log_warning("a second partition %u was rejected", hello->partition);
 		return 0;
 	}
 	rendezvous->name(rendezvous->ctx, hello->partition, name);
@@ -371,8 +371,7 @@ listen_to(struct rendezvous_state *m, struct stranger *stranger, struct err *err
 	if (got == 0 && !stranger->channel.ended && clock_now_ns() - stranger->since_ns < STRANGER_NS)
 		return 0;
 	if (got <= 0 || message.type != PARTITION_HELLO) {
-		log_warning("somebody who connected was sent away: %s",
-			    got < 0 ? why.text : "he did not say which partition he is");
+		log_warning("a connection was rejected: %s", got < 0 ? why.text : "it did not identify its partition");
 		channel_fini(&stranger->channel);
 		return 0;
 	}
@@ -389,10 +388,10 @@ take_stranger(struct rendezvous_state *m, int listener, struct err *err)
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 		return err_set(err, -errno,
-			       "another partition cannot be let in: %s; a higher limit (ulimit -n) would be right",
+			       "no further partition can connect: %s; a higher limit (ulimit -n) would be right",
 			       strerror(errno));
 	if (fd < 0 && (errno == ENOBUFS || errno == ENOMEM))
-		return err_set(err, -errno, "another partition cannot be let in: %s", strerror(errno));
+		return err_set(err, -errno, "no further partition can connect: %s", strerror(errno));
 	if (fd >= 0 && channel_init(&stranger->channel, fd) == 0) {
 		stranger->since_ns = clock_now_ns();
 		m->count++;
@@ -452,9 +451,9 @@ name_missing(const struct rendezvous_state *m, struct err *err)
 		m->rendezvous->name(m->rendezvous->ctx, p, name);
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", at != 0 ? ", " : "", name);
 	}
-	return err_set(err, -ETIMEDOUT, "%s did not come within %.0f s (limits.connect)%s%s%s", text,
+	return err_set(err, -ETIMEDOUT, "%s did not connect within %.0f s (limits.connect)%s%s%s", text,
 		       (double)m->rendezvous->timeout_ns / 1e9, m->last.text[0] != '\0' ? "; " : "", m->last.text,
-		       m->refused ? "; somebody with another token was sent away" : "");
+		       m->refused ? "; a program with another token was rejected" : "");
 }
 
 int

@@ -21,19 +21,18 @@
 
 static const struct cfg_field exporter_fields[] = {
 	CFG_FIELD("budget", CFG_BYTES, offsetof(struct exporter_config, budget), .def = "1250MB",
-		  .doc = "Bytes a second, in the run's own time, that telemetry may take on its way to the analyzer: the "
-			 "default is what a port of 10 Gbps of the analyzer's takes. 0: unlimited."),
+		  .doc = "Bytes per second of the run's time that telemetry may use: the default is the rate of a 10 Gbps "
+			 "port of the analyzer. 0: unlimited."),
 	CFG_FIELD("burst", CFG_BYTES, offsetof(struct exporter_config, burst_bytes), .def = "0", .max = 1 << 30,
-		  .doc = "Bytes that may leave at once after a pause. 0: what the budget gives in a millisecond, at least "
-			 "4608."),
-	CFG_FIELD("queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), .def = "1MB", .max = 1 << 30,
-		  .doc = "Bytes that may wait for the budget; what exceeds it is dropped, the least relevant first, and "
-			 "counted."),
+		  .doc = "Bytes that may leave at once after a pause. 0: the budget of one millisecond, at least 4608."),
+	CFG_FIELD(
+		"queue", CFG_BYTES, offsetof(struct exporter_config, queue_bytes), .def = "1MB", .max = 1 << 30,
+		.doc = "Bytes that may wait for the budget; the excess is dropped, the least relevant first, and counted."),
 };
 
 const struct cfg_table exporter_cfg_table = {
 	.path = "exporter",
-	.doc = "What telemetry may cost on its way from switches and hosts to the analyzer.",
+	.doc = "Bandwidth of telemetry from switches and hosts to the analyzer.",
 	.size = sizeof(struct exporter_config),
 	.fields = exporter_fields,
 	.nfields = ARRAY_LEN(exporter_fields),

@@ -17,7 +17,7 @@ static void
 report(const struct output_stats *stats, const char *dir)
 {
 	if (stats->error != 0)
-		log_warning("the analyzer went away (%s); the recording goes on in %s/" RUN_RECORDING,
+		log_warning("the analyzer ended (%s); the recording continues in %s/" RUN_RECORDING,
 			    output_why(stats->error), dir);
 	else if (stats->dropped_records != 0)
 		log_warning("the analyzer did not keep up: it lacks %" PRIu64 " records that %s/" RUN_RECORDING " has",

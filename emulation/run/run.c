@@ -183,11 +183,11 @@ warn_order(const struct scenario *sc)
 	const struct balance_ops *balance = sc->balance.ops;
 
 	if (balance->reorders && !balance->per_flow && (!sc->roce.any_order || sc->nexternal != 0))
-		log_warning("load_balancing.kind = \"%s\" sends a flow's packets by many ways, and some come too early: a "
-			    "go-back-N receiver answers those with NAKs, and everything behind them is sent again%s",
+		log_warning("load_balancing.kind = \"%s\" sends a flow's packets on many paths, and reorders them: a "
+			    "go-back-N receiver replies with NAKs, and the sender repeats everything behind them%s",
 			    balance->name,
 			    sc->nexternal != 0 ? "; hosts with their own kernel have no other"
-					       : "; host.transport = \"selective\" takes them as they come");
+					       : "; host.transport = \"selective\" accepts them in any order");
 }
 
 /* A budget that does not hold the reports of steps: their loss is certain before the run begins. */
@@ -455,9 +455,10 @@ check_inputs(const struct run_options *options, const struct scenario *scenario,
 	if (path == NULL)
 		return err_set(err, -ENOMEM, "out of memory");
 	if (run_files_has(options->out, path))
-		ret = cfg_fail(&params->where, "file", err,
-			       "%s is of the earlier run in %s, and goes with it: copy it, or give this run another --out",
-			       path, options->out);
+		ret = cfg_fail(
+			&params->where, "file", err,
+			"%s belongs to the earlier run in %s, which is replaced: copy it, or give this run another --out",
+			path, options->out);
 	free(path);
 	return ret;
 }

@@ -231,7 +231,7 @@ changed(void *ctx, const struct traced_tuple *tuple, bool open)
 	if (session->probes == NULL)
 		return; /* only the management needs it, and gets all connections */
 	log_info("connection by UDP source port %u: %s, and not probed: it is none of the scenario's", tuple->sport,
-		 open ? "came" : "gone");
+		 open ? "opened" : "closed");
 }
 
 /* Starts the tracer where an agent needs it, and logs by which of two methods it traces. */
@@ -250,7 +250,7 @@ tracing_start(struct session *session)
 	if (session->tracer != NULL)
 		log_info("connections are traced by rdma netlink and frames");
 	else
-		log_warning("connections are those that this host's ranks tell of: %s", err.text);
+		log_warning("connections are those that this host's ranks report: %s", err.text);
 }
 
 /* The job whose planned flow has a tuple. */
@@ -622,7 +622,7 @@ session_send(struct session *session, enum manage_type type, const void *body, s
 	int rc = manage_stream_send(&session->stream, type, body, size);
 
 	if (rc == -EPIPE)
-		return err_set(err, rc, "the management channel closed: the fabric is gone");
+		return err_set(err, rc, "the management channel closed: the fabric has ended");
 	return rc == 0 ? 0 : err_set(err, rc, "the management channel does not take any more: %s", strerror(-rc));
 }
 
@@ -697,7 +697,7 @@ hear_all(struct session *session, struct err *err)
 			return rc;
 	}
 	if (session->stream.closed && session->state != SESSION_STOPPED)
-		return err_set(err, -EPIPE, "the management channel closed: the fabric is gone");
+		return err_set(err, -EPIPE, "the management channel closed: the fabric has ended");
 	return 0;
 }
 

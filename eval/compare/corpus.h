@@ -51,10 +51,10 @@ struct compare_workload {
 
 /* The grade of a finding. Value, name, for people. */
 #define COMPARE_GRADES(ROW)                                                                                                \
-	ROW(COMPARE_NONE, 0, "none", "says nothing")                                                                       \
+	ROW(COMPARE_NONE, 0, "none", "no answer")                                                                          \
 	ROW(COMPARE_FALSE, 1, "false", "of a kind that was not there")                                                     \
 	ROW(COMPARE_ELSEWHERE, 2, "elsewhere", "of the right kind at a wrong place")                                       \
-	ROW(COMPARE_OWN, 3, "own", "the job's own flows in each other's way: neither right nor wrong")                     \
+	ROW(COMPARE_OWN, 3, "own", "flows of the job contend with each other: neither right nor wrong")                    \
 	ROW(COMPARE_PARTLY, 4, "partly", "a consequence of the fault, or one of several places")                           \
 	ROW(COMPARE_RIGHT, 5, "right", "the fault and its place")
 

@@ -145,7 +145,7 @@ compare_add_program(const char *path, struct err *err)
 	plugin_account_init(&account, path, NULL, 0);
 	for (uint32_t i = 0; i < number; i++)
 		if (strcmp(programs[i].name, account.name) == 0)
-			return err_set(err, -EINVAL, "%s and %s are both called %s", compare_program(i)->program, path,
+			return err_set(err, -EINVAL, "%s and %s have the same name, %s", compare_program(i)->program, path,
 				       account.name);
 	snprintf(programs[number].name, sizeof(programs[number].name), "%s", account.name);
 	/* It reads all that crosses the socket. */

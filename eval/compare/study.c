@@ -74,7 +74,7 @@ describe_corpus(const json_t *corpus, char *text, size_t size)
 	json_t *digest;
 
 	if (json_object_size(programs) == 0)
-		snprintf(text + used, size - (size_t)used, "no program from outside");
+		snprintf(text + used, size - (size_t)used, "no plugin diagnoser");
 	json_object_foreach(programs, name, digest) {
 		if ((size_t)used < size)
 			used += snprintf(text + used, size - (size_t)used, "%s%s", between, name);
@@ -350,10 +350,10 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 		return 0;
 	}
 	progress_line("%s", "");
-	log_warning("%s failed: %s; log.txt there says more", dir, why.text);
+	log_warning("%s failed: %s; see log.txt there", dir, why.text);
 	if (++work->study->broken < MAX_BROKEN)
 		return 0;
-	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->study->broken);
+	return err_set(err, -EIO, "%u runs failed; fix the cause and repeat the command", work->study->broken);
 }
 
 static int

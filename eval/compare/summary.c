@@ -263,7 +263,7 @@ print_cell(const struct compare_fault *fault, const struct compare_system *syste
 void
 compare_print_rules(FILE *to)
 {
-	fputs("| fault | what is put in |", to);
+	fputs("| fault | injected |", to);
 	for (uint32_t s = 0; s < compare_nsystems; s++)
 		if (has_column(&compare_systems[s]))
 			fprintf(to, " %s |", compare_row_of(&compare_systems[s])->title);
@@ -479,7 +479,7 @@ compare_print(const struct compare_study *study, FILE *to, struct err *err)
 		if (summary.systems[s].alone != 0)
 			print_alone(study, who, 1u << s, to);
 	}
-	print_alone(study, "Nobody found", 0, to);
+	print_alone(study, "No system found", 0, to);
 	return 0;
 }
 

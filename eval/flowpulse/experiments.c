@@ -398,10 +398,10 @@ const struct fp_experiment fp_experiments[] = {
 	{ "places", "which link leaves name, with one sender a leaf and with two (Fig. 4)", fp_exp_places },
 	{ "flows", "the same with one and with several flows a leaf that leave it at a time (5.1)", fp_exp_flows },
 	{ "fib", "the same of a spine that swallows one sender's packets to one receiver", fp_exp_fib },
-	{ "priority", "volumes beside other data, in its class and in one of their own (5.1)", fp_exp_priority },
+	{ "priority", "volumes beside other data, in its class and in a separate one (5.1)", fp_exp_priority },
 	{ "alarms", "false alarms per port and iteration, asked for and measured", fp_exp_alarms },
 	{ "limit", "the smallest drop rate that any test could find, and that ours do", fp_exp_limit },
-	{ "pooled", "iterations pooled: drop rates found within so many", fp_exp_pooled },
+	{ "pooled", "iterations pooled: drop rates found within that number", fp_exp_pooled },
 	{ "bytes", "what leaves the switches: alarms alone, and all counts", fp_exp_bytes },
 	{ 0 },
 };

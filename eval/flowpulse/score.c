@@ -183,7 +183,7 @@ judge_learned(const struct fp_method *method, const struct detect_cusum_limits *
 	judge_row(method, limits, grid, row, found, false);
 }
 
-const struct fp_method_ops fp_threshold = { "threshold", "a share of what is predicted", judge_threshold, false };
+const struct fp_method_ops fp_threshold = { "threshold", "a share of the predicted volume", judge_threshold, false };
 const struct fp_method_ops fp_random = { "random", "noise of random spraying", judge_random, false };
 const struct fp_method_ops fp_learned = { "learned", "noise that the leaf learned", judge_learned, false };
 const struct fp_method_ops fp_pooled_random = { "pooled", "noise of random spraying, iterations pooled", judge_random,

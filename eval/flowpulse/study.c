@@ -413,10 +413,10 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 		return 0;
 	}
 	progress_line("%s", "");
-	log_warning("%s/%s failed: %s; log.txt there says more", work->study->dir, run->name, why.text);
+	log_warning("%s/%s failed: %s; see log.txt there", work->study->dir, run->name, why.text);
 	if (++work->broken < MAX_BROKEN)
 		return 0;
-	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->broken);
+	return err_set(err, -EIO, "%u runs failed; fix the cause and repeat the command", work->broken);
 }
 
 /*

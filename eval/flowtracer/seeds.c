@@ -112,7 +112,7 @@ read_flow(struct reading *r, const json_t *json, bool verdict)
 		return ret;
 	if (end == NULL || !(verdict ? read_name(json_string_value(json_object_get(json, "flow")), &sport, &dport)
 				     : read_ports(json, &sport, &dport)))
-		return refuse(r, "its ports, or how it ended, are not told");
+		return refuse(r, "its ports, or its end state, are not reported");
 	from = &r->topo->ports[path->ports[0]];
 	last = &r->topo->ports[path->ports[path->hops - 1]];
 	if (strcmp(end, verdict ? "egress" : "arrived") != 0 || r->topo->nodes[last->peer].kind != TOPO_HOST) {
@@ -164,11 +164,10 @@ read_flows(struct reading *r, const json_t *root)
 	int ret = 0;
 
 	if (!json_is_array(flows))
-		return err_set(
-			r->err, -EINVAL,
-			"%s: no flow was traced in that run: flowtracer.enabled = true has it trace them, or rocelab trace "
-			"DIR --out FILE while it goes on in real time; then --traced FILE",
-			r->file);
+		return err_set(r->err, -EINVAL,
+			       "%s: no flow was traced in that run: set flowtracer.enabled = true, or run rocelab trace "
+			       "DIR --out FILE while it is active in real time, then give --traced FILE",
+			       r->file);
 	r->traced->flows = calloc(count + 1, sizeof(*r->traced->flows));
 	r->traced->paths = calloc(count + 1, sizeof(*r->traced->paths));
 	if (r->traced->flows == NULL || r->traced->paths == NULL)
@@ -180,7 +179,7 @@ read_flows(struct reading *r, const json_t *root)
 		ret = read_flow(r, flow, verdict != NULL);
 	}
 	if (ret == 0 && r->traced->count == 0)
-		ret = err_set(r->err, -EINVAL, "%s: no flow of it has a way of its own to its end", r->file);
+		ret = err_set(r->err, -EINVAL, "%s: no flow of it has a single known path to its destination", r->file);
 	return ret;
 }
 
@@ -310,8 +309,7 @@ check_room(const struct ft_study *study, const struct seed *seed, struct err *er
 
 	if (study->runs == 0 || !cfg_has(&seed->sc->root.where, list))
 		return 0;
-	return err_set(err, -EINVAL,
-		       "%s: it has a list \"%s\", and what is found would be another: take it out, or search %s",
+	return err_set(err, -EINVAL, "%s: it has a list \"%s\", which the result would replace: remove it, or search %s",
 		       study->scenario, list, study->by == ADVISE_PATHS ? "source ports" : "paths");
 }
 
@@ -456,7 +454,7 @@ place(struct ft_study *study, struct seed *seed, uint32_t at, struct err *err)
 	int ret = advise(&seed->sc->routing, seed->flows, seed->count, study->by, &seed->seen, &advice);
 
 	if (ret != 0)
-		err_set(err, ret, "out of memory for the ways of %u flows", seed->count);
+		err_set(err, ret, "out of memory for the paths of %u flows", seed->count);
 	for (uint32_t p = 0; p < seed->sc->topo->nports; p++)
 		seed->load.fabric.links[p].flows = 0;
 	for (uint32_t f = 0; ret == 0 && f < seed->count; f++)

@@ -91,10 +91,10 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 	unlink(path);
 	progress_line("%s", "");
 	ft_path(work->study, placement_of(number), seed_of(work->study, number), "", path);
-	log_warning("%s failed; log.txt there says more", path);
+	log_warning("%s failed; see log.txt there", path);
 	if (++work->study->broken < MAX_BROKEN)
 		return 0;
-	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->study->broken);
+	return err_set(err, -EIO, "%u runs failed; fix the cause and repeat the command", work->study->broken);
 }
 
 /* The contents of a run's steps.csv: messages between hosts, by the numbers of their names. */

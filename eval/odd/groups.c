@@ -486,7 +486,7 @@ odd_sprayed(struct odd_case *c, struct err *err)
 const struct odd_group odd_groups[] = {
 	{ .name = "delay", .doc = "5 to 100 us more delay on a link", .make = odd_delay },
 	{ .name = "loss", .doc = "frames of a port are lost, 1 in 100,000 to half", .make = odd_loss },
-	{ .name = "ack-side", .doc = "the way of ACKs is cut, or loses", .make = odd_acks },
+	{ .name = "ack-side", .doc = "the path of ACKs is down, or loses packets", .make = odd_acks },
 	{ .name = "cuts", .doc = "a link between switches is cut", .make = odd_cuts },
 	{ .name = "corruption", .doc = "frames are damaged at a host's link", .make = odd_corruption },
 	{ .name = "blackhole", .doc = "a switch loses all for a host, for 20 us to 1 ms", .make = odd_blackhole },

@@ -144,7 +144,7 @@ name_place(const json_t *report, char *buf, size_t cap)
 						 json_string_value(item));
 	}
 	if (used == 0)
-		snprintf(buf, cap, "nobody knows where");
+		snprintf(buf, cap, "place unknown");
 }
 
 static void

@@ -137,12 +137,12 @@ ended(void *ctx, uint32_t slot, int status, struct err *err)
 		return 0;
 	}
 	progress_line("%s", "");
-	log_warning("%s failed: %s; log.txt there says more", dir, why.text);
+	log_warning("%s failed: %s; see log.txt there", dir, why.text);
 	path_of(work->study, work->slots[slot], RUN_VERDICT, verdict);
 	unlink(verdict);
 	if (++work->study->broken < MAX_BROKEN)
 		return 0;
-	return err_set(err, -EIO, "%u runs failed; the same command goes on when that is mended", work->study->broken);
+	return err_set(err, -EIO, "%u runs failed; fix the cause and repeat the command", work->study->broken);
 }
 
 /* Cases are written, and those listed that have no verdict. */
@@ -534,7 +534,7 @@ print_found(const struct sums *s, FILE *to)
 static void
 print_words(const struct sums *s, FILE *to)
 {
-	static const char *const columns[] = { "SAID", "REPORTED", "ACCURATE", "PRECISION" };
+	static const char *const columns[] = { "FINDING", "REPORTED", "ACCURATE", "PRECISION" };
 	struct libscols_table *table = new_table(columns, ARRAY_LEN(columns), to);
 	uint32_t reported = s->unlisted, accurate = 0;
 
@@ -636,8 +636,9 @@ pm_print(const struct pm_study *study, FILE *to)
 	if (s == NULL)
 		return;
 	fprintf(to,
-		"%u cases; times of the protocol are multiplied by %g, of every %uth by 1. Until it is told: of that "
-		"time.\n\n",
+		"%u cases; times of the protocol are multiplied by %g, of every %uth by 1. Times until the report are in "
+		"that time.\n"
+		"\n",
 		study->nrows, PM_FACTOR, PM_PLAIN_EVERY);
 	print_found(s, to);
 	fputc('\n', to);
@@ -655,7 +656,7 @@ pm_print(const struct pm_study *study, FILE *to)
 		print_baseline(s, baseline, to);
 	if (study->broken != 0)
 		fprintf(to, "%u cases are not counted: their runs broke.\n", study->broken);
-	fputs("\nWhat is not as it should be:\n", to);
+	fputs("\nDeviations:\n", to);
 	for (uint32_t i = 0; i < study->nrows; i++)
 		print_case(study, &study->rows[i], to);
 	sums_fini(s);

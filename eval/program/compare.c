@@ -27,15 +27,15 @@ struct options {
 static const struct argp_option options[] = {
 	{ "cases", 'n', "N", 0, "The first N of the corpus, in which all faults are about as often (default: all)", 0 },
 	{ "seed", 'S', "N", 0, "Seed of places and strengths (default 1)", 0 },
-	{ "scale", 's', "X", 0, "Multiplies bytes of the job and of other flows, 0.1 to 10 (default 1)", 0 },
-	{ "shard", KEY_SHARD, "I/N", 0, "Every Nth case alone, from the Ith on, I from 1 to N", 0 },
-	{ "merge", KEY_MERGE, NULL, 0, "Runs nothing: tells what is in folders DIR... of shards", 0 },
+	{ "scale", 's', "X", 0, "Multiply bytes of the job and of other flows by X, 0.1 to 10 (default 1)", 0 },
+	{ "shard", KEY_SHARD, "I/N", 0, "Run only every Nth case, from the Ith on, I from 1 to N", 0 },
+	{ "merge", KEY_MERGE, NULL, 0, "Merge the results in folders DIR... of shards; run nothing", 0 },
 	{ "diagnoser", 'd', "PROGRAM", 0,
-	  "A program that follows the run of passive systems and is judged like any (docs/bring-your-own.md); several "
-	  "times",
+	  "Run a plugin diagnoser with the passive systems, and judge it like them (docs/bring-your-own.md); may be "
+	  "repeated",
 	  0 },
-	{ "no-times", KEY_TIMES, NULL, 0, "Does not look for when each finding could first have been said", 0 },
-	{ "rules", KEY_RULES, NULL, 0, "Prints faults, and what findings are right for each, and ends", 0 },
+	{ "no-times", KEY_TIMES, NULL, 0, "Do not determine the earliest time of each finding", 0 },
+	{ "rules", KEY_RULES, NULL, 0, "Only print the faults, and the right findings of each", 0 },
 	{ 0 },
 };
 
@@ -45,7 +45,7 @@ set_shard(const struct argp_state *state, char *text, struct compare_study *stud
 	char *slash = strchr(text, '/');
 
 	if (slash == NULL)
-		args_error(state, "--shard %s: say which of how many, as in 2/8", text);
+		args_error(state, "--shard %s: right would be I/N, as in 2/8", text);
 	*slash = '\0';
 	study->shards = (uint32_t)args_number(state, "--shard", slash + 1, 1, MAX_SHARDS);
 	study->shard = (uint32_t)args_number(state, "--shard", text, 1, study->shards) - 1;
@@ -166,11 +166,11 @@ print(const void *options_of)
 const struct study study_compare = {
 	.name = "compare",
 	.doc = "the same faults under every system that diagnoses: one table",
-	.help = "Runs a corpus of faults on fabrics that hash and that spray under VEDRFOLNIR, FlowPulse, R-Pingmesh, "
-		"FlowTracer, "
-		"Hawkeye and full polling, and holds what each says against what leaving the fault out regains.\v"
-		"DIR/NNNN/case.cfg is a case, DIR/NNNN/RUN/SYSTEM/report.txt what is said of it. DIR/" RESULTS
-		" has all of them, DIR/" CPU " the CPU time of analyses. What was interrupted goes on where it was.",
+	.help = "Runs a corpus of faults on fabrics that hash and that spray, under VEDRFOLNIR, FlowPulse, R-Pingmesh, "
+		"FlowTracer, Hawkeye and full polling, and compares the findings of each with the time regained without "
+		"the fault.\vDIR/NNNN/case.cfg is a case, DIR/NNNN/RUN/SYSTEM/report.txt a system's report. DIR/" RESULTS
+		" has all of them, DIR/" CPU
+		" the CPU time of analyses. The same command resumes an interrupted evaluation.",
 	.args_doc = "[--merge DIR...]",
 	.options = options,
 	.parse = parse,

@@ -17,7 +17,7 @@ struct options {
 };
 
 static const struct argp_option options[] = {
-	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1-3)", 0 },
+	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with different cases (default 1-3)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each seed (default 100)", 0 },
 	{ 0 },
 };
@@ -72,13 +72,11 @@ init(void *options_of)
 }
 const struct study study_counterfactual = {
 	.name = "counterfactual",
-	.doc = "what verdicts blame against what running without each cause regains",
+	.doc = "the time that verdicts blame on causes, and the time regained without each cause",
 	.help = "Makes random cases of three or four causes each, on a fat-tree, a leaf-spine and a rail fabric in turn; "
-		"runs each "
-		"without every set of them, which tells what each cost; and compares with what the verdict blames.\v"
-		"DIR then holds SEED/NNN/case.cfg, for `rocelab blame`, SEED/NNN/run-0 with the verdict, and eval.sqlite "
-		"with the "
-		"times of all runs. What was interrupted goes on where it was.",
+		"runs each without every set of them, which shows the cost of each; and compares it with the verdict.\vDIR "
+		"then holds SEED/NNN/case.cfg, for `rocelab blame`, SEED/NNN/run-0 with the verdict, and eval.sqlite with "
+		"the times of all runs. The same command resumes an interrupted evaluation.",
 	.options = options,
 	.parse = parse,
 	.size = sizeof(struct options),

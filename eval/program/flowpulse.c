@@ -21,13 +21,12 @@ struct options {
 static const struct argp_option options[] = {
 	{ "only", 'e', "NAME,...", 0, "Experiments (default: all)", 0 },
 	{ "points", 'p', "PATTERN", 0,
-	  "Rows of these alone: a pattern, as a shell's for files, of FABRIC-SPRAYING-PACKETS, as in \"32x16-adaptive-*\". "
-	  "What does "
-	  "not match is not run",
+	  "Run only rows that match a shell pattern of FABRIC-SPRAYING-PACKETS, as in \"32x16-adaptive-*\". What does not "
+	  "match is not run",
 	  0 },
 	{ "seed", 'S', "N", 0, "Of links that drop, and of the runs (default 1)", 0 },
 	{ "trials", 'n', "N", 0, "Of each point (default 100)", 0 },
-	{ "scale", 'x', "X", 0, "Multiplies packets a port, and with them the time that runs take (default 1)", 0 },
+	{ "scale", 'x', "X", 0, "Multiply packets per port, and so the duration of runs, by X (default 1)", 0 },
 	{ 0 },
 };
 
@@ -118,11 +117,10 @@ init(void *options_of)
 const struct study study_flowpulse = {
 	.name = "flowpulse",
 	.doc = "silent faults found by volumes: at what drop rates, and how near the limit",
-	.help = "Runs a sprayed ring AllGather without faults and with links that drop, and says what the tests of leaf "
-		"switches find by their counts: the figures of FlowPulse, and how near they come to what any test could "
-		"find.\v"
-		"DIR/NAME/case.cfg is a run, counts.bin beside it what its leaves counted; experiments share runs. "
-		"DIR/" RESULTS " has all rows. What was interrupted goes on where it was.",
+	.help = "Runs a sprayed ring AllGather without faults and with links that drop, and reports what the tests of leaf "
+		"switches find by their counts: the figures of FlowPulse, and their distance to the limit of any "
+		"test.\vDIR/NAME/case.cfg is a run, counts.bin beside it the counts of its leaves; experiments share runs. "
+		"DIR/" RESULTS " has all rows. The same command resumes an interrupted evaluation.",
 	.options = options,
 	.parse = parse,
 	.list = list_experiments,

@@ -16,7 +16,7 @@ struct options {
 
 static const struct argp_option options[] = {
 	{ "seeds", 'S', "N", 0, "Seeds 1 to N, whose flows are routed (default 1000)", 0 },
-	{ "runs", 'n', "N", 0, "Of these the first N are run as well, by ECMP and by static paths (default 20)", 0 },
+	{ "runs", 'n', "N", 0, "Also run the first N of these, with ECMP and with static paths (default 20)", 0 },
 	{ 0 },
 };
 
@@ -78,13 +78,11 @@ init(void *options_of)
 const struct study study_flowtracer = {
 	.name = "flowtracer",
 	.doc = "how uneven hashes leave a fabric, and what a static placement makes of it",
-	.help = "Routes a scenario's flows with many seeds, and says how uneven ECMP leaves links (the Flow Imbalance "
-		"Metric "
-		"of FlowTracer), layer by layer, beside what independent choices come to; runs some of the seeds so and "
-		"with "
-		"static paths, and says what throughput pairs of hosts had.\v"
-		"DIR/ecmp/SEED and DIR/static/SEED have the runs, DIR/" RESULTS
-		" all numbers. What was interrupted goes on where it was.",
+	.help = "Routes a scenario's flows with many seeds, and reports the imbalance of links under ECMP (the Flow "
+		"Imbalance Metric of FlowTracer), layer by layer, and that of independent choices; runs some of the seeds "
+		"with ECMP and with static paths, and reports the throughput of pairs of hosts.\vDIR/ecmp/SEED and "
+		"DIR/static/SEED have the runs, DIR/" RESULTS
+		" all numbers. The same command resumes an interrupted evaluation.",
 	.args_doc = "SCENARIO",
 	.options = options,
 	.parse = parse,

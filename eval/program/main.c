@@ -169,10 +169,9 @@ static const struct argp_option options[] = {
 	{ "cases", 'n', "N", 0, "Cases of each family (default: the paper's number, 30 beyond the paper)", 0 },
 	{ "seed", 'S', "N", 0, "Seed of the cases (default 1)", 0 },
 	{ "shape", 'f', "NAME", 0, "Fabric and collective (default paper)", 0 },
-	{ "scale", 'x', "X", 0, "Multiplies bytes, starts, durations and the epoch's length (default 1)", 0 },
+	{ "scale", 'x', "X", 0, "Multiply bytes, starts, durations and the epoch's length by X (default 1)", 0 },
 	{ "pick", 'k', "WHAT,...", 0,
-	  "What cases are chosen for, where chance would do: routes (ranks in order, the collective does not collide with "
-	  "itself), roots "
+	  "Criteria for choosing cases: routes (ranks in order, the collective does not collide with itself), roots "
 	  "(backpressure begins at one port), none (default routes,roots)",
 	  0 },
 	{ "policy", 'p', "P,...", 0,
@@ -182,7 +181,7 @@ static const struct argp_option options[] = {
 	{ "ablation", 'a', "NAME", 0, "The policies that an ablation compares", 0 },
 	{ "set", 's', "PATH=VALUE", 0, "Override a key of every case's scenario, e.g. --set host.cc=none", 0 },
 	{ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 },
-	{ "out", 'o', "DIR", 0, "Where cases and results are kept (default out/eval); goes on with what is there", 0 },
+	{ "out", 'o', "DIR", 0, "Keep cases and results in DIR (default out/eval); resume from those that are there", 0 },
 	{ "json", 'J', NULL, 0, "Print JSON instead of a table", 0 },
 	{ 0 },
 };
@@ -364,7 +363,7 @@ list_all(FILE *to)
 	fputs("Families:\n", to);
 	for (size_t i = 0; families[i] != NULL; i++)
 		fprintf(to, "  %-13s %2u cases: %s\n", families[i]->name, families[i]->cases, families[i]->doc);
-	fputs("Other kinds, each with options of its own (rocelab eval KIND --help):\n", to);
+	fputs("Other kinds, each with further options (rocelab eval KIND --help):\n", to);
 	eval_list_studies(to);
 	fputs("Shapes:\n", to);
 	for (const struct shape *shape = shapes; shape->name != NULL; shape++)
@@ -385,10 +384,10 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "FAMILY...|all",
-	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\v"
-	       "DIR then holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
+	.doc = "Makes cases with known causes from a seed, runs each under each policy, and scores the verdicts.\vDIR then "
+	       "holds FAMILY/NNN/case.cfg, which `rocelab run` replays, case.json with what it is meant to be, "
 	       "POLICY/score.json with the truth beside the verdict; runs.csv, runs.json and eval.sqlite with a row a run. "
-	       "An evaluation that was interrupted goes on where it was.",
+	       "The same command resumes an interrupted evaluation.",
 	.help_filter = help_filter,
 };
 

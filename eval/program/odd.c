@@ -20,9 +20,9 @@ struct options {
 
 static const struct argp_option options[] = {
 	{ "groups", 'g', "NAME,...", 0, "Groups of cases (default: all)", 0 },
-	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1,2)", 0 },
+	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with different cases (default 1,2)", 0 },
 	{ "cases", 'n', "N", 0, "Cases of each group and seed (default 12)", 0 },
-	{ "scale", 'x', "X", 0, "Multiplies bytes, and with them the time that they take (default 1)", 0 },
+	{ "scale", 'x', "X", 0, "Multiply bytes, and so their duration, by X (default 1)", 0 },
 	{ 0 },
 };
 
@@ -111,11 +111,11 @@ init(void *options_of)
 }
 const struct study study_odd = {
 	.name = "odd",
-	.doc = "what the families leave out, graded by what is regained",
-	.help = "Makes random cases of what the families leave out, runs each with its verdict and again without each of "
-		"its causes, and grades the verdict by the time that is regained.\v"
-		"DIR/SEED/GROUP/NNN/case.cfg is a case, run-0 beside it has the verdict; `rocelab blame` says what each "
-		"cause cost. DIR/odd.json has a row a case. What was interrupted goes on where it was.",
+	.doc = "cases that the families leave out, graded by the time regained",
+	.help = "Makes random cases that the families leave out, runs each with its verdict and again without each of its "
+		"causes, and grades the verdict by the time regained.\vDIR/SEED/GROUP/NNN/case.cfg is a case, run-0 beside "
+		"it has the verdict; `rocelab blame` reports the cost of each cause. DIR/odd.json has a row a case. The "
+		"same command resumes an interrupted evaluation.",
 	.options = options,
 	.parse = parse,
 	.list = list_groups,

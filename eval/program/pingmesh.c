@@ -16,7 +16,7 @@ struct options {
 };
 
 static const struct argp_option options[] = {
-	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with cases of its own (default 1)", 0 },
+	{ "seeds", 'S', "N,A-B,...", 0, "Seeds, each with different cases (default 1)", 0 },
 	{ "baseline", 'b', NULL, 0, "Judge each recording by the paper's Algorithm 1, too, and print both side by side",
 	  0 },
 	{ "cases", 'n', "N", 0, "Cases of each seed (default 240)", 0 },
@@ -82,12 +82,11 @@ init(void *options_of)
 }
 const struct study study_pingmesh = {
 	.name = "pingmesh",
-	.doc = "problems of switches, RNICs and CPUs, and what R-Pingmesh says of them",
-	.help = "Puts problems of switches, RNICs and CPUs into fabrics of two and three tiers with one and two RNICs a "
-		"host, and "
-		"holds what R-Pingmesh's analyzer reports against what was put in.\v"
-		"DIR/SEED/NNN/case.cfg is a case, report.txt beside it what is said of it, paper/report.txt what "
-		"Algorithm 1 says. DIR/" RESULTS " has all of them. What was interrupted goes on where it was.",
+	.doc = "problems of switches, RNICs and CPUs, and R-Pingmesh's reports of them",
+	.help = "Injects problems of switches, RNICs and CPUs into fabrics of two and three tiers with one and two RNICs a "
+		"host, and compares the reports of R-Pingmesh's analyzer with the injected "
+		"problems.\vDIR/SEED/NNN/case.cfg is a case, report.txt beside it its report, paper/report.txt that of "
+		"Algorithm 1. DIR/" RESULTS " has all of them. The same command resumes an interrupted evaluation.",
 	.options = options,
 	.parse = parse,
 	.list = list_kinds,

@@ -65,7 +65,8 @@ fill_options(const struct study *study, struct argp_option *options, char text[]
 	}
 	assert(count + 4 <= MAX_OPTIONS);
 	options[count++] = (struct argp_option){ "jobs", 'j', "N", 0, "Runs side by side (default: one a CPU)", 0 };
-	snprintf(text[0], MAX_TEXT, "Where %s are kept (default %s); goes on with what is there", study->kept, study->out);
+	snprintf(text[0], MAX_TEXT, "Keep %s in DIR (default %s); resume from those that are there", study->kept,
+		 study->out);
 	options[count++] = (struct argp_option){ "out", 'o', "DIR", 0, text[0], 0 };
 	if (study->printed == NULL)
 		return;

@@ -349,7 +349,7 @@ set_up(struct registry *registry, const char *path, struct err *err)
 	sqlite3_busy_timeout(registry->db, WAIT_LIMIT_MS);
 	rc = sqlite3_exec(registry->db, lock, NULL, NULL, NULL);
 	if (rc == SQLITE_BUSY)
-		return err_set(err, -EIO, "%s: another program has it open; give each controller a store of its own", path);
+		return err_set(err, -EIO, "%s: another program has it open; give each controller a separate store", path);
 	if (rc == SQLITE_NOTADB)
 		return err_set(err, -EIO, "%s: no registry, but another file; give a path of which there is nothing yet",
 			       path);

@@ -45,7 +45,7 @@ parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (options->socket == NULL || options->store == NULL)
-			args_error(state, "--listen and --store say where agents connect, and where the registry is kept");
+			args_error(state, "--listen (where agents connect) and --store (the registry) are required");
 		return 0;
 	default:
 		return scenario_args_parse(&options->scenario, key, arg, state);
@@ -56,7 +56,7 @@ static const struct argp argp = {
 	.options = option_table,
 	.parser = parse,
 	.args_doc = "SCENARIO",
-	.doc = "Tells agents of R-Pingmesh whom to probe, and under which QPN.",
+	.doc = "Sends agents of R-Pingmesh their pinglists, with the QPNs of targets.",
 };
 
 /*

@@ -20,7 +20,7 @@
 /* Value, name, description (Fig. 5). */
 #define TRACER_CONNECTIONS(ROW)                                                                                            \
 	ROW(TRACER_AD_HOC, 0, "ad-hoc",                                                                                    \
-	    "one thread, a connection for each device of a flow's way, closed behind the flow")                            \
+	    "one thread, a connection for each device on a flow's path, closed after the flow")                            \
 	ROW(TRACER_PERSISTENT, 1, "persistent", "one thread, a connection to a device stays until all is traced")          \
 	ROW(TRACER_PARALLEL, 2, "parallel", "threads, each with connections that stay")
 

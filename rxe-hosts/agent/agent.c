@@ -20,39 +20,37 @@ static const struct cfg_choice policies[] = { REC_POLICIES(CHOICE){ 0 } };
 static const struct cfg_field detection_fields[] = {
 	CFG_FIELD("policy", CFG_ENUM, AT(policy), .def = "vedrfolnir", .choices = policies, .doc = "When hosts poll."),
 	CFG_FIELD("detections", CFG_INT, AT(detections), .def = "2", .min = 1, .max = 255,
-		  .doc = "Detections of a step (policy vedrfolnir)."),
+		  .doc = "Most detections per step (policy vedrfolnir)."),
 	CFG_FIELD("rtt_percent", CFG_INT, AT(rtt_percent), .def = "120", .min = 101, .max = 100000,
 		  .doc = "Threshold in percent of the base RTT of the step's path; of Hawkeye, of the smallest or largest "
 			 "of all paths."),
 	CFG_FIELD("rtt_fixed", CFG_TIME, AT(rtt_fixed_ps), .def = "0ns",
 		  .doc = "One threshold for all steps, whatever their paths, instead of rtt_percent; 0: none."),
 	CFG_FIELD("transfer", CFG_BOOL, AT(transfer), .def = "true",
-		  .doc = "What a finished step has not used of its detections goes to the host that waits for it (policy "
-			 "vedrfolnir)."),
+		  .doc = "A finished step passes its unused detections to the host that waits for it (policy vedrfolnir)."),
 	CFG_FIELD("spacing", CFG_TIME, AT(spacing_ps), .def = "0ns",
-		  .doc = "Least time between two detections of a step, and from its start to the first unless it is "
-			 "halted; 0: its expected time divided by detections."),
+		  .doc = "Minimum time between two detections of a step, and from its start to the first unless it is "
+			 "paused; 0: its expected time divided by detections."),
 	CFG_FIELD("lag_percent", CFG_INT, AT(lag_percent), .def = "1", .max = 1000,
 		  .doc = "A detection is spent on a step that has lost more than this share of its expected time (policy "
 			 "vedrfolnir). 0: on any whose RTT is above the threshold, as in the paper."),
 	CFG_FIELD("retain", CFG_TIME, AT(retain_ps), .def = "50us",
-		  .doc = "Of the reports that a port makes in this time, the first is kept. 0: all are."),
+		  .doc = "Keep only the first report of a port in this time. 0: keep all."),
 	CFG_FIELD("probe_interval", CFG_TIME, AT(probe_interval_ps), .def = "1ms", .min = 1e7,
-		  .doc = "Hosts with their own kernel: time between two RTT probes of the step in flight."),
+		  .doc = "Kernel hosts: time between two RTT probes of the step in flight."),
 	CFG_FIELD("probes", CFG_INT, AT(probes), .def = "64", .min = 8, .max = 256,
-		  .doc = "Hosts with their own kernel: probes of each flow before the run, for base RTT and noise of the "
-			 "idle path."),
+		  .doc = "Kernel hosts: probes of each flow before the run, for base RTT and noise of the idle path."),
 	CFG_FIELD("jitter", CFG_TIME, AT(jitter_ps), .def = "0s",
-		  .doc = "By so much a host may be late, and a step longer than expected, without being slow: scheduling. "
-			 "0: none where all hosts are embedded, else 50 ms."),
+		  .doc = "Scheduling tolerance: a host may be late, and a step longer than expected, by this time without "
+			 "being slow. 0: none if all hosts are embedded, else 50 ms."),
 	CFG_FIELD("noise", CFG_TIME, AT(noise_ps), .def = "500us",
-		  .doc = "Hosts with their own kernel: the threshold lies at least so far above the base RTT, and as far "
-			 "as the 95th percentile of the idle path's probes lies above their median."),
+		  .doc = "Kernel hosts: minimum distance of the threshold above the base RTT; at least that of the 95th "
+			 "percentile of the idle path's probes above their median."),
 };
 
 const struct cfg_table detection_table = {
 	.path = "detection",
-	.doc = "How hosts notice that a step is slow.",
+	.doc = "How hosts detect a slow step.",
 	.size = sizeof(struct detection_config),
 	.fields = detection_fields,
 	.nfields = ARRAY_LEN(detection_fields),

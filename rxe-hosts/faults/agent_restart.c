@@ -15,10 +15,8 @@ static const struct cfg_field fields[] = {
 static const struct cfg_table table = {
 	.path = "faults",
 	.doc = "kind = \"agent-restart\": a host's agent of R-Pingmesh dies, and starts again when the fault ends, with "
-	       "other QPs "
-	       "(pingmesh.enabled). What it had not uploaded is lost; the host's own traffic goes on. With host-down for a "
-	       "little less "
-	       "it is a host that boots.",
+	       "other QPs (pingmesh.enabled). Results not yet uploaded are lost; the host's other traffic continues. "
+	       "Together with a slightly shorter host-down it models a reboot.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -34,7 +32,7 @@ check(const void *params, const struct fault_work *work, struct err *err)
 	if (work->has_agents)
 		return fault_of_embedded(&fault->common, work, fault->node, "host", fault->host, err);
 	return cfg_fail(&fault->common.where, "host", err,
-			"\"%s\" has no agent that could start again: say pingmesh = { enabled = true; }", fault->host);
+			"\"%s\" has no agent that could restart: set pingmesh.enabled = true", fault->host);
 }
 
 static void

@@ -26,11 +26,10 @@ fault_of_embedded(const struct fault_common *common, const struct fault_work *wo
 {
 	if (work->own_kernel == NULL || !work->own_kernel[node])
 		return 0;
-	return cfg_fail(
-		&common->where, key, err,
-		"\"%s\" has a kernel and an RDMA device of its own, which nobody breaks from here: take a fault of its "
-		"cable, as link-down, or an embedded host",
-		name);
+	return cfg_fail(&common->where, key, err,
+			"\"%s\" is a kernel host, whose RDMA device cannot be made to fail: use a fault of its link, as "
+			"link-down, or an embedded host",
+			name);
 }
 
 int

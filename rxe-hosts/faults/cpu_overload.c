@@ -18,8 +18,9 @@ struct cpu_overload {
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_HOST_FIELD("The overloaded host."),
-	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .max = MOST_PS,
-		  .doc = "Median of what it adds until a completion is handled; half of it always, the rest exponential."),
+	CFG_FIELD(
+		"delay", CFG_TIME, offsetof(S, delay_ps), .max = MOST_PS,
+		.doc = "Median additional time until a completion is handled; half of it constant, the rest exponential."),
 	CFG_FIELD("steps", CFG_BOOL, offsetof(S, steps), .def = "false",
 		  .doc = "Each step of its ranks' collectives starts later by this median, too: the CPU posts them"),
 };
@@ -42,7 +43,7 @@ check(const void *params, const struct fault_work *work, struct err *err)
 	if (work->has_agents || !fault->at.common.enabled)
 		return fault_of_embedded(&fault->at.common, work, fault->at.node, "host", fault->at.host, err);
 	return cfg_fail(&fault->at.common.where, "host", err,
-			"\"%s\" has no agent that could be late: say pingmesh = { enabled = true; }", fault->at.host);
+			"\"%s\" has no agent that could be late: set pingmesh.enabled = true", fault->at.host);
 }
 
 static void

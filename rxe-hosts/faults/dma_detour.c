@@ -16,18 +16,17 @@ static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
 	FAULT_AT_NIC_FIELD,
 	CFG_FIELD("delay", CFG_TIME, offsetof(S, delay_ps), .def = "0s", .max = 1e12,
-		  .doc = "Until what came in is in memory, and the host knows; DMA of others goes on meanwhile"),
+		  .doc = "Time until received data is in memory and the host is notified; other DMA continues meanwhile"),
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, rate_bps), .def = "", .min = 1e6, .max = 1e13,
-		  .doc = "At most so much, in each direction; absent: as fast as the line"),
+		  .doc = "Limit of the rate in each direction; absent: the line rate"),
 	CFG_FIELD("buffer", CFG_BYTES, offsetof(S, buffer_bytes), .def = "128KB", .min = 16384, .max = 1e9,
 		  .doc = "What waits for DMA in the RNIC at which it pauses its switch; at half of that it lets it go on"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"dma-detour\": DMA of a host's RNIC goes a long way, as with a wrong configuration of ACS, ATS or "
-	       "the IOMMU: it takes longer, or "
-	       "is slower than the line (see pcie-downgrade).",
+	.doc = "kind = \"dma-detour\": DMA of a host's RNIC takes a detour, as with a wrong configuration of ACS, ATS or "
+	       "the IOMMU: it has more delay, or is slower than the line (see pcie-downgrade).",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -61,6 +60,6 @@ const struct fault_ops fault_dma_detour = {
 	.set = set,
 	.target = fault_at_port_target,
 	.affected = fault_at_nic_affected,
-	.idle = "nothing came to the RNIC",
+	.idle = "no packet reached the RNIC",
 	.powerless = powerless,
 };

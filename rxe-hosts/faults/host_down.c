@@ -6,14 +6,13 @@
 #define S struct fault_at_host
 static const struct cfg_field fields[] = {
 	FAULT_COMMON_FIELDS,
-	FAULT_AT_HOST_FIELD("The host, without a kernel of its own"),
+	FAULT_AT_HOST_FIELD("The host, an embedded one"),
 };
 
 static const struct cfg_table table = {
 	.path = "faults",
-	.doc = "kind = \"host-down\": a host stands still: programs, timers, the agent of R-Pingmesh, and all of its "
-	       "RNICs, "
-	       "whose links stay up. At the end it goes on as it was, which is a host that hung, not one that booted.",
+	.doc = "kind = \"host-down\": a host hangs: programs, timers, the agent of R-Pingmesh, and all its RNICs, whose "
+	       "links stay up. At the end it continues where it stopped: it hung, it did not reboot.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,
@@ -58,5 +57,5 @@ const struct fault_ops fault_host_down = {
 	.target = fault_at_host_target,
 	.affected = affected,
 	.rate = fault_loses_all,
-	.idle = "nothing came to the host",
+	.idle = "no packet reached the host",
 };

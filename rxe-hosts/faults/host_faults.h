@@ -9,7 +9,7 @@ extern const struct fault_ops *const host_faults[];
 
 /* What faults at a host's NIC have in common: their struct begins with struct fault_at_port. */
 
-#define FAULT_AT_NIC_FIELD FAULT_AT_PORT_FIELD("The NIC, \"host:port\", of a host without a kernel of its own")
+#define FAULT_AT_NIC_FIELD FAULT_AT_PORT_FIELD("The NIC, \"host:port\", of an embedded host")
 
 /* The keys of a fault that is at a NIC and no more: [FAULT_AT_NIC_FIELDS] */
 #define FAULT_AT_NIC_FIELDS 6

@@ -25,8 +25,8 @@ static const struct cfg_field fields[] = {
 static const struct cfg_table table = {
 	.path = "faults",
 	.doc = "kind = \"pcie-downgrade\": the PCIe link of a host's RNIC is slower than the line. It sends no faster than "
-	       "that; what comes in "
-	       "waits in the RNIC, which pauses its switch (IEEE 802.1Qbb) when its buffer fills: a PFC storm by a host.",
+	       "that; received packets wait in the RNIC, which pauses its switch (IEEE 802.1Qbb) when its buffer fills: a "
+	       "PFC storm by a host.",
 	.list = true,
 	.size = sizeof(S),
 	.fields = fields,

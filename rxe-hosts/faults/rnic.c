@@ -3,9 +3,9 @@
 #include "rxe-hosts/faults/host_faults.h"
 
 /* An RNIC that hangs: its link is up, but it neither delivers nor sends (R-Pingmesh, Table 2, #3). */
-static const struct cfg_table down_table = FAULT_AT_NIC_TABLE(
-	"kind = \"rnic-down\": a host's RNIC hangs. Its link stays up; what comes in vanishes, nothing leaves, and "
-	"no counter tells. One whose link goes down too is link-down.");
+static const struct cfg_table down_table =
+	FAULT_AT_NIC_TABLE("kind = \"rnic-down\": a host's RNIC hangs. Its link stays up; received packets vanish, none is "
+			   "sent, and no counter shows it. If its link fails too, use link-down.");
 
 static void
 set_down(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
@@ -24,13 +24,13 @@ const struct fault_ops fault_rnic_down = {
 	.target = fault_at_port_target,
 	.affected = fault_at_nic_affected,
 	.rate = fault_loses_all,
-	.idle = "nothing came to the RNIC, and nothing was to leave it",
+	.idle = "no packet reached the RNIC, and none was to be sent",
 };
 
 /* An RNIC without the routing configuration that RDMA needs (R-Pingmesh, Table 2, #6). */
-static const struct cfg_table no_routes_table = FAULT_AT_NIC_TABLE(
-	"kind = \"rnic-no-routes\": a host's RNIC knows no way to anybody: it receives, and drops all that it is to "
-	"send, ACKs too, as no_route.");
+static const struct cfg_table no_routes_table =
+	FAULT_AT_NIC_TABLE("kind = \"rnic-no-routes\": a host's RNIC has no routes: it receives, but drops all packets to "
+			   "be sent, ACKs too, as no_route.");
 
 static void
 set_no_routes(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
@@ -53,9 +53,9 @@ const struct fault_ops fault_rnic_no_routes = {
 };
 
 /* An RNIC that lost the GID index that RDMA uses (R-Pingmesh, Table 2, #7). */
-static const struct cfg_table no_gid_table = FAULT_AT_NIC_TABLE(
-	"kind = \"rnic-no-gid\": a host's RNIC has lost its GID: no packet is for it, and it has no address to send "
-	"by. No counter tells.");
+static const struct cfg_table no_gid_table =
+	FAULT_AT_NIC_TABLE("kind = \"rnic-no-gid\": a host's RNIC has lost its GID: it accepts no packet, and has no "
+			   "address to send from. No counter shows it.");
 
 static void
 set_no_gid(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
@@ -74,5 +74,5 @@ const struct fault_ops fault_rnic_no_gid = {
 	.target = fault_at_port_target,
 	.affected = fault_at_nic_affected,
 	.rate = fault_loses_all,
-	.idle = "nothing came to the RNIC, and nothing was to leave it",
+	.idle = "no packet reached the RNIC, and none was to be sent",
 };

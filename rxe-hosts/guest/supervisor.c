@@ -251,7 +251,7 @@ explain(struct supervisor *supervisor, bool timed_out)
 	if (supervisor->err.text[0] == '\0' && !supervisor->asked) {
 		supervisor_last_line(supervisor->files.log_path, last, sizeof(last));
 		if (timed_out && !supervisor->sessions.hello)
-			err_set(&supervisor->err, -ETIMEDOUT, "it did not come up in %llu s; last in %s: %s",
+			err_set(&supervisor->err, -ETIMEDOUT, "it did not start in %llu s; last in %s: %s",
 				BOOT_NS / 1000000000ULL, supervisor->files.log_path, last);
 		else if (WIFSIGNALED(raw))
 			err_set(&supervisor->err, -ECHILD, "it was killed by signal %d (%s); last in %s: %s", WTERMSIG(raw),

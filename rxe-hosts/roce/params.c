@@ -12,8 +12,8 @@
 
 static const struct cfg_field fields[] = {
 	CFG_FIELD("ip_version", CFG_INT, FIELD(ip_version), .def = "4", .min = 4, .max = 6,
-		  .doc = "4 or 6: of all that hosts send. With 6 frames are 20 B longer and have a flow label, which "
-			 "load_balancing.fields can hash; for embedded hosts alone"),
+		  .doc = "IP version of all packets of hosts, 4 or 6. With 6, frames are 20 B longer and carry a flow "
+			 "label, which load_balancing.fields can hash; embedded hosts only"),
 	CFG_FIELD("mtu", CFG_BYTES, FIELD(mtu_bytes), .def = "1024", .min = 1, .max = ROCE_MAX_MTU,
 		  .doc = "payload of a full packet; 256, 512, 1024, 2048 or 4096 (IBTA path MTU) unless data_overhead is "
 			 "set"),
@@ -25,13 +25,13 @@ static const struct cfg_field fields[] = {
 			 "more)"),
 	CFG_FIELD("control_bytes", CFG_BYTES, FIELD(control_bytes), .def = "90", .min = 20, .max = 1500,
 		  .doc = "bytes a polling or notification packet occupies on the wire over IPv4; over IPv6 20 more"),
-	CFG_FIELD(
-		"ack_every", CFG_INT, FIELD(ack_every), .def = "1", .min = 1, .max = 1024,
-		.doc = "one ACK for so many data packets, besides those that ask for one (last of a message, window full)"),
+	CFG_FIELD("ack_every", CFG_INT, FIELD(ack_every), .def = "1", .min = 1, .max = 1024,
+		  .doc = "send one ACK per N data packets, in addition to packets that request one (last of a message, "
+			 "window full)"),
 	CFG_FIELD("transport", CFG_ENUM, FIELD(transport), .def = "go-back-n", .choices = transport_choices,
 		  .doc = "how losses are repaired"),
 	CFG_FIELD("cc", CFG_ENUM, FIELD(cc), .def = "dcqcn", .choices = cc_choices,
-		  .doc = "congestion control of the senders: what they go by, and the group of its parameters"),
+		  .doc = "congestion control of the senders: its signal, and the group of its parameters"),
 	CFG_FIELD("window", CFG_STRING, FIELD(window), .def = "bdp",
 		  .doc = "payload bytes a QP may have in flight: \"bdp\" (largest bandwidth-delay product of the "
 			 "topology), \"none\" or a size"),
@@ -40,24 +40,24 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("data_prio", CFG_INT, FIELD(data_prio), .def = "3", .min = 1, .max = 7,
 		  .doc = "802.1p class of data packets"),
 	CFG_FIELD("measured_prio", CFG_INT, FIELD(measured_prio), .def = "0", .max = 7,
-		  .doc = "that of measured collectives' data packets; 0: that of all data. switch.strict lets it pass "
+		  .doc = "802.1p class of measured collectives' data packets; 0: data_prio. switch.strict serves it before "
 			 "other data"),
 	CFG_FIELD("timeout", CFG_TIME, FIELD(timeout_ps), .def = "4ms",
 		  .doc = "time without progress after which unacknowledged packets are sent again; 0ps: never (IBTA "
 			 "9.7.6.1.3)"),
-	CFG_FIELD("kernel_timeout", CFG_TIME, FIELD(kernel_timeout_ps), .def = "1s",
-		  .doc = "the timeout of queue pairs of hosts with a kernel of their own: the next of 4.096us * 2^n, "
-			 "16.8ms at least; 0ps: never"),
+	CFG_FIELD(
+		"kernel_timeout", CFG_TIME, FIELD(kernel_timeout_ps), .def = "1s",
+		.doc = "timeout of queue pairs of kernel hosts: rounded up to 4.096us * 2^n, at least 16.8ms; 0ps: never"),
 	CFG_FIELD("timeout_doublings", CFG_INT, FIELD(timeout_doublings), .def = "3", .max = 16,
-		  .doc = "the timeout doubles with each retry in a row, at most so often"),
+		  .doc = "how many times the timeout doubles in consecutive retries"),
 	CFG_FIELD("retry_count", CFG_INT, FIELD(retry_count), .def = "7", .max = 255,
 		  .doc = "timeouts in a row that a QP survives"),
 	CFG_FIELD("rnr_delay", CFG_TIME, FIELD(rnr_delay_ps), .def = "20us",
 		  .doc = "pause of a sender whose receiver had no posted receive"),
 	CFG_FIELD("rnr_retry", CFG_INT, FIELD(rnr_retry), .def = "7", .max = ROCE_RNR_UNLIMITED,
-		  .doc = "receiver-not-ready answers in a row that a QP survives; 7: any number"),
+		  .doc = "consecutive receiver-not-ready NAKs that a QP survives; 7: any number"),
 	CFG_FIELD("nak", CFG_BOOL, FIELD(nak), .def = "true",
-		  .doc = "receivers answer a gap with a NAK; without, only the timeout repairs it"),
+		  .doc = "receivers send a NAK at a gap; otherwise only the timeout repairs it"),
 };
 
 const struct cfg_table roce_table = {
@@ -79,10 +79,10 @@ static const struct cfg_choice sel_timers[] = {
 
 static const struct cfg_field sel_fields[] = {
 	CFG_FIELD("repeat_after", CFG_TIME, SEL_FIELD(repeat_after_ps), .def = "5us", .min = 1,
-		  .doc = "the timeout, if the longest round trip without queues is no more than half of it; else it is "
-			 "this above that"),
+		  .doc = "retransmission timeout, if the longest round trip without queues is at most half of it; else "
+			 "this is added to that round trip"),
 	CFG_FIELD("timer", CFG_ENUM, SEL_FIELD(timer), .def = "adaptive", .choices = sel_timers,
-		  .doc = "when a packet is taken for lost"),
+		  .doc = "when a packet is considered lost"),
 	CFG_FIELD("windows", CFG_INT, SEL_FIELD(windows), .def = "4", .min = 1, .max = 64,
 		  .doc = "how many times host.window lies between the oldest missing packet and the newest at most (16384 "
 			 "packets at most)"),
@@ -90,7 +90,7 @@ static const struct cfg_field sel_fields[] = {
 
 const struct cfg_table sel_table = {
 	.path = "host.selective",
-	.doc = "Of host.transport = \"selective\".",
+	.doc = "Parameters of host.transport = \"selective\".",
 	.size = sizeof(struct sel_cfg),
 	.fields = sel_fields,
 	.nfields = ARRAY_LEN(sel_fields),

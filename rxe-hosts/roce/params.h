@@ -28,9 +28,9 @@ psn_diff(uint32_t a, uint32_t b)
 /* Value, name in scenarios, the row's symbol, description. */
 #define TRANSPORTS(ROW)                                                                                                    \
 	ROW(TRANSPORT_GO_BACK_N, "go-back-n", go_back_n,                                                                   \
-	    "receivers take packets in order alone; from a gap on all is sent again (IBTA 9.7)")                           \
+	    "receivers accept packets only in order; the sender repeats everything from a gap on (IBTA 9.7)")              \
 	ROW(TRANSPORT_SELECTIVE, "selective", selective,                                                                   \
-	    "receivers place packets as they come; what is lost is sent again by itself (host.selective)")
+	    "receivers place packets in any order; the sender repeats lost packets only (host.selective)")
 
 #define TRANSPORT_VALUE(id, name, symbol, doc) id,
 enum transport_kind { TRANSPORTS(TRANSPORT_VALUE) TRANSPORT_KINDS };

@@ -147,7 +147,7 @@ open_netlink(struct tracer *tracer, struct err *err)
 	tracer->index = reply.index;
 	if (rc == 0 && !reply.found)
 		rc = -ENODEV;
-	return rc == 0 ? 0 : err_set(err, rc, "rdma netlink does not tell of %s: %s", tracer->config.device, strerror(-rc));
+	return rc == 0 ? 0 : err_set(err, rc, "rdma netlink does not report %s: %s", tracer->config.device, strerror(-rc));
 }
 
 struct tracer *

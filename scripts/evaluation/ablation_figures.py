@@ -65,7 +65,7 @@ def figure_13a(results, path):
 
 
 def figure_13b(results, path):
-    """How many detections a step has, and whether what is left of them goes on."""
+    """Number of detections of a step, with and without passing on unused ones."""
     transfer, lost, unbound = ablations.allocation(results)
     if not transfer:
         return False

@@ -55,7 +55,7 @@ def waiting_graph(directory, path):
     axis.set_xlabel('Time (ms); a bar is a step, an arrow leads from a step to the one it waited for')
     for name, colour, edge in (('critical path', CRITICAL_COLOUR, CRITICAL_COLOUR),
                                ('waited for', style.OURS_COLOUR, style.OURS_COLOUR),
-                               ('waited for by nobody: pruned', 'white', '#CBD5E1')):
+                               ('no step waits for it: pruned', 'white', '#CBD5E1')):
         axis.barh(0, 0, color=colour, edgecolor=edge, label=name)
     axis.legend(loc='lower center', bbox_to_anchor=(0.5, 1.0), ncols=3)
     style.save(figure, path)

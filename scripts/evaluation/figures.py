@@ -34,7 +34,7 @@ ANALYZER = {
 
 def draw(measured, out, only=None):
     """
-    Draws OUT/NAME.svg; what was not measured is told of and removed from there.
+    Draws OUT/NAME.svg; figures that were not measured are reported and removed from there.
     @param only  None, or names: no other is touched
     @return {name: its file, None: not measured}
     """

@@ -3,7 +3,7 @@
 
 
 def number(value):
-    """As few digits as tell it; a dash where there is nothing."""
+    """The fewest digits; a dash for no value."""
     if value is None:
         return '-'
     if isinstance(value, str):
@@ -20,7 +20,7 @@ def table(rows, columns):
     return '\n'.join(lines) + '\n'
 
 
-TEXTS = {'fabric', 'spraying', 'test', 'detector', 'export', 'class', 'target', 'is', 'met'}
+TEXTS = {'fabric', 'spraying', 'test', 'detector', 'export', 'class', 'target', 'is', 'reached'}
 POINT = {'fabric': 'fabric', 'spraying': 'spraying', 'packets a port': 'packets_a_port'}
 RATES = {**POINT, 'test': 'test', 'drop %': 'drop_percent', 'trials': 'trials', 'FNR %': 'fnr_percent',
          'without fault': 'clean_trials', 'FPR % of fabrics': 'fpr_percent', 'of ports': 'fpr_port_percent', 'ms to alarm': 'mean_ms'}
@@ -61,7 +61,7 @@ def worst(rows, key):
 
 
 def rates(rows):
-    """@return (what was measured, whether it is perfect)"""
+    """@return (the measured value, whether it is perfect)"""
     if not rows:
         return 'not measured', '-'
     fnr, fpr, trials = worst(rows, 'fnr_percent'), worst(rows, 'fpr_percent'), min(row['trials'] for row in rows)
@@ -90,8 +90,8 @@ def targets(measured):
         asked.append((f'{spraying}, test {test}{", in the second half of runs" * when}: within 1.2 times the smallest drop rate of any test',
                       ', '.join(number(ratio) for ratio in ratios) or 'not measured',
                       '-' if not ratios else 'yes' if is_known and max(ratios) <= 1.2 else 'no'))
-    return table([{'target': target, 'is': is_, 'met': is_reached} for target, is_, is_reached in asked],
-                 {'target': 'target', 'measured': 'is', 'met': 'met'})
+    return table([{'target': target, 'is': is_, 'reached': is_reached} for target, is_, is_reached in asked],
+                 {'target': 'target', 'measured': 'is', 'reached': 'reached'})
 
 
 def sample(measured):

@@ -33,7 +33,7 @@ def write(path, measured, drawn, only=None):
 def fill(path, parts, stays):
     """
     @param parts  {name: its text, None: it was not measured}
-    @param stays  says of a name whether its part stays as it is
+    @param stays  whether the text of a name stays unchanged
     """
     def text_of(mark):
         name = mark['name']

@@ -136,8 +136,8 @@ def families_of(results, families):
 
 
 class Everything:
-    """What scripts/eval-runs left below a directory. Raises Missing where the paper's families are not there; parts that
-    have no folder of their own are looked for among those."""
+    """Results of scripts/eval-runs below a directory. Raises Missing without the paper's families; parts that
+    have no separate folder are looked for among those."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was measured as tables of Markdown, each below the command that measures it again. None: it was not measured."""
+"""Results as tables of Markdown, each below the command that measures it again. None: it was not measured."""
 import collections
 import hashlib
 import re
@@ -23,7 +23,7 @@ def percent(value):
 
 
 def digest(results, families, variants):
-    """Of what these runs came to, but for their times."""
+    """Digest of the results of these runs, without their times."""
     runs = [f'{family} {index} {variant} {run["outcome"]} {" ".join(str(run[cost]) for cost in COSTS)}'
             for family in families for variant in variants for index, run in sorted(results.runs.get((family, variant), {}).items())]
     return hashlib.sha256('\n'.join(runs).encode()).hexdigest()[:16]
@@ -39,8 +39,8 @@ def command_line(results, families, variants, what=''):
 
 def command(results, families, variants, what='', reported=None):
     """
-    The same as a paragraph of its own, and what the runs came to.
-    @param told  the variants that the table below tells of, if not these
+    The same as a separate paragraph, and the digest of the runs.
+    @param reported  the variants of the table below, if not these
     """
     return (command_line(results, families, variants, what) +
             f'\nSeed {results.seed}, runs {digest(results, families, reported or variants)}.\n\n')
@@ -174,7 +174,7 @@ def speed(results):
 def by_variant(results, families, ablation, name, variants):
     """
     A row a variant: scores of each family and, but for budgets, which bytes are counted before, bytes over all of them.
-    @param variants  [(what it is called, variant)]
+    @param variants  [(its name, variant)]
     """
     if not variants:
         return None
@@ -191,13 +191,13 @@ def by_variant(results, families, ablation, name, variants):
 
 
 def unnamed(why):
-    """What is wrong, whoever it is about: "the storm of e2:1 is not found" -> "the storm of a port is not found"."""
+    """The error without its names: "the storm of e2:1 is not found" -> "the storm of a port is not found"."""
     why = re.sub(r'\S+->\S+/\d+>\d+', 'a flow', why)
     return re.sub(r'\b\w+:\d+\b', 'a port', re.sub(r'\bhost \w+', 'a host', why)).replace('|', '\\|')
 
 
 def misses(results, family, variant, among):
-    """What is wrong how often, the most frequent first: "3 x a flow is not found (004, ...)"."""
+    """Errors and their counts, the most frequent first: "3 x a flow is not found (004, ...)"."""
     cases = collections.defaultdict(list)
     for index in sorted(results.shared(family, among)):
         run = results.runs[family, variant][index]
@@ -218,7 +218,7 @@ def rules(results):
             rows.append([FAMILIES[family], name, misses(results, family, variant, among) or '-', s.cases, percent(s.precision),
                          percent(s.recall), amount(s.mean('telemetry_bytes')), amount(s.mean('bandwidth_bytes')),
                          f'{s.mean("polls"):.0f}'])
-    head = ['family', 'rule', 'what is wrong', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean', 'polls, mean']
+    head = ['family', 'rule', 'errors', 'cases', 'precision', 'recall', 'reports kept, mean', 'wire, mean', 'polls, mean']
     reported = sorted({variant for family in families for _, variant in ablations.rules(results, family)})
     return command(results, families, [OURS], ' --ablation rules', reported) + table(head, rows, 3) if rows else None
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A diagnoser of one rule: a port behind which so many packets stood is told, when it is first seen.
+"""A diagnoser of one rule: it reports a port whose queue reaches a number of packets, when that is first seen.
 
     rocelab run topo/scenarios/case-study.cfg --diagnoser scripts/records/deep_ports.py
 
 DEEP_PORTS in the environment sets how many (100). It has a deep port of a switch polled at the ends of the next epochs, and prints
-how deep each became. What it may ask for and say: docs/bring-your-own.md.
+how deep each became. Its requests and findings: docs/bring-your-own.md.
 """
 import os
 
@@ -17,7 +17,7 @@ HOST = 1  # NODE.kind
 
 
 class Port:
-    """What is known of a port behind which packets stood."""
+    """State of a port with a deep queue."""
 
     def __init__(self, name, row):
         self.name, self.polls = name, POLLS

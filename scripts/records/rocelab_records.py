@@ -176,7 +176,7 @@ class Record:
         return int.from_bytes(raw, "little")
 
     def name_of(self, field):
-        """Of a field that is an enumeration, what its value is called; None: it is none."""
+        """Name of the value of an enumeration field; None: it is no enumeration."""
         names, value = VALUES.get(f"{self.type}.{field}", ()), self[field]
         return names[value] if isinstance(value, int) and value < len(names) else None
 
@@ -352,7 +352,7 @@ class Session:
                                "confidence": confidence, "evidence": evidence, **more}})
 
     def poll(self, **what):
-        """port="6:2" or flow="h1->h2/20000>4791": what is replied comes with later turns' records."""
+        """port="6:2" or flow="h1->h2/20000>4791": the reply arrives with later turns' records."""
         self._print({"poll": what})
 
     def probe(self, source, target):
@@ -384,7 +384,7 @@ class Session:
 def main(path, *types):
     names = [name for name, _, _ in _KINDS.values()]
     if set(types) - set(names):
-        sys.exit(f"no type of record is called {min(set(types) - set(names))}; there are: {', '.join(names)}")
+        sys.exit(f"no record type has the name {min(set(types) - set(names))}; there are: {', '.join(names)}")
     try:
         for record in read(sys.stdin.buffer if path == "-" else path):
             if not types or record.type in types:

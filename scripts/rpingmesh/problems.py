@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fourteen problems of R-Pingmesh's Table 2 (SIGCOMM 2024), each as a scenario of its own, with what is to be said of it."""
+"""The fourteen problems of R-Pingmesh's Table 2 (SIGCOMM 2024), each as a scenario, with its expected findings."""
 import dataclasses
 
 PERIOD_S = 20            # of analysis, at factor 1
@@ -72,7 +72,7 @@ def neighbours(at, period_s, _rate):
 
 
 def tenants(at, period_s, rate):
-    """Two jobs whose connections share a link of the fabric; the second begins later. Ways back are apart."""
+    """Two jobs whose connections share a link of the fabric; the second begins later. Reverse paths share no link."""
     size = round(rate / 8 * period_s / 50)
 
     def job(name, ranks, start_s, size, times):

@@ -39,13 +39,13 @@ def parsed(path):
 
 
 def half_made(path):
-    """Does its name say that it is not what it will be?"""
+    """Is it a temporary file, by its name?"""
     return path.name.startswith('.') and path.suffix == '.new'
 
 
 def whole_files(folder, killed=False):
-    """Each file that is there is whole, whatever became of the programs. @param killed  half-made ones may lie about,
-    under a name of their own, until the next run"""
+    """Every file is complete, however the programs ended. @param killed  incomplete ones may be left,
+    under a temporary name, until the next run"""
     for path in sorted(folder.rglob('*')):
         if not path.is_file() or (killed and half_made(path)):
             continue
@@ -57,7 +57,7 @@ def whole_files(folder, killed=False):
         elif path.suffix in ('.csv', '.dot', '.txt', '.cfg'):
             require(data.endswith(b'\n'), f'{path.name} is cut', data[-80:])
         require(path.suffix in ('.json', '.html', '.csv', '.dot', '.txt', '.cfg', '.bin', '.pcapng', '.log'),
-                'a file that nobody knows', path)
+                'an unknown file', path)
 
 
 def invariants(run):
@@ -81,7 +81,7 @@ class Names:
         require(self.ports is None or text in self.ports, 'no such node', text)
 
     def place(self, text):
-        """A finding's root: a port, a node, a flow or parallel links; of R-Pingmesh's several that cannot be told apart, or none."""
+        """A finding's root: a port, a node, a flow or parallel links; of R-Pingmesh several that cannot be distinguished, or none."""
         if self.ports is None or text in self.ports or text == 'an unknown place':
             return
         for one in re.split(' or | to ', re.sub(r' or \d+ others?$', '', text)):
@@ -151,10 +151,10 @@ def contributors(verdict):
 
 
 def completeness(verdict):
-    """The share of what was reported; null where nobody knows how much there was."""
+    """The reported share; null where the total is unknown."""
     overhead, evidence = verdict['overhead'], verdict['evidence']
     share = overhead['completeness']
-    require((share is None) == evidence['truncated'], 'complete or not: nobody knows of a cut recording', (share, evidence))
+    require((share is None) == evidence['truncated'], 'complete or not: unknown for a truncated recording', (share, evidence))
     if share is None:
         return
     require(0 <= share <= 1 + EPSILON, 'completeness beyond 0 to 1', overhead)
@@ -162,7 +162,7 @@ def completeness(verdict):
 
 
 def words(verdict, text):
-    """What people read says the same as the numbers."""
+    """The texts for people agree with the numbers."""
     require(not CONTROL.search(text), 'control characters in the report', CONTROL.findall(text))
     require(not re.search(r'\bnan\b', text.lower()), 'not a number in the report', text)
     headline, text = text.split('\n\n', maxsplit=1)[0], ' '.join(text.split())
@@ -170,7 +170,7 @@ def words(verdict, text):
     if unfinished:
         require(UNFINISHED.search(text), 'the report hides that a collective did not finish', text)
     if (verdict['overhead']['completeness'] or 0) < 1 - 1e-3:
-        require('100.0 % complete' not in text, 'the report says complete', text)
+        require('100.0 % complete' not in text, 'the report claims to be complete', text)
     if unfinished and len(unfinished) == len(verdict['collectives']):
         require(not re.search(r'took .* (longer|shorter) than the', headline),
                 'the report compares the time of what did not finish', text)
@@ -203,7 +203,7 @@ def steps(folder, run, reported):
 
 
 def ended(run, reported):
-    """How run.json says it ended, against the verdict."""
+    """The end in run.json against the verdict."""
     export = run['export']
     kept_back = export['dropped_records'] + export.get('analyzer_missed_records', 0)
     if run['end_reason'] == 'complete' and kept_back == 0:
@@ -226,7 +226,7 @@ def whole_run(folder, names):
 
 
 def refusal(folder, ended_program, scenario):
-    """Refused: says where and why in few words, and leaves nothing."""
+    """Refused: reports where and why in few words, and leaves nothing."""
     text = ended_program.stdout + ended_program.stderr
     require(len(text) < 4000, 'a refusal of many words', text[:4000])
     require(re.search(re.escape(scenario.name) + r':\d+: \S', text) or f'{scenario.name}: ' in text,

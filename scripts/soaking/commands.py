@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Kind "command": what else may be asked of a random scenario: its ways, several systems side by side, captures, blame."""
+"""Kind "command": other commands with a random scenario: its paths, several systems side by side, captures, blame."""
 import json
 import re
 import struct
@@ -24,7 +24,7 @@ class Asked:
         self.path = self.scenario.write(case)
 
     def rocelab(self, *args, codes=(0, 1, UNFINISHED)):
-        """Runs rocelab. Raises Refused where it says of the scenario what is wrong. @return Ended"""
+        """Runs rocelab. Raises Refused if it reports an error of the scenario. @return Ended"""
         ended = self.case.programs.run(self.case, self.case.programs.rocelab, *args, within_s=STALL_LIMIT_S, codes=(*codes, 2))
         if ended.code == 2:
             self.case.check(re.search(r'(case|effective)\.cfg|--set|--\w+', ended.stderr) and len(ended.stderr) < 4000,
@@ -41,7 +41,7 @@ class Asked:
 
 
 def trace(asked):
-    """Traced whole and in two partitions: the same flows, ways and counts."""
+    """Traced whole and in two partitions: the same flows, paths and counts."""
     rng, case = asked.rng, asked.case
     options = [f'--threads={rng.choice((1, 3, 8))}', f'--batch={rng.choice((1, 16))}',
                f'--connections={rng.choice(("ad-hoc", "persistent", "parallel"))}']
@@ -56,11 +56,11 @@ def trace(asked):
     merged = asked.json('trace', '--merge', asked.path, *files, '--json', codes=(0, 1, UNFINISHED))
     for key in ('flows', 'links', 'layers', 'all', 'silent'):
         output = [sorted(map(str, reported[key])) if isinstance(reported[key], list) else reported[key] for reported in (whole, merged)]
-        case.check(output[0] == output[1], f'{key}: merged, partitions tell something else', output)
+        case.check(output[0] == output[1], f'{key}: merged partitions differ', output)
 
 
 def several(asked):
-    """Systems side by side; those that send nothing of their own leave the run as it is."""
+    """Systems side by side; passive ones do not change the run."""
     case, out, alone = asked.case, asked.case.folder / 'several', asked.case.folder / 'alone'
     names = asked.rng.sample(SYSTEMS, asked.rng.randint(2, 3))
     compared = asked.json('run', asked.path, '--out', out, '--json', '--diagnosers', ','.join(names), codes=(0, 1, UNFINISHED))
@@ -75,7 +75,7 @@ def several(asked):
 
 
 def whole_capture(path):
-    """Blocks of a pcapng file, each as long as it says twice (draft-ietf-opsawg-pcapng, 3.1). @return their number"""
+    """Blocks of a pcapng file, each as long as both its length fields (draft-ietf-opsawg-pcapng, 3.1). @return their number"""
     data, at, count = path.read_bytes(), 0, 0
     while at < len(data):
         checks.require(len(data) - at >= 12, 'a capture that ends within a block', at)
@@ -112,7 +112,7 @@ def blame(asked):
     if ended.code == 1 and re.search(r'effective\.cfg:\d+: ', ended.stderr):
         raise Refused(ended.stderr.strip())  # what shows in a run alone
     blamed = asked.json('blame', asked.path, '--json', '--out', folder, codes=(0, 1, UNFINISHED))
-    asked.case.check(isinstance(blamed, dict) and blamed, 'nothing is said', blamed)
+    asked.case.check(isinstance(blamed, dict) and blamed, 'no result', blamed)
 
 
 def rows(path):

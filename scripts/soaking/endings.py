@@ -32,7 +32,7 @@ def kill(case):
 
 
 def freeze_for_a_while(case, run, victims):
-    """Whoever goes on after a pause ends as if nothing had been."""
+    """A program that continues after a pause ends as without it."""
     if victims == list(MEMBERS):
         run.started.signal_group(signal.SIGSTOP)
     else:
@@ -50,7 +50,7 @@ def freeze_for_a_while(case, run, victims):
 
 
 def freeze_for_ever(case, run, victim):
-    """The others end without it. For dpswitch, or rocelab itself, only once somebody asks them to."""
+    """The others end without it. For dpswitch, or rocelab itself, only on a signal."""
     pid = run.member(victim)
     if pid is None:
         return run.end()
@@ -94,7 +94,7 @@ def interrupt(case):
 
 
 def guest(case):
-    """A guest, or who looks after it, dies or freezes: the others do not wait for it longer than the limits say."""
+    """A guest, or its supervisor, dies or freezes: the others do not wait for it longer than the limits."""
     with Underway(case, 'guests') as run:
         victim, what = case.rng.choice(OF_GUESTS + MEMBERS), case.rng.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGSTOP))
         again = what == signal.SIGSTOP and (case.rng.random() < 0.5 or victim not in ('guest', 'analyzer'))

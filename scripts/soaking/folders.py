@@ -12,7 +12,7 @@ SIZES = (0, 1, 100, 1000, 5000, 10_000, 30_000, 100_000)
 
 
 def disk(case):
-    """Files end at a size, as on a full disk: told, exit code 1, and what is there is whole."""
+    """Files end at a size, as on a full disk: reported, exit code 1, and all files are complete."""
     scenario = scenarios.any_scenario(case.rng)
     size_bytes = case.rng.choice(SIZES) + case.rng.randrange(3000)
     path, out = scenario.write(case), case.folder / 'run'
@@ -39,7 +39,7 @@ def checks_of_full(case, out, ended, full):
 
 
 def whole_but_recording(case, out):
-    """Of a recording that is cut the run must not have said that it is there."""
+    """The run must not report a truncated recording as complete."""
     checks.whole_files(out)
     if (out / 'verdict.json').exists():
         checks.verdict(out, checks.Names(None))

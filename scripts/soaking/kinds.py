@@ -24,7 +24,7 @@ class Kind:
 KINDS = {
     'scenario': Kind('random runs, again on two lcores, from effective.cfg and from the recording', whole_runs.run, 10),
     'clean': Kind('fabrics without a fault, on which no system finds one', clean.run, 10),
-    'command': Kind('ways, systems side by side, captures and blame of random scenarios', commands.run, 4),
+    'command': Kind('paths, systems side by side, captures and blame of random scenarios', commands.run, 4),
     'recording': Kind('recordings with something changed', recordings.run, 100),
     'limit': Kind('one key at and beyond its limits, all keys in turn', limits.run, 10),
     'text': Kind('texts of scenarios with something changed', texts.run, 10),

@@ -45,7 +45,7 @@ def inside(keys):
 
 
 def scenario(trial, payload):
-    """The text of a scenario with the key in its place, in a line of its own."""
+    """The text of a scenario with the key in its place, in a separate line."""
     path, kind, name = trial.key.path, trial.key.kind, trial.key.name
     own = {name: f'\n  {trial.value}'}
     topology, groups = dict(PLAIN), {'limits': dict(SOON)}

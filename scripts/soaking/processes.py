@@ -13,7 +13,7 @@ POLL_S = 0.01
 
 
 def adopt_orphans():
-    """Whoever loses its parent below this process becomes its child: nothing gets away unseen."""
+    """A process that loses its parent below this process becomes its child: none escapes."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
@@ -98,7 +98,7 @@ def remaining(within_s):
 
 
 def end_all():
-    """Kills what is below this process. Bounded: what does not die of SIGKILL is the kernel's."""
+    """Kills all descendants. Bounded: a process that survives SIGKILL is the kernel's."""
     for _ in range(100):
         left = descendants(os.getpid())
         if not left:

@@ -46,7 +46,7 @@ class Ended:
 
 
 class Started:
-    """A program under way, in a session of its own, its output in files of the case's folder."""
+    """A running program, in a separate session, its output in files of the case's folder."""
 
     def __init__(self, case, args, preexec=None):
         self.line = shlex.join(map(str, args))

@@ -162,7 +162,7 @@ CHANGES = ('field',) * 12 + ('text', 'everywhere', 'everywhere', 'repeat', 'remo
 
 
 def changed(rng, data, other):
-    """@return (recording, what was changed)"""
+    """@return (recording, its change)"""
     how = rng.random()
     if how < 0.12:
         return cut(rng, data)
@@ -208,4 +208,4 @@ def run(case):
     checks.whole_files(out)
     reported = checks.verdict(out, checks.Names(None))
     if record_layout.END not in {type_of(r) for r in records(data)}:
-        case.check(reported['evidence']['truncated'], 'without its end, and not said to be cut', what)
+        case.check(reported['evidence']['truncated'], 'without its end, and not reported as truncated', what)

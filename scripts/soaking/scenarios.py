@@ -87,7 +87,7 @@ def literal(value):
 
 
 def group(name, keys):
-    """A group of keys as text; groups within come as dictionaries."""
+    """A group of keys as text; groups within are dictionaries."""
     inside = ' '.join(group(key, value) if isinstance(value, dict) else f'{key} = {literal(value)};'
                       for key, value in keys.items())
     return f'{name} = {{ {inside} }};'
@@ -165,7 +165,7 @@ class Maker:
         return 100 * (self.mtu + 90) * 8 / self.network.rate_bps + 10 * self.network.delay_s + 1e-5
 
     def _size(self, share):
-        """Bytes of so much of all packets, at times a few or one."""
+        """Bytes of a share of all packets, at times of a few or one."""
         packets = max(1, round(self.rng.choice((self.PACKETS, self.PACKETS, self.PACKETS / 10, 10, 1)) * share))
         return max(4, packets * self.mtu // 4 * 4)
 
@@ -286,7 +286,7 @@ class Maker:
         }
 
     def _limits(self):
-        """No case outlives so many windows, whatever happens in it."""
+        """Limit of the windows of a case, whatever happens in it."""
         window_s = self.network.delay_s + 6e-7
         longest_s = min(WINDOWS * window_s, 3000 * self._step_s())
         if 'pingmesh' in self.groups:  # agents probe as long as there are jobs

@@ -37,7 +37,7 @@ class Swarm:
         return number, kind, self.first + number * KINDS[kind].a_round + self.order[:place].count(kind)
 
     def one(self, kind, seed):
-        """One case in this process, told in full. @return exit code"""
+        """One case in this process, with full output. @return exit code"""
         processes.adopt_orphans()
         with tempfile.TemporaryDirectory(prefix='soak-') as holder:
             outcome, message, output = self._try(kind, seed, pathlib.Path(holder))
@@ -67,7 +67,7 @@ class Swarm:
         return totals.conclude(self.keep)
 
     def _collect(self, workers, results, totals):
-        """Until every worker has said that it is done, or is gone."""
+        """Until every worker has reported its end, or has ended."""
         done = 0
         while done < len(workers):
             if results.empty():
@@ -105,7 +105,7 @@ class Swarm:
             processes.end_all()
 
     def _try(self, kind, seed, folder):
-        """@return (outcome, why, what was done)"""
+        """@return (outcome, why, the commands)"""
         case = Case(kind, seed, folder, self.programs)
         outcome, message = 'clean', ''
         try:
@@ -131,7 +131,7 @@ class Swarm:
         shutil.copytree(case.folder, kept, symlinks=True)
         again = f'scripts/soak --case {case.name} --build {os.path.relpath(self.programs.build)}'
         output = '\n'.join(case.output)
-        (kept / 'failure.txt').write_text(f'{again}\n\n{message}\n\nWhat was done, in {case.folder}, now {kept}:\n{output}\n',
+        (kept / 'failure.txt').write_text(f'{again}\n\n{message}\n\nCommands, in {case.folder}, now {kept}:\n{output}\n',
                                           errors='surrogateescape')
 
 

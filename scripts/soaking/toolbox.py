@@ -31,7 +31,7 @@ def built(root):
 
 
 def find_build(root, given):
-    """@param given  a build directory; None: the project's own with sanitizers. @return Programs; None: told why not"""
+    """@param given  a build directory; None: the project's own with sanitizers. @return Programs; None: it printed why"""
     build = given.resolve() if given else built(root)
     if build is None:
         return None

@@ -137,7 +137,7 @@ def rail(rng):
 
 
 def dual_tor(rng):
-    """Hosts at several leaves: by bonds, or by NICs with addresses of their own."""
+    """Hosts at several leaves: by bonds, or by NICs with separate addresses."""
     racks, each, spines, parallel = rng.randint(1, 2), rng.randint(1, 3), rng.randint(1, 2), rng.choice((1, 1, 2))
     if racks * each < 2:
         racks = 2

@@ -98,7 +98,7 @@ class Underway:
         lines = [' '.join(processes.words(pid)) for pid in processes.descendants(self.pid)]
         self.private.update(PRIVATE.findall(' '.join(lines)))
         if not self.private and any('--analyzer' in line for line in lines):
-            raise Failure(f'no program uses a folder as {PRIVATE.pattern}: what is left of it cannot be seen')
+            raise Failure(f'no program uses a folder as {PRIVATE.pattern}: its remains cannot be checked')
 
     def moment(self):
         """Waits until a random moment of the run, or its end."""

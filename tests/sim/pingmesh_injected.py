@@ -16,8 +16,8 @@ def check_all(*keys):
     for result in results:
         title = f"#{result['key']}, {result['title']}"
         check(result["end"] == "complete" and not result["broken"] and not result["idle"], f"{title}: injected", result)
-        check(result["right"], f"{title}: said, and where", result["said"])
-        check(result["priority_right"], f"{title}: its priority", result["said"])
-        check(result["else_right"], f"{title}: and nothing that has another cause", result["said"])
+        check(result["right"], f"{title}: said, and where", result["findings"])
+        check(result["priority_right"], f"{title}: its priority", result["findings"])
+        check(result["else_right"], f"{title}: and nothing that has another cause", result["findings"])
         # Its first period is over by then, with its timeouts and the next upload: 20 + 0.5 + 5 s
-        check(not result["said"] or 0 < result["said"][0]["after_s"] <= 51, f"{title}: after two periods at most", result["said"])
+        check(not result["findings"] or 0 < result["findings"][0]["after_s"] <= 51, f"{title}: after two periods at most", result["findings"])

@@ -292,19 +292,19 @@ def shows_probes(browser):
 def shows_paths(browser):
     """FlowTracer: flows on every link beside the ideal, layer by layer, throughput of pairs, and links on which flows met."""
     run = rocelab(SCENARIOS / "flowtracer.cfg")
-    browser.open(run.dir / "report.html", "ways")
+    browser.open(run.dir / "report.html", "flow-paths")
     reported = run.verdict["flowtracer"]
-    panels = [text.text for text in browser.all("#ways text.panel")]
+    panels = [text.text for text in browser.all("#flow-paths text.panel")]
     check(len(panels) == len(reported["layers"]) + 1, "every layer has a panel, and pairs have one", panels)
     for panel, layer in zip(panels, reported["layers"]):
         check(panel.startswith(f"{layer['layer']}: {layer['links']} links, FIM {layer['fim_percent']:.1f} %"), "with its FIM", panel)
-    bars = [float(bar.get_attribute("height")) for bar in browser.all("#ways rect.load")]
+    bars = [float(bar.get_attribute("height")) for bar in browser.all("#flow-paths rect.load")]
     check(len(bars) == len(reported["links"]), "every link has a bar", len(bars))
     tall, most = max(zip(bars, reported["links"]), key=lambda of: of[0])[1], max(layer["most"] for layer in reported["layers"])
     check(tall["flows"] in {layer["most"] for layer in reported["layers"]} and most > 0, "the tallest is a layer's most", tall)
-    heavy = len(browser.all("#ways rect.load.heavy"))
+    heavy = len(browser.all("#flow-paths rect.load.heavy"))
     check(heavy == sum(link["flows"] > 1.5 * link["ideal"] for link in reported["links"]), "those above the ideal stand out", heavy)
-    check(len(browser.all("#ways path.pair")) == len(reported["pairs"]), "and every pair has a mark")
+    check(len(browser.all("#flow-paths path.pair")) == len(reported["pairs"]), "and every pair has a mark")
     first = reported["collisions"][0]
     check(browser.all("#collisions li")[0].text.startswith(first["port"]), "what cost most is told first",
           browser.text("#collisions"))
@@ -314,9 +314,9 @@ def shows_paths(browser):
     lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
     check(first["port"] in lit, "chosen, its port lights up", lit)
     browser.press("body", Keys.ESCAPE)
-    fits_all(browser, "ways")
+    fits_all(browser, "flow-paths")
     check("undefined" not in browser.text("#page") and "NaN" not in browser.text("#page"), "all that is shown is known")
-    browser.quiet("ways")
+    browser.quiet("flow-paths")
 
 
 def names_do_no_harm(browser, run):

@@ -13,10 +13,10 @@ def shows_plugin(browser):
     run = rocelab(SCENARIOS / "case-study.cfg", "--diagnoser", SOURCE / "scripts/records/deep_ports.py", "--diagnoser", quitter, expect=1)
     browser.open(run.dir / "report.html", "plugins")
     reported = run.verdict["plugins"]
-    check(browser.text("#outside-0 h2") == "As ./deep_ports says" and
-          len(browser.all("#outside-0 li")) == len(reported[0]["findings"]) > 0, "what a program found", browser.text("#outside-0"))
-    check("ended with status 3" in browser.text("#outside-1"), "and why another was left out", browser.text("#outside-1"))
-    browser.click("#outside-0 button.finding")
+    check(browser.text("#plugin-0 h2") == "Findings of ./deep_ports" and
+          len(browser.all("#plugin-0 li")) == len(reported[0]["findings"]) > 0, "what a program found", browser.text("#plugin-0"))
+    check("ended with status 3" in browser.text("#plugin-1"), "and why another was left out", browser.text("#plugin-1"))
+    browser.click("#plugin-0 button.finding")
     lit = {browser.data()["ports"][i]["name"] for i in browser.indices("#fabric .link.lit")}
     check(reported[0]["findings"][0]["where"]["ports"][0] in lit, "chosen, its port lights up", lit)
     browser.press("body", Keys.ESCAPE)
@@ -31,7 +31,7 @@ def shows_systems(browser):
     browser.open(run.dir / "report.html", "systems")
     rows = browser.all("#systems > .scroll:first-of-type tbody tr")
     check([row.text.split()[0] for row in rows] == ["VEDRFOLNIR", "FlowPulse", "Hawkeye-MinR"], "a row each system", rows)
-    observed, truths = len(browser.all("#systems svg .said")), len(browser.all("#systems svg .truth"))
+    observed, truths = len(browser.all("#systems svg .reported")), len(browser.all("#systems svg .truth"))
     check((observed, truths) == (sum(len(s["findings"]) for s in systems), 8), "when each was said, beside what was injected", observed)
     for summary in browser.all("#systems summary"):
         summary.click()

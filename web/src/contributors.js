@@ -40,7 +40,7 @@ export function drawContributors(root, store) {
   section(
       root, "contributors", "Contributors",
       el("p", {class: "legend"},
-         "Flows outside the collective, by what they did to the critical path: the packet-waits each caused to its steps ",
+         "Flows that are not of the collective, by their effect on the critical path: the packet-waits that each caused to its steps ",
          "(Eq. 1 and 2), weighted by the time each step lost (Eq. 3)."),
       el("div", {class: "scroll"},
          el("table", {class: "contributors"},

@@ -36,7 +36,7 @@ export function drawEvidence(root, store) {
       "Who waited behind whom was counted exactly: more than hardware reports." :
       "Who waited behind whom is estimated by replaying flow rows, as hardware reports them.";
   const clocks = evidence.clock_error_ns > 0 ?
-      ` Hosts stamped times by clocks of their own, known to within ${duration(evidence.clock_error_ns)}; ` +
+      ` Hosts used their own clocks, which are known to within ${duration(evidence.clock_error_ns)}; ` +
           "between two hosts, to within twice that." :
       "";
   section(

@@ -149,8 +149,8 @@ function legend(store, tiers, {most, victim, culprit, silents, unmeasured, probe
     most > 0 ? el("span", null,
                   "Each half of a link is a port, its color what telemetry reported of it: ", key("line none", "nothing"),
                   key("line l1"), key("line l2"), key("line l3"), key("line l4", `few to most bytes (${bytes(most)})`)) :
-               el("span", null, "No telemetry came from any port: none was asked."),
-    most > 0 && key("pause", `halted by PFC for ${percent(PAUSED_SHARE)} of the time or more`),
+               el("span", null, "No telemetry arrived from any port: none was polled."),
+    most > 0 && key("pause", `paused by PFC for ${percent(PAUSED_SHARE)} of the time or more`),
     silents.length > 0 && key("silent", "loses packets silently; with ? one of several does"),
     probed.length > 0 && key("probed", "priority of what probes saw; ?: at one of several"),
     unmeasured.size > 0 && key("unmeasured", "could not compare volumes"),

@@ -20,7 +20,7 @@ function finding(model, f) {
   const t = model.time;
   const button =
       el("button", {type: "button", class: "finding"}, el("span", {class: `badge ${f.family}`}, f.title),
-         el("span", {class: "said"}, ...phrases(f.sentence)), el("span", {class: "evidence"}, ...phrases(f.evidence)),
+         el("span", {class: "sentence"}, ...phrases(f.sentence)), el("span", {class: "evidence"}, ...phrases(f.evidence)),
          el("span", {class: "numbers"}, when(model, f), el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
             el("span", null, f.explained_ns > 0 ? `cost ${f.cost}` : "cost nothing"),
             el("span", null, `confidence ${f.confidence.toFixed(2)}`), el("span", null, `score ${score(f.score)}`)),
@@ -73,6 +73,6 @@ export function drawFindings(root, store) {
           store, "Seen as well; leaving any one of these out alone would regain nothing", others,
           model.network.without_effect_ns),
       el("p", {class: "legend"}, unexplained(model),
-         "No time is counted twice: costs and what is unexplained add up to what was lost. ",
+         "No time is counted twice: costs and the unexplained time add up to the lost time. ",
          "Score: packet-waits caused to the collective\u2019s flows. Choose one, and what belongs to it lights up below."));
 }

@@ -18,18 +18,18 @@ function findingOf(model, fault) {
 function faultItem(model, fault) {
   const [low, high] = fault.drop_rate_95.map((share) => percent(share, 2));
   const where = fault.links.map(linkName).join(", or the one "), finding = findingOf(model, fault);
-  const said = [
+  const content = [
     el("strong", null, `The link ${where}`),
     ` loses ${percent(fault.drop_rate, 2)} of its packets (${low} to ${high} at 95 %), `,
     `first in iteration ${fault.first_iteration}, at last in ${fault.last_iteration}: ${many(fault.alarms, "alarm")} of `,
     `${fault.switches} switch${fault.switches === 1 ? "" : "es"}.`,
-    fault.place === "pair" && " With one sender at the switch the two cannot be told apart.",
+    fault.place === "pair" && " With one sender at the switch the two cannot be distinguished.",
     fault.links.some((link) => link.known) && " Operators knew of a fault there before the run."
   ];
   return el(
       "li", null,
-      finding ? stands(el("button", {type: "button", class: "finding"}, ...said), "finding", finding.index) :
-                el("span", null, ...said));
+      finding ? stands(el("button", {type: "button", class: "finding"}, ...content), "finding", finding.index) :
+                el("span", null, ...content));
 }
 
 /* Ports that send into links which lost packets silently, each with its fault: {port, finding, fault, sure}. */
@@ -76,7 +76,7 @@ function notJudgedItems(notJudged) {
       (reason) =>
           el("li", null,
              el("strong", null,
-                `${reason.nothing_lost ? "Nothing was lost" : "Cannot tell"} at ${reason.switches.join(", ")}`),
+                `${reason.nothing_lost ? "Nothing was lost at" : "Cannot judge"} ${reason.switches.join(", ")}`),
              `, because ${reason.because}: ${many(reason.count, reason.of)}${reason.nothing_lost ? "" : " not judged"}.`));
 }
 
@@ -108,20 +108,21 @@ function cell(v) {
 const COUNTED = "By volumes of a measured collective at ingress ports from the tier above (FlowPulse).";
 
 export function drawFlowpulse(root, store) {
-  const told = store.model.flowpulse;
-  if (!told || told.faults.length + told.not_judged.length === 0)
+  const flowpulse = store.model.flowpulse;
+  if (!flowpulse || flowpulse.faults.length + flowpulse.not_judged.length === 0)
     return;
   section(
       root, "flowpulse", "Silent faults", el("p", {class: "legend"}, `${COUNTED} What they cost in time is not known.`),
-      told.faults.length > 0 && el("ol", {class: "findings"}, ...told.faults.map((fault) => faultItem(store.model, fault))),
-      told.not_judged.length > 0 && el("ul", {class: "unmeasured"}, ...notJudgedItems(told.not_judged)));
+      flowpulse.faults.length > 0 &&
+          el("ol", {class: "findings"}, ...flowpulse.faults.map((fault) => faultItem(store.model, fault))),
+      flowpulse.not_judged.length > 0 && el("ul", {class: "unmeasured"}, ...notJudgedItems(flowpulse.not_judged)));
 }
 
 export function drawVolumes(root, store) {
-  const told = store.model.flowpulse;
-  if (!told || told.volumes.length === 0)
+  const flowpulse = store.model.flowpulse;
+  if (!flowpulse || flowpulse.volumes.length === 0)
     return;
-  const groups = grouped(told.volumes), widest = groups.reduce((a, b) => (b.ports.length > a.ports.length ? b : a));
+  const groups = grouped(flowpulse.volumes), widest = groups.reduce((a, b) => (b.ports.length > a.ports.length ? b : a));
   const row = (g) => el("tr", null, el("th", {scope: "row"}, `${g.name}, iteration ${g.iteration}`), ...g.ports.map(cell));
   section(
       root, "volumes", "Volumes", el("p", {class: "legend"}, `${COUNTED} Seen against predicted; ! is an alarm.`),

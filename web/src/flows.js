@@ -66,7 +66,7 @@ function slow(model, f) {
       el("td", null, f.generator), number(bytes(f.bytes)), number(model.time.bare(f.start_ns)),
       number(`${model.time.bare(f.fct_ns)}${f.open ? " so far" : ""}`), number(model.time.bare(f.ideal_ns)),
       number(f.slowdown.toFixed(2)), el("td", null, ...phrases(f.causes || "not explained")),
-      el("td", null, ...(ahead.length > 0 ? ahead : [f.causes ? "as its cause says" : "nobody was reported"])));
+      el("td", null, ...(ahead.length > 0 ? ahead : [f.causes ? "as its cause states" : "none was reported"])));
 }
 
 export function drawFlows(root, store) {

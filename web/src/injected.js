@@ -5,9 +5,9 @@ import {bytes} from "./format.js";
 
 /* "rate 0.02, known": what of a fault is neither its kind, place nor time. */
 function more(model, fault) {
-  const said = new Set(["kind", "target", "start_ns", "duration_ns", "period_ns", "acted"]);
+  const listed = new Set(["kind", "target", "start_ns", "duration_ns", "period_ns", "acted"]);
   const others =
-      Object.entries(fault).filter(([key, value]) => !said.has(key) && value !== null && typeof value !== "object");
+      Object.entries(fault).filter(([key, value]) => !listed.has(key) && value !== null && typeof value !== "object");
   const words = others.map(
       ([key, value]) =>
           (value === true ?
@@ -38,7 +38,7 @@ export function drawInjected(root, store) {
   const {faults, background_flows: flows} = scenario;
   const nothing = faults.length + flows.length === 0;
   section(
-      root, "injected", "What was injected",
+      root, "injected", "Injected faults",
       el("details", null, el("summary", null, "Show the truth: what the scenario did to this run"),
          el("p", {class: "legend"},
             "The scenario\u2019s own word (truth.json), put here after the verdict was written. No diagnosis saw any of it."),

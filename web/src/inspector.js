@@ -32,12 +32,12 @@ function chips(store, kind, set, plural) {
 }
 
 export function drawInspector(store) {
-  const {model} = store, box = el("aside", {id: "inspector", "aria-label": "What is chosen", hidden: true}),
-        said = el("div", {"aria-live": "polite"});
+  const {model} = store, box = el("aside", {id: "inspector", "aria-label": "Selection", hidden: true}),
+        details = el("div", {"aria-live": "polite"});
   const close =
       el("button", {type: "button", class: "close", "aria-label": "Choose nothing (Escape)", title: "Escape"}, "\u00d7");
   close.addEventListener("click", () => store.choose(null));
-  box.append(close, said);
+  box.append(close, details);
   document.body.append(box);
   store.on((changed) => {
     if (!changed.chosen)
@@ -47,7 +47,7 @@ export function drawInspector(store) {
     if (!store.chosen)
       return;
     const [title, lines] = describe[store.chosen.kind](model, store.chosen.index), {lit} = store;
-    said.replaceChildren(
+    details.replaceChildren(
         el("h2", null, ...phrases(title)), el("p", null, ...phrases(lines.join(" \u00b7 "))),
         ...[chips(store, "finding", lit.findings, "findings"), chips(store, "step", lit.steps, "steps"),
             chips(store, "flow", lit.flows, "flows"), chips(store, "port", lit.ports, "ports")]

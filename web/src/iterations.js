@@ -89,7 +89,8 @@ export function drawIterations(root, store) {
   const at = (event) => bars[Math.floor((event.clientX - strip.getBoundingClientRect().left) / pitch)];
   section(
       root, "iterations", "Collectives", line, strip,
-      el("p", {class: "legend"}, "A bar is one collective, as high as it took against what was expected (the line)."));
+      el("p", {class: "legend"},
+         "A bar is one collective; its height is its time, relative to the expected time (the line)."));
   strip.addEventListener("click", (event) => at(event) && store.show(at(event).worst));
   tip(strip, (event) => (event && at(event) ? title(model, at(event).worst) : null));
   whenSized(strip, redraw);

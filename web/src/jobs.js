@@ -7,12 +7,12 @@ const SHOWN = 4; /* parts of a job's critical paths */
 
 function parts(job) {
   const all = job.collectives.filter((c) => c.share > 0).sort((a, b) => b.share - a.share);
-  const said = all.slice(0, SHOWN).map((c) => `${c.name} ${percent(c.share)}`);
+  const shares = all.slice(0, SHOWN).map((c) => `${c.name} ${percent(c.share)}`);
   if (job.compute_share > 0)
-    said.unshift(`computation ${percent(job.compute_share)}`);
+    shares.unshift(`computation ${percent(job.compute_share)}`);
   if (all.length > SHOWN)
-    said.push(`${all.length - SHOWN} more ${percent(all.slice(SHOWN).reduce((sum, c) => sum + c.share, 0))}`);
-  return said.join(", ");
+    shares.push(`${all.length - SHOWN} more ${percent(all.slice(SHOWN).reduce((sum, c) => sum + c.share, 0))}`);
+  return shares.join(", ");
 }
 
 function row(model, job) {
@@ -37,5 +37,5 @@ export function drawJobs(root, store) {
                el("tr", null,
                   ...heads.map((head, i) => el("th", {scope: "col", class: i > 0 && i < 5 ? "number" : false}, head)))),
             el("tbody", null, ...model.jobs.map((job) => row(model, job))))),
-      el("p", {class: "legend"}, `Times in ${model.time.unit}. What jobs lost adds up to what was lost in all.`));
+      el("p", {class: "legend"}, `Times in ${model.time.unit}. The lost times of jobs add up to the total.`));
 }

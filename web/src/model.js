@@ -12,7 +12,7 @@ export const SLOW_SHARE = 0.01; /* VERDICT_SLOW_PERCENT */
 export const EDGE = {
   WAITS: 0,
   GIVES: 1,
-  HALTS: 2
+  PAUSES: 2
 }; /* enum verdict_pedge_kind */
 
 /* A column of numbers: [n, ...], [n, times] for several equal ones, {steps: numbers} for differences to the row before. */
@@ -144,7 +144,7 @@ function indexGraphs(model) {
     model.graphOfStep.set(g.step, i);
     for (const [kind, from, to] of g.edges) {
       const a = g.vertices[from], b = g.vertices[to];
-      if (kind === EDGE.HALTS)
+      if (kind === EDGE.PAUSES)
         continue;
       const port = kind === EDGE.WAITS ? b.port : a.port, flow = kind === EDGE.WAITS ? a.flow : b.flow;
       model.portsSeenOfFlow.add(flow, port);

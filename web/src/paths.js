@@ -19,8 +19,8 @@ const findingOf = (model, collision) =>
 
 function collisionItem(model, c) {
   const finding = findingOf(model, c), time = (ns) => model.time.of(ns);
-  const said = [
-    el("span", {class: "said"}, el("strong", null, c.port),
+  const content = [
+    el("span", {class: "sentence"}, el("strong", null, c.port),
        ` ${many(c.flows_at_once, "flow")} at once, where ${c.other} of equal `, `cost had ${c.flows_on_other}`),
     el("span", {class: "evidence"},
        `${many(c.steps, "step")} lost ${time(c.steps_cost_ns)}; by itself it cost jobs ${
@@ -28,36 +28,36 @@ function collisionItem(model, c) {
   ];
   return el(
       "li", null,
-      finding ? stands(el("button", {type: "button", class: "finding"}, ...said), "finding", finding.index) :
-                el("div", {class: "finding"}, ...said));
+      finding ? stands(el("button", {type: "button", class: "finding"}, ...content), "finding", finding.index) :
+                el("div", {class: "finding"}, ...content));
 }
 
 export function drawCollisions(root, store) {
-  const {model} = store, told = model.flowtracer;
-  if (!told || told.collisions.length === 0)
+  const {model} = store, tracer = model.flowtracer;
+  if (!tracer || tracer.collisions.length === 0)
     return;
-  const list = el("ol", {class: "findings"}, ...told.collisions.slice(0, FIRST).map((c) => collisionItem(model, c)));
-  const more = el("button", {type: "button", class: "more"}, `Show all ${told.collisions.length}`);
+  const list = el("ol", {class: "findings"}, ...tracer.collisions.slice(0, FIRST).map((c) => collisionItem(model, c)));
+  const more = el("button", {type: "button", class: "more"}, `Show all ${tracer.collisions.length}`);
   more.addEventListener("click", () => {
-    list.append(...told.collisions.slice(FIRST).map((c) => collisionItem(model, c)));
+    list.append(...tracer.collisions.slice(FIRST).map((c) => collisionItem(model, c)));
     store.mark(list);
     more.remove();
   });
   section(
-      root, "collisions", "Flows that met",
+      root, "collisions", "Flows that share links",
       el("p", {class: "legend"},
-         `By their ways (FlowTracer), on ${
-             many(told.collisions.length, "link")} while others of equal cost had room. Had they shared `,
-         `evenly everywhere, jobs would have taken about ${model.time.of(told.cost_ns)} less: an estimate by rates alone.`),
-      list, told.collisions.length > FIRST && more);
+         `By their paths (FlowTracer), on ${
+             many(tracer.collisions.length, "link")} while others of equal cost had room. With an even `,
+         `spread, jobs would have taken about ${model.time.of(tracer.cost_ns)} less: an estimate by rates alone.`),
+      list, tracer.collisions.length > FIRST && more);
 }
 
 /* ---- flows on links, as in the paper's Fig. 3 ---- */
 
-const linksOf = (told, layer) => told.links.filter((link) => link.layer === layer);
+const linksOf = (tracer, layer) => tracer.links.filter((link) => link.layer === layer);
 
-function panel(told, layer, index, top, width) {
-  const links = linksOf(told, index), most = Math.max(layer.most, layer.ideal, 1);
+function panel(tracer, layer, index, top, width) {
+  const links = linksOf(tracer, index), most = Math.max(layer.most, layer.ideal, 1);
   const y = scaleLinear().domain([0, most]).range([top + PANEL, top + 6]);
   const step = Math.max(LEAST_BAR, Math.min(MOST_BAR, (width - LABEL - RIGHT) / links.length));
   const chance = layer.fim_by_chance_percent === null ? "" : `, ${round(layer.fim_by_chance_percent, 1)} % by chance`;
@@ -85,47 +85,47 @@ function panel(told, layer, index, top, width) {
   ];
 }
 
-function layersDrawing(told, width) {
-  const tops = told.layers.map((_, i) => TITLE + i * (PANEL + TITLE));
+function layersDrawing(tracer, width) {
+  const tops = tracer.layers.map((_, i) => TITLE + i * (PANEL + TITLE));
   const widest =
-      Math.max(LABEL + RIGHT + LEAST_BAR * Math.max(...told.layers.map((_, i) => linksOf(told, i).length)), width);
+      Math.max(LABEL + RIGHT + LEAST_BAR * Math.max(...tracer.layers.map((_, i) => linksOf(tracer, i).length)), width);
   return image(
-      "ways", widest, tops.length * (PANEL + TITLE) + 4, "Flows on each link, layer by layer",
-      ...told.layers.flatMap((layer, i) => panel(told, layer, i, tops[i], widest)));
+      "flow-paths", widest, tops.length * (PANEL + TITLE) + 4, "Flows on each link, layer by layer",
+      ...tracer.layers.flatMap((layer, i) => panel(tracer, layer, i, tops[i], widest)));
 }
 
 /* Fig. 3(a): a mark a pair of hosts. */
-function pairsDrawing(told, width) {
-  const most = Math.max(...told.pairs.map((p) => p.gbps)), middle = TITLE + 22;
+function pairsDrawing(tracer, width) {
+  const most = Math.max(...tracer.pairs.map((p) => p.gbps)), middle = TITLE + 22;
   const x = scaleLinear().domain([0, most]).nice(4).range([LABEL, width - RIGHT - 12]);
   return image(
-      "ways", width, middle + 44, "Throughput of each pair of hosts",
+      "flow-paths", width, middle + 44, "Throughput of each pair of hosts",
       svg("text", {class: "panel", x: LABEL, y: TITLE - 7},
-          `throughput of ${many(told.pairs.length, "pair")} of hosts, Gbps`),
+          `throughput of ${many(tracer.pairs.length, "pair")} of hosts, Gbps`),
       svg("path", {class: "grid", d: `M${LABEL} ${middle}H${width - RIGHT - 12}`}),
       ...x.ticks(5).map((g) => svg("text", {class: "tick", x: x(g), y: middle + 30}, g)),
-      ...told.pairs.map(
+      ...tracer.pairs.map(
           (p) =>
               tip(svg("path", {class: "pair", d: `M${x(p.gbps)} ${middle - 12}V${middle + 12}`}),
                   () => `${p.from} to ${p.to}: ${round(p.gbps, 1)} Gbps by ${many(p.flows, "flow")}`)));
 }
 
 export function drawWays(root, store) {
-  const told = store.model.flowtracer;
-  if (!told || told.links.length === 0)
+  const tracer = store.model.flowtracer;
+  if (!tracer || tracer.links.length === 0)
     return;
   const layers = el("div", {class: "scroll"}), pairs = el("div", {class: "scroll"});
-  const traced = told.rounds.length > 0 ? told.rounds[told.rounds.length - 1] : null;
+  const traced = tracer.rounds.length > 0 ? tracer.rounds[tracer.rounds.length - 1] : null;
   section(
-      root, "ways", "Ways of flows",
+      root, "flow-paths", "Paths of flows",
       el("p", {class: "legend"}, key("load", "flows on a link"), key("load heavy", "more than half above the ideal"),
          key("ideal", "ideal"),
-         `Imbalance (FIM) of links that switches load: ${round(told.fim_percent, 1)} %, of all links: ${
-             round(told.fim_all_percent, 1)} %.`,
+         `Imbalance (FIM) of links that switches load: ${round(tracer.fim_percent, 1)} %, of all links: ${
+             round(tracer.fim_all_percent, 1)} %.`,
          traced && !traced.complete ? " The last round of traces did not end." : "",
-         told.sprayed > 0 ? ` ${many(told.sprayed, "flow")} sprayed: counted up to the switch that sprays.` : ""),
+         tracer.sprayed > 0 ? ` ${many(tracer.sprayed, "flow")} sprayed: counted up to the switch that sprays.` : ""),
       layers, pairs);
-  whenSized(layers, (width) => layers.replaceChildren(layersDrawing(told, width)));
-  if (told.pairs.length > 0)
-    whenSized(pairs, (width) => pairs.replaceChildren(pairsDrawing(told, width)));
+  whenSized(layers, (width) => layers.replaceChildren(layersDrawing(tracer, width)));
+  if (tracer.pairs.length > 0)
+    whenSized(pairs, (width) => pairs.replaceChildren(pairsDrawing(tracer, width)));
 }

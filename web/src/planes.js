@@ -11,27 +11,27 @@ export const ROWS = {
 
 const rowOf = (vertex) => (vertex.port !== undefined ? ROWS.PORTS : vertex.collective ? ROWS.OWN : ROWS.OTHER);
 
-/* The step's own flow, the ports it met and those that halted them go before all others. */
+/* The step's own flow, the ports it met and those that paused them go before all others. */
 function weigh(graph, edges) {
   const weight = graph.vertices.map((vertex) => (vertex.victim ? 1e30 : 0));
   for (const edge of edges) {
     for (const end of [edge.from, edge.to])
       weight[end] +=
-          edge.kind === EDGE.HALTS ? 1e20 * edge.weight : edge.weight + (graph.vertices[edge.from].victim ? 1e25 : 0);
+          edge.kind === EDGE.PAUSES ? 1e20 * edge.weight : edge.weight + (graph.vertices[edge.from].victim ? 1e25 : 0);
   }
   return weight;
 }
 
-/* The hop of the step's own path, then further away by halted port. */
+/* The hop of the step's own path, then further away by paused port. */
 function portKey(path, graph, vertex) {
   let at = vertex;
   for (let round = 0; round < 8; round++) {
     const hop = path.indexOf(graph.vertices[at].port),
-          halted = graph.edges.find(([kind, , to]) => kind === EDGE.HALTS && to === at);
+          paused = graph.edges.find(([kind, , to]) => kind === EDGE.PAUSES && to === at);
     if (hop >= 0)
       return hop + 0.1 * round;
-    if (halted)
-      at = halted[1];
+    if (paused)
+      at = paused[1];
   }
   return 1000;
 }

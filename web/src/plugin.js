@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What programs from outside said: a list of each one's findings, and why it was left out. */
+/* What programs from outside reported: a list of each one's findings, and why it was left out. */
 import {el, phrases, section} from "./dom.js";
 import {many} from "./format.js";
 import {stands} from "./store.js";
 
 const FIRST = 12;
 
-function item(model, said) {
-  const f = model.findings[said.finding], t = model.time;
+function item(model, reported) {
+  const f = model.findings[reported.finding], t = model.time;
   return el(
       "li", null,
       stands(
           el("button", {type: "button", class: "finding"},
-             el("span", {class: "said"}, el("span", {class: `badge ${f.family}`}, f.title), ` at ${f.root}`),
-             el("span", {class: "evidence"}, ...phrases(said.evidence)),
+             el("span", {class: "sentence"}, el("span", {class: `badge ${f.family}`}, f.title), ` at ${f.root}`),
+             el("span", {class: "evidence"}, ...phrases(reported.evidence)),
              el("span", {class: "numbers"}, el("span", null, `${t.bare(f.start_ns)} to ${t.of(f.end_ns)}`),
-                el("span", null, `told at ${t.of(said.reported_ns)}`),
+                el("span", null, `found at ${t.of(reported.reported_ns)}`),
                 el("span", null, `confidence ${f.confidence.toFixed(2)}`))),
-          "finding", said.finding));
+          "finding", reported.finding));
 }
 
 function dealings(model, program) {
@@ -36,17 +36,18 @@ function dealings(model, program) {
 }
 
 function drawProgram(root, store, program, index) {
-  const {model} = store, told = program.findings;
-  const list = el("ol", {class: "findings"}, ...told.slice(0, FIRST).map((said) => item(model, said)));
-  const more = el("button", {type: "button", class: "more"}, `Show all ${told.length}`);
+  const {model} = store, found = program.findings;
+  const list = el("ol", {class: "findings"}, ...found.slice(0, FIRST).map((reported) => item(model, reported)));
+  const more = el("button", {type: "button", class: "more"}, `Show all ${found.length}`);
   more.addEventListener("click", () => {
-    list.append(...told.slice(FIRST).map((said) => item(model, said)));
+    list.append(...found.slice(FIRST).map((reported) => item(model, reported)));
     store.mark(list);
     more.remove();
   });
   section(
-      root, `outside-${index}`, `As ${program.name} says`, el("p", {class: "legend"}, ...phrases(dealings(model, program))),
-      told.length > 0 && list, told.length > FIRST && more);
+      root, `plugin-${index}`, `Findings of ${program.name}`,
+      el("p", {class: "legend"}, ...phrases(dealings(model, program))), found.length > 0 && list,
+      found.length > FIRST && more);
 }
 
 export function drawOutside(root, store) {

@@ -36,7 +36,7 @@ function problemItem(model, problem) {
       "li", null,
       stands(
           el("button", {type: "button", class: "finding"},
-             el("span", {class: "said"}, el("b", {class: `priority ${problem.priority}`}, problem.priority),
+             el("span", {class: "sentence"}, el("b", {class: `priority ${problem.priority}`}, problem.priority),
                 ...phrases(f.sentence), twoWay && ", in both directions"),
              el("span", {class: "evidence"},
                 ...phrases(`${f.evidence[0].toUpperCase()}${f.evidence.slice(1)}. ${impact(model, problem)}`)),
@@ -57,7 +57,7 @@ function serviceItems({services, impact: {threshold}}) {
 /* A run that ends before agents have uploaded says nothing, and not that all is well. */
 function nothingFound({periods, period_ns: period}) {
   return periods.length > 0 ? "No problem was found." :
-                              `Agents had no result of a probe to tell; a whole period takes ${clock(period)}.`;
+                              `Agents had no result of a probe to report; a period takes ${clock(period)}.`;
 }
 
 export function drawProblems(root, store) {
@@ -79,7 +79,7 @@ export function drawProblems(root, store) {
       model.pingmesh.services.length > 0 && serviceItems(model.pingmesh),
       model.pingmesh.cannot_tell.length > 0 &&
           el("div", {class: "services"},
-             ...model.pingmesh.cannot_tell.map((l) => el("p", null, `Cannot tell ${count(l.count)} ${l.text}.`))));
+             ...model.pingmesh.cannot_tell.map((l) => el("p", null, `Cannot judge ${count(l.count)} ${l.text}.`))));
 }
 
 /* ---- in the fabric ---- */

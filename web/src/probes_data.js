@@ -20,7 +20,7 @@ export const CAUSES = [
 export const BY = {
   "silence": "its agent fell silent",
   "tor-mesh": "ToR-mesh probes to and from it",
-  "votes": "votes of lost or slow probes over their ways",
+  "votes": "votes of lost or slow probes over their paths",
   "several-rnics": "several RNICs of a host at once",
   "delay": "processing delay",
   "agent": "its agent, late for its own timers",
@@ -50,10 +50,10 @@ export function sharedBy({type, services}) {
 const isTracedService = (s) => s.connections > 0 && s.traced_connections === s.connections;
 
 /* Are the paths of all services known? */
-export const isTraced = (told) => told.services.every(isTracedService);
+export const isTraced = (pingmesh) => pingmesh.services.every(isTracedService);
 
 export function serviceText(s, threshold) {
-  const slower = !s.known ? "cannot tell whether it is slower, because no two of its iterations are over." :
+  const slower = !s.known ? "cannot determine whether it is slower, because fewer than two of its iterations ended." :
       s.degraded === 0    ? `no iteration took ${percent(threshold)} longer than usual.` :
                             `${s.degraded} of ${many(s.iterations, "iteration")} took ${
                              percent(threshold)} longer than usual or more, the slowest ${change(s.worst)}.`;
@@ -62,9 +62,10 @@ export function serviceText(s, threshold) {
           "network is innocent." :
       "";
   const lost = s.connections - s.traced_connections;
-  const unknown = s.connections === 0 ? " Cannot tell which problems are on its paths, because service tracing saw no " +
+  const unknown = s.connections === 0 ?
+      " Cannot determine which problems are on its paths, because service tracing saw no " +
           "connection of it." :
-      lost > 0 ? ` Cannot tell all problems that are on its paths, because ${lost} of its ${
+      lost > 0 ? ` Cannot determine all problems on its paths, because ${lost} of its ${
                      many(s.connections, "connection")} ${lost === 1 ? "was" : "were"} not traced.` :
                  "";
   return `Job ${s.job}: ${slower}${word}${unknown}`;

@@ -37,8 +37,8 @@ function lossPanel(bins, x, y) {
   }
   const none = paths.size === 0;
   return [
-    ...ground(y, x, "probes without ACKs, by what was blamed"), tick(y + PANEL - 4, "0"),
-    !none && tick(y + 8, shareText(most)), none && svg("text", {class: "none", x: LABEL + 8, y: y + PANEL / 2 + 4}, "none"),
+    ...ground(y, x, "probes without ACKs, by cause"), tick(y + PANEL - 4, "0"), !none && tick(y + 8, shareText(most)),
+    none && svg("text", {class: "none", x: LABEL + 8, y: y + PANEL / 2 + 4}, "none"),
     ...[...paths].map(([cause, d]) => svg("path", {class: `lost ${cause}`, d}))
   ].filter(Boolean);
 }
@@ -62,7 +62,7 @@ function stepLine(bins, x, y, of) {
 function delayPanel(bins, x, top, title, lines) {
   const values = bins.flatMap((bin) => lines.map(([, of]) => of(bin))).filter((ns) => ns !== null && ns > 0);
   if (values.length === 0)
-    return [...ground(top, x, title), svg("text", {class: "none", x: LABEL + 8, y: top + PANEL / 2 + 4}, "none came back")];
+    return [...ground(top, x, title), svg("text", {class: "none", x: LABEL + 8, y: top + PANEL / 2 + 4}, "none returned")];
   const low = Math.min(...values), high = Math.max(...values);
   const y = scaleLog().domain([low, Math.max(high, LEAST_RANGE * low)]).range([top + PANEL - 7, top + 7]);
   return [
@@ -93,8 +93,8 @@ function binTip(bin) {
   ].join("\n");
 }
 
-function drawing(told, network, width) {
-  const bins = binsOf(told.periods, network, Math.floor((width - LABEL - RIGHT) / LEAST_PX));
+function drawing(pingmesh, network, width) {
+  const bins = binsOf(pingmesh.periods, network, Math.floor((width - LABEL - RIGHT) / LEAST_PX));
   const x = scaleLinear().domain([0, bins[bins.length - 1].end]).range([LABEL, width - RIGHT]);
   const tops = [0, 1, 2].map((i) => TITLE + i * (PANEL + TITLE)), bottom = tops[2] + PANEL + 4;
   const hit = svg("rect", {class: "hit", x: LABEL, y: 0, width: width - LABEL - RIGHT, height: bottom});
@@ -117,10 +117,13 @@ function drawing(told, network, width) {
   return shapes;
 }
 
-function chart(told, network) {
+function chart(pingmesh, network) {
   const box = el("div", {class: "chart"});
   const figure = el("div", null, el("h3", null, TITLES[network]), box);
-  return {figure, size: () => whenSized(box, (width) => box.replaceChildren(drawing(told, network, Math.max(240, width))))};
+  return {
+    figure,
+    size: () => whenSized(box, (width) => box.replaceChildren(drawing(pingmesh, network, Math.max(240, width))))
+  };
 }
 
 /* ---- numbers ---- */
@@ -149,33 +152,35 @@ function table(rows) {
          el("tbody", null, ...rows.map((row) => el("tr", null, ...row.map(cell("td", false)))))));
 }
 
-const legend = (told, shown) =>
+const legend = (pingmesh, shown) =>
     el("p", {class: "legend"},
-       ...CAUSES.filter(([cause]) => shown.some((n) => told[n]["rpingmesh.probe_failed_total"][cause] > 0))
+       ...CAUSES.filter(([cause]) => shown.some((n) => pingmesh[n]["rpingmesh.probe_failed_total"][cause] > 0))
            .map(([cause, name]) => key(`lost ${cause}`, name)),
        ...QUANTILES.map((q) => key(`line ${q}`, `RTT ${q.toUpperCase()}`)), key("line prober", "prober"),
        key("line responder", "responder"));
 
 export function drawSlas(root, store) {
-  const told = store.model.pingmesh;
-  if (!told || told.periods.length === 0)
+  const pingmesh = store.model.pingmesh;
+  if (!pingmesh || pingmesh.periods.length === 0)
     return;
-  const shown = NETWORKS.filter((n) => told[n]["rpingmesh.probe_total"] > 0), charts = shown.map((n) => chart(told, n));
-  const jobs = told.services.length < 2 ? [] : told.services.map((s) => numbers(`job ${s.job}`, s.service));
-  const servers = told.servers.map((server) => numbers(server.host, server.service));
-  const factor = told.time_factor === 1 ? "" : ` All of the protocol\u2019s times are multiplied by ${told.time_factor}.`;
+  const shown = NETWORKS.filter((n) => pingmesh[n]["rpingmesh.probe_total"] > 0),
+        charts = shown.map((n) => chart(pingmesh, n));
+  const jobs = pingmesh.services.length < 2 ? [] : pingmesh.services.map((s) => numbers(`job ${s.job}`, s.service));
+  const servers = pingmesh.servers.map((server) => numbers(server.host, server.service));
+  const factor =
+      pingmesh.time_factor === 1 ? "" : ` All of the protocol\u2019s times are multiplied by ${pingmesh.time_factor}.`;
   const kernels =
-      told.software_times ? " Kernels took the times of RTTs, when they had their turn: none is called high." : "";
-  const spread = told.analysis.sprayed ? ` Switches send each packet its own way: between ToRs, ${
-                                             told.analysis.inband ?
-                                                 "a link is told where chance lets tell it, else its switch" :
-                                                 "switches are told, and seldom links"}.` :
-                                         "";
+      pingmesh.software_times ? " Kernels measured the RTTs, when they were scheduled: none is reported as high." : "";
+  const spread = pingmesh.analysis.sprayed ? ` Switches choose a path for each packet: between ToRs, ${
+                                                 pingmesh.analysis.inband ?
+                                                     "a link is named if the evidence is significant, else its switch" :
+                                                     "switches are named, and seldom links"}.` :
+                                             "";
   section(
       root, "slas", "What probes measured",
-      el("p", {class: "legend"}, `SLAs of periods of ${clock(told.period_ns)}.${factor}${kernels}${spread}`),
-      el("div", {class: "columns"}, ...charts.map((c) => c.figure)), legend(told, shown), el("h3", null, "The whole run"),
-      table([...shown.map((n) => numbers(n, told[n])), ...jobs]),
+      el("p", {class: "legend"}, `SLAs of periods of ${clock(pingmesh.period_ns)}.${factor}${kernels}${spread}`),
+      el("div", {class: "columns"}, ...charts.map((c) => c.figure)), legend(pingmesh, shown),
+      el("h3", null, "The whole run"), table([...shown.map((n) => numbers(n, pingmesh[n])), ...jobs]),
       servers.length > 0 &&
           el("details", null, el("summary", null, `Service tracing by server (${servers.length})`), table(servers)));
   charts.forEach((c) => c.size());

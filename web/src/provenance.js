@@ -13,43 +13,43 @@ const LEAST_WIDTH = 620, SHAPE = 112, PORT_HALF = 38, FLOW_HALF = 62, ROW = 112,
 const names = {
   [EDGE.WAITS]: "waits",
   [EDGE.GIVES]: "gives",
-  [EDGE.HALTS]: "halts"
+  [EDGE.PAUSES]: "pauses"
 };
 
 function edgeTip(model, graph, edge) {
   const a = graph.vertices[edge.from], b = graph.vertices[edge.to];
   if (edge.kind === EDGE.WAITS)
     return `w(f,p): ${model.flows[a.flow].name} waited at ${model.ports[b.port].name} for ${
-        score(edge.weight)} packets ahead of its own`;
+        score(edge.weight)} packets ahead of its`;
   if (edge.kind === EDGE.GIVES)
     return `w(p,f): ${model.flows[b.flow].name} contributed ${score(edge.weight)} packet-waits to ${
         model.ports[a.port].name}`;
-  return `w(pi,pj): ${percent(edge.weight, 1)} of what halted ${model.ports[a.port].name} sends goes to ${
+  return `w(pi,pj): ${percent(edge.weight, 1)} of the traffic of paused ${model.ports[a.port].name} is sent to ${
       model.ports[b.port].name}`;
 }
 
 /* Ends on the shapes' borders; the two edges between a flow and a port lie beside each other. */
 function lineOf(edge, from, to) {
   const side = edge.kind === EDGE.GIVES ? 9 : -9, right = to[0] > from[0] ? 1 : -1, down = to[1] > from[1] ? 1 : -1;
-  if (edge.kind === EDGE.HALTS)
+  if (edge.kind === EDGE.PAUSES)
     return [[from[0] + right * PORT_HALF, from[1]], [to[0] - right * (PORT_HALF + 3), to[1]]];
   return [[from[0] + side, from[1] + 14 * down], [to[0] + side, to[1] - 17 * down]];
 }
 
 /* Labels stand nearer to an edge's start, or further along where others are in the way: at best clear of all. */
-function labelPlace([a, b], bend, halts, taken) {
-  const along = (share) => [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share + (halts ? -4 - bend / 2 : 4)];
+function labelPlace([a, b], bend, pauses, taken) {
+  const along = (share) => [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share + (pauses ? -4 - bend / 2 : 4)];
   const clear = ([x, y]) =>
       Math.min(1, ...taken.map(([u, v]) => Math.max(Math.abs(u - x) / LABEL_WIDTH, Math.abs(v - y) / LABEL_HEIGHT)));
-  const places = (halts ? [0.5, 0.4, 0.6] : [0.36, 0.26, 0.5, 0.62, 0.72, 0.82, 0.18]).map(along);
+  const places = (pauses ? [0.5, 0.4, 0.6] : [0.36, 0.26, 0.5, 0.62, 0.72, 0.82, 0.18]).map(along);
   const place = places.reduce((best, other) => (clear(other) > clear(best) ? other : best));
   taken.push(place);
   return place;
 }
 
 function edgeShapes(model, graph, edge, spot, pitch, taken) {
-  const [a, b] = lineOf(edge, spot(edge.from), spot(edge.to)), halts = edge.kind === EDGE.HALTS, name = names[edge.kind];
-  const bend = halts && Math.abs(b[0] - a[0]) > pitch ? 42 : 0, [x, y] = labelPlace([a, b], bend, halts, taken);
+  const [a, b] = lineOf(edge, spot(edge.from), spot(edge.to)), pauses = edge.kind === EDGE.PAUSES, name = names[edge.kind];
+  const bend = pauses && Math.abs(b[0] - a[0]) > pitch ? 42 : 0, [x, y] = labelPlace([a, b], bend, pauses, taken);
   const tell = () => edgeTip(model, graph, edge);
   return [
     tip(svg("path", {
@@ -59,21 +59,20 @@ function edgeShapes(model, graph, edge, spot, pitch, taken) {
           "marker-end": `url(#arrow-${name})`
         }),
         tell),
-    tip(svg("text", {class: name, x, y}, halts ? percent(edge.weight) : score(edge.weight)), tell),
+    tip(svg("text", {class: name, x, y}, pauses ? percent(edge.weight) : score(edge.weight)), tell),
   ];
 }
 
 function portTipOf(model, vertex, isRoot) {
   return `port ${model.ports[vertex.port].name}${isRoot ? " (root cause)" : ""}: ${
              score(vertex.packets)} packets, summed depth ` +
-      `${score(vertex.depth_sum)}, paused ${model.time.of(vertex.pause_ns)}${
-             vertex.pausing ? "; it told its peer to stop" : ""}`;
+      `${score(vertex.depth_sum)}, paused ${model.time.of(vertex.pause_ns)}${vertex.pausing ? "; it paused its peer" : ""}`;
 }
 
 function vertexShape(model, vertex, [x, y]) {
   const root = rootFinding(model), isRoot = !!root && root.root_at === vertex.port, isPort = vertex.port !== undefined;
   const half = isPort ? PORT_HALF : FLOW_HALF;
-  const name = isPort ? `port${vertex.paused ? " halted" : ""}${isRoot ? " isroot" : ""}` :
+  const name = isPort ? `port${vertex.paused ? " paused" : ""}${isRoot ? " isroot" : ""}` :
                         `flow${vertex.collective ? " own" : " other"}${vertex.victim ? " victim" : ""}`;
   const text = isPort ? model.ports[vertex.port].name : model.flows[vertex.flow].short;
   const shape =
@@ -116,7 +115,7 @@ function scores(model, graph, plane) {
             el("span", null, stands(el("button", {type: "button", class: "plain"}, model.flows[flow].short), "flow", flow),
                ` ${score(value)}`)),
     graph.cyclic && el("span", {class: "warn"}, "Ports wait for each other in a circle: a deadlock."),
-    graph.present && el("span", null, "Some weights come from queues as they stood: the epochs kept were empty."),
+    graph.present && el("span", null, "Some weights are from momentary queues: the kept epochs were empty."),
     plane.hidden > 0 && el("span", null, `${plane.hidden} weaker ports and flows are in provenance.dot.`),
   ].filter(Boolean);
 }
@@ -132,7 +131,7 @@ export function drawProvenance(root, store) {
         `${stepName(model, step)}${model.collectives.length > 1 ? `, ${c.name}, iteration ${c.iteration}` : ""}, ` +
             `${stepChange(step)}${step.critical ? ", critical" : ""}`);
   }));
-  const title = el("h3"), box = el("div", {class: "scroll"}), said = el("p", {class: "legend"});
+  const title = el("h3"), box = el("div", {class: "scroll"}), legend = el("p", {class: "legend"});
   section(
       root, "provenance", "Provenance graph",
       el("p", {class: "tools"},
@@ -144,10 +143,10 @@ export function drawProvenance(root, store) {
          el("span", {class: "note"},
             `${model.graphs.length} of ${many(model.allGraphs, "slow step")} with telemetry${
                 model.graphs.length < model.allGraphs ? "; all are in provenance.dot" : ""}`)),
-      title, box, said,
+      title, box, legend,
       el("p", {class: "legend"}, key("line waits", "a flow waits at a port: packets ahead of its own"),
          key("line gives", "a port\u2019s queue is due to a flow: packet-waits"),
-         key("line halts", "a halted port waits for another: share of what it sends")));
+         key("line pauses", "a paused port waits for another: share of its traffic")));
   const again = roving(box);
   const draw = () => {
     const graph = model.graphs[store.graph], step = model.step(graph.step), t = model.time,
@@ -157,12 +156,12 @@ export function drawProvenance(root, store) {
         step.critical ? ", on the critical path" : ""}`;
     box.replaceChildren(made.image);
     box.scrollLeft = made.victim - box.clientWidth / 2; /* where it is wider than the window */
-    said.replaceChildren(...scores(model, graph, made.plane));
+    legend.replaceChildren(...scores(model, graph, made.plane));
     store.mark(box);
-    store.mark(said);
+    store.mark(legend);
     again();
   };
   choose.addEventListener("change", () => store.open(Number(choose.value)));
   whenSized(box, draw);
-  store.on((changed) => (changed.graph ? draw() : (store.mark(box), store.mark(said))));
+  store.on((changed) => (changed.graph ? draw() : (store.mark(box), store.mark(legend))));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Systems side by side: what each found and at what cost, and when it could first have been said, beside what was injected. */
+/* Systems side by side: what each found and at what cost, and when it could first have been times, beside what was injected. */
 import {scaleLinear} from "d3-scale";
 
 import {el, image, key, section, svg, whenSized} from "./dom.js";
@@ -36,11 +36,11 @@ function systemRow(store, s) {
 const systemTable = (store, systems) =>
     el("table", null,
        heads(
-           ["System"], ["Run"], ["Findings", 1], ["First said at", 1], ["Network"], ["Telemetry", 1], ["In the network"],
-           ["CPU of diagnosis", 1]),
+           ["System"], ["Run"], ["Findings", 1], ["First reported at", 1], ["Network"], ["Telemetry", 1],
+           ["In the network"], ["CPU of diagnosis", 1]),
        el("tbody", null, ...systems.map((s) => systemRow(store, s))));
 
-/* ---- when it was said ---- */
+/* ---- when it was times ---- */
 
 function faultRows(truth) {
   const faults = truth ? truth.faults : [], flows = truth ? truth.background_flows : [];
@@ -66,10 +66,11 @@ function mark(store, system, finding, y, x) {
   const explained = finding.explained_ns > 0 ? `, explains ${time(store, finding.explained_ns)}` : "";
   return tip(
       svg("path", {
-        class: "said",
+        class: "reported",
         d: `M${at} ${middle - MARK - 2}L${at + MARK} ${middle}L${at} ${middle + MARK + 2}L${at - MARK} ${middle}Z`
       }),
-      () => `${system.title}: ${finding.type} at ${finding.root}, said at ${time(store, finding.detected_ns)}${explained}`);
+      () => `${system.title}: ${finding.type} at ${finding.root}, reported at ${time(store, finding.detected_ns)}${
+          explained}`);
 }
 
 const systemShapes = (store, system, y, x) =>
@@ -82,11 +83,11 @@ function whenDrawing(store, comparison, width) {
         rows = faults.length + systems.length;
   const jobs = (comparison.runs[0].jobs || []).map((job) => job.took_ns || 0),
         base = Math.max(...jobs, 0) || comparison.runs[0].virtual_ns || 1;
-  const said = systems.flatMap((s) => s.findings.map((f) => f.detected_ns));
-  const end = Math.max(base, ...said, ...faults.map((f) => f.to || f.from)), unit = store.model.time;
+  const times = systems.flatMap((s) => s.findings.map((f) => f.detected_ns));
+  const end = Math.max(base, ...times, ...faults.map((f) => f.to || f.from)), unit = store.model.time;
   const x = scaleLinear().domain([0, end]).range([LABEL, width - RIGHT]), height = TOP + rows * ROW + AXIS;
   return image(
-      "systems", width, height, "When each finding could first have been said",
+      "systems", width, height, "Earliest time of each finding",
       ...x.ticks(Math.max(2, Math.floor(width / 150)))
           .flatMap(
               (t) =>
@@ -125,11 +126,11 @@ function findingRows(store, system) {
 const findingTable = (store, systems) =>
     el("details", null, el("summary", null, "Findings of each"),
        el("div", {class: "scroll"},
-          el("table", null, heads(["System"], ["Finding"], ["Explains", 1], ["Said at", 1], ["Confidence", 1]),
+          el("table", null, heads(["System"], ["Finding"], ["Explains", 1], ["Reported at", 1], ["Confidence", 1]),
              el("tbody", null, ...systems.filter((s) => s.report).flatMap((s) => findingRows(store, s))))));
 
 function runRow(store, run) {
-  const name = el("th", {scope: "row"}, run.systems.join(", ") || "nobody"), job = run.jobs && run.jobs[0],
+  const name = el("th", {scope: "row"}, run.systems.join(", ") || "none"), job = run.jobs && run.jobs[0],
         steps = run.sent_nothing ? null : run.steps;
   if (!run.made)
     return el("tr", null, name, el("td", {colspan: 5}, run.why || "no results"));
@@ -164,7 +165,7 @@ export function drawSystems(root, store, comparison) {
   section(
       root, "systems", "Systems side by side", el("div", {class: "scroll"}, systemTable(store, comparison.systems)),
       el("p", {class: "legend"}, key("truth", "injected: the truth, which no diagnoser sees"),
-         key("said", "a finding, when it could first have been said")),
+         key("reported", "a finding, at its earliest time")),
       when, findingTable(store, comparison.systems), runTable(store, comparison.runs));
   whenSized(when, (width) => when.replaceChildren(whenDrawing(store, comparison, Math.max(width, 560))));
 }

@@ -45,7 +45,7 @@ function timelineOf(store) {
     scroll: el("div", {class: "rows", tabindex: "0", role: "application", "aria-label": label}, canvas, spacer),
     seen: el("div", {class: "seen"}),
     keys: el("p", {class: "legend"}),
-    said: el("p", {class: "hidden", "aria-live": "polite"}),
+    spoken: el("p", {class: "hidden", "aria-live": "polite"}),
     note: el("span", {class: "note"}),
     now: null,
     view: null,
@@ -147,7 +147,7 @@ function go(t, step) {
   if (!step)
     return;
   t.cursor = step.index;
-  t.said.textContent = stepTip(t.model, step);
+  t.spoken.textContent = stepTip(t.model, step);
   intoView(t, step);
 }
 
@@ -221,7 +221,7 @@ export function drawTimelineSection(root, store) {
   if (store.model.collectives.length === 0)
     return;
   const t = timelineOf(store);
-  section(root, "timeline", "Timeline", tools(t), t.scroll, t.seen, t.said, t.keys);
+  section(root, "timeline", "Timeline", tools(t), t.scroll, t.seen, t.spoken, t.keys);
   listenForKeys(t);
   listenForPointer(t);
   whenSized(t.scroll, (width) => {

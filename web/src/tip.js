@@ -2,16 +2,16 @@
 /* What a shape says when the pointer rests on it or the keyboard reaches it. */
 import {el} from "./dom.js";
 
-const said = new WeakMap();
+const textsOf = new WeakMap();
 
 /* @param says  () => text of one or more lines */
 export function tip(node, says) {
-  said.set(node, says);
+  textsOf.set(node, says);
   return node;
 }
 
 function speaker(node) {
-  while (node && !said.has(node))
+  while (node && !textsOf.has(node))
     node = node.parentNode;
   return node;
 }
@@ -36,12 +36,12 @@ export function showTips() {
   document.body.append(box);
   document.addEventListener("pointermove", (event) => {
     const node = event.pointerType === "touch" ? null : speaker(event.target);
-    show(node ? said.get(node)(event) : null, {x: event.clientX, y: event.clientY});
+    show(node ? textsOf.get(node)(event) : null, {x: event.clientX, y: event.clientY});
   });
   document.addEventListener("focusin", (event) => {
     const node = event.target.matches(":focus-visible") ? speaker(event.target) : null;
     const at = event.target.getBoundingClientRect();
-    show(node && node !== document.body ? said.get(node)(null) : null, {x: at.left + at.width / 2, y: at.bottom});
+    show(node && node !== document.body ? textsOf.get(node)(null) : null, {x: at.left + at.width / 2, y: at.bottom});
   });
   document.addEventListener("keydown", (event) => event.key === "Escape" && show(null));
   document.addEventListener("scroll", () => show(null), true);

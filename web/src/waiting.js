@@ -83,7 +83,7 @@ export function drawWaiting(root, store) {
   const part = section(
       root, "waiting", "Waiting graph", scroll,
       el("p", {class: "legend"}, ...excessKeys(), key("critical", "critical path"),
-         key("pruned", "pruned: nobody waited for it"), el("span", null, words)));
+         key("pruned", "pruned: no step waited for it"), el("span", null, words)));
   const w = {store, scroll, part, grid: null, image: null}, redraw = perFrame(() => draw(w));
   scroll.addEventListener("keydown", (event) => follow(w, event));
   scroll.addEventListener("scroll", redraw);

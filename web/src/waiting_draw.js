@@ -125,5 +125,5 @@ export function arrowHeads() {
           svg("path", {d: "M0 0L8 4L0 8z"}));
   return svg(
       "svg", {class: "heads", width: 0, height: 0, "aria-hidden": "true"},
-      svg("defs", null, ...["plain", "bold", "faint", "waits", "gives", "halts"].map(head)));
+      svg("defs", null, ...["plain", "bold", "faint", "waits", "gives", "pauses"].map(head)));
 }

@@ -38,7 +38,7 @@ export const stepTip =
 export function portLines(model, port) {
   const p = model.ports[port], r = p.reported, lines = [];
   if (!r)
-    return ["no telemetry came of it"];
+    return ["no telemetry arrived from it"];
   lines.push(`reported: ${bytes(r.bytes)} in ${many(r.packets, "packet")}`, `deepest queue ${many(r.depth_max, "packet")}`);
   lines.push(
       `paused ${model.time.of(r.pause_ns)}; PAUSE ${count(r.pauses_received)} received, ${count(r.pauses_sent)} sent`);

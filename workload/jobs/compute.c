@@ -38,16 +38,15 @@ static const struct cfg_choice kinds[] = {
 
 #define AT(field) offsetof(struct jitter, field)
 static const struct cfg_field jitter_fields[] = {
-	CFG_FIELD("kind", CFG_ENUM, AT(kind), .def = "none", .choices = kinds,
-		  .doc = "How computation differs from the planned time."),
-	CFG_FIELD("spread", CFG_TIME, AT(spread_ps), .def = "0ns", .doc = "By how much."),
+	CFG_FIELD("kind", CFG_ENUM, AT(kind), .def = "none", .choices = kinds, .doc = "Distribution of the compute time."),
+	CFG_FIELD("spread", CFG_TIME, AT(spread_ps), .def = "0ns", .doc = "Width of the distribution."),
 };
 #undef AT
 
 const struct cfg_table jitter_table = {
 	.path = "jobs.jitter",
-	.doc = "How the time that ranks compute varies. Each rank, collective and iteration has a draw of its own from the "
-	       "run's seed.",
+	.doc = "Variation of the ranks' compute time. Each rank, collective and iteration has its own random value, from "
+	       "the run's seed.",
 	.size = sizeof(struct jitter),
 	.fields = jitter_fields,
 	.nfields = ARRAY_LEN(jitter_fields),
@@ -56,10 +55,10 @@ const struct cfg_table jitter_table = {
 #define AT(field) offsetof(struct straggler, field)
 static const struct cfg_field straggler_fields[] = {
 	CFG_FIELD("rank", CFG_INT, AT(rank), .max = 1023, .doc = "The slow rank."),
-	CFG_FIELD("delay", CFG_TIME, AT(delay_ps), .doc = "How much longer it computes before each collective."),
-	CFG_FIELD("collective", CFG_STRING, AT(collective), .def = "", .doc = "Before this one of the job's alone."),
+	CFG_FIELD("delay", CFG_TIME, AT(delay_ps), .doc = "Additional compute time before each collective."),
+	CFG_FIELD("collective", CFG_STRING, AT(collective), .def = "", .doc = "Only before this collective of the job."),
 	CFG_FIELD("iteration", CFG_INT, AT(iteration), .def = "-1", .min = -1, .max = 999999,
-		  .doc = "In this iteration alone, from 0; -1: in all."),
+		  .doc = "Only in this iteration, from 0; -1: in all."),
 };
 #undef AT
 

@@ -8,29 +8,29 @@
 #define AT(field) offsetof(struct work_job_config, field)
 static const struct cfg_field job_fields[] = {
 	CFG_FIELD("name", CFG_STRING, AT(name),
-		  .doc = "What reports call it: letters, digits, '_', '.' and '-', at most 31."),
+		  .doc = "Its name in reports: letters, digits, '_', '.' and '-', at most 31."),
 	CFG_FIELD("ranks", CFG_STRINGS, AT(ranks), .def = "",
-		  .doc = "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: where placement "
-			 "puts them, and without one every host of the topology at its first NIC. Hosts named so may be "
-			 "those of other jobs."),
+		  .doc = "Rank 0, 1, ... as host or host:nic, nic from 1, with ranges as h[0-3,8]; absent: the hosts that "
+			 "placement assigns; without placement, every host of the topology at its first NIC. Jobs may "
+			 "share hosts that are named here."),
 	CFG_FIELD("iterations", CFG_INT, AT(iterations), .def = "1", .min = 1, .max = 1000000,
-		  .doc = "How many times it runs all its collectives."),
+		  .doc = "Number of iterations; each runs all its collectives."),
 	CFG_FIELD("start", CFG_TIME, AT(start_ps), .def = "0ns", .doc = "When the first iteration starts."),
 	CFG_FIELD("gap", CFG_TIME, AT(gap_ps), .def = "0ns", .doc = "Pause of a rank between its iterations."),
 	CFG_FIELD("compute", CFG_TIME, AT(compute_ps), .def = "0ns",
-		  .doc = "How long every rank computes at the beginning of an iteration, before its collectives."),
+		  .doc = "Compute time of every rank at the start of an iteration, before its collectives."),
 	CFG_FIELD("enabled", CFG_BOOL, AT(enabled), .def = "true",
-		  .doc = "false: it keeps its number, hosts and ports, but never begins; the rest runs as without it."),
+		  .doc = "false: it keeps its number, hosts and ports, but does not start; the rest runs as if it were "
+			 "absent."),
 	CFG_FIELD("measured", CFG_BOOL, AT(measured), .def = "false",
-		  .doc = "As of all its collectives, and of what its pipeline sends."),
+		  .doc = "As measured of all its collectives, and of its pipeline's messages."),
 };
 #undef AT
 
 const struct cfg_table job_table = {
 	.path = "jobs",
-	.doc = "Jobs: ranks on hosts that run several collectives, in order or at once, iteration by iteration. A rank's "
-	       "next "
-	       "iteration begins when its part of all collectives of the last is over.",
+	.doc = "Jobs: ranks on hosts that run several collectives, in order or in parallel, iteration by iteration. A rank "
+	       "starts its next iteration when it has completed all its collectives of the current one.",
 	.list = true,
 	.size = sizeof(struct work_job_config),
 	.fields = job_fields,
@@ -39,8 +39,8 @@ const struct cfg_table job_table = {
 
 static const struct cfg_choice schedules[] = {
 	{ "1f1b", PIPELINE_1F1B,
-	  "as few micro-batches under way as there are stages to come, then one backward a forward "
-	  "(PipeDream-flush; Narayanan et al., SC 2021, section 2.2)" },
+	  "as many micro-batches in flight as there are later stages, then one backward per forward (PipeDream-flush; "
+	  "Narayanan et al., SC 2021, section 2.2)" },
 	{ "gpipe", PIPELINE_GPIPE, "all forward, then all backward (Huang et al., NeurIPS 2019)" },
 	{ 0 },
 };
@@ -48,14 +48,13 @@ static const struct cfg_choice schedules[] = {
 #define AT(field) offsetof(struct pipeline_config, field)
 static const struct cfg_field pipeline_fields[] = {
 	CFG_FIELD("dim", CFG_STRING, AT(dim), .def = "pipeline",
-		  .doc = "Which of the job's dims has the stages as its places."),
+		  .doc = "The dimension of the job whose places are the stages."),
 	CFG_FIELD("micro_batches", CFG_INT, AT(micro_batches), .min = 1, .max = 1024,
 		  .doc = "Micro-batches of an iteration."),
-	CFG_FIELD("order", CFG_ENUM, AT(order), .def = "1f1b", .choices = schedules,
-		  .doc = "In which order a stage works."),
+	CFG_FIELD("order", CFG_ENUM, AT(order), .def = "1f1b", .choices = schedules, .doc = "Schedule of a stage."),
 	CFG_FIELD("bytes", CFG_BYTES, AT(bytes), .min = 4, .max = 2147483648.0,
-		  .doc = "Of the activations that a rank sends to the next stage, and of the gradients to the last, for a "
-			 "micro-batch."),
+		  .doc = "Size of the activations that a rank sends to the next stage, and of the gradients to the "
+			 "previous one, per micro-batch."),
 };
 #undef AT
 

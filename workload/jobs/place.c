@@ -27,23 +27,22 @@ static const struct cfg_choice kinds[] = {
 #define AT(field) offsetof(struct placement, field)
 static const struct cfg_field fields[] = {
 	CFG_FIELD("kind", CFG_ENUM, AT(kind), .def = "packed", .choices = kinds,
-		  .doc = "In which order free hosts are taken; a leaf is the switch of a host's first NIC."),
-	CFG_FIELD("count", CFG_INT, AT(count), .def = "0", .max = 1024, .doc = "Ranks; 0: as many as there is room for."),
+		  .doc = "Order in which free hosts are taken; a leaf is the switch of a host's first NIC."),
+	CFG_FIELD("count", CFG_INT, AT(count), .def = "0", .max = 1024, .doc = "Number of ranks; 0: as many as fit."),
 	CFG_FIELD("nics", CFG_INT, AT(nics), .def = "1", .min = 1, .max = TOPO_MAX_PORTS,
-		  .doc = "Ranks of a host, one a NIC: rank 0 is at NIC 1 of the first host, rank 1 at its NIC 2, ..."),
+		  .doc = "Ranks per host, one per NIC: rank 0 is at NIC 1 of the first host, rank 1 at its NIC 2, ..."),
 	CFG_FIELD("seed", CFG_INT, AT(seed), .def = "-1", .min = -1, .max = 9e18,
-		  .doc = "Of kind random; -1: the run's seed."),
+		  .doc = "Seed of kind random; -1: the run's seed."),
 	CFG_FIELD("hosts", CFG_STRINGS, AT(hosts), .def = "",
 		  .doc = "Hosts to choose from, ranges as in ranks; absent: every host of the topology."),
-	CFG_FIELD("share", CFG_BOOL, AT(share), .def = "false", .doc = "Takes hosts too that other jobs use."),
+	CFG_FIELD("share", CFG_BOOL, AT(share), .def = "false", .doc = "Also take hosts that other jobs use."),
 };
 #undef AT
 
 const struct cfg_table placement_table = {
 	.path = "jobs.placement",
-	.doc = "Which hosts a job gets, where its ranks are not named. Jobs whose ranks are named come first; placements "
-	       "then "
-	       "take free hosts, in the order of the jobs.",
+	.doc = "Which hosts a job gets if its ranks are not named. Jobs with named ranks are placed first; placements then "
+	       "take free hosts in the order of the jobs.",
 	.size = sizeof(struct placement),
 	.fields = fields,
 	.nfields = ARRAY_LEN(fields),
@@ -212,8 +211,8 @@ placement_ranks(const struct placement *placement, const struct placement_site *
 
 #define AT(field) offsetof(struct grid_dim, field)
 static const struct cfg_field dim_fields[] = {
-	CFG_FIELD("name", CFG_STRING, AT(name), .doc = "What group of a collective calls it."),
-	CFG_FIELD("size", CFG_INT, AT(size), .min = 1, .max = 1024, .doc = "Ranks along it."),
+	CFG_FIELD("name", CFG_STRING, AT(name), .doc = "Its name in the key group of a collective."),
+	CFG_FIELD("size", CFG_INT, AT(size), .min = 1, .max = 1024, .doc = "Number of ranks along it."),
 };
 #undef AT
 

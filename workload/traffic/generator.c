@@ -109,7 +109,7 @@ arrivals_check(const struct arrivals_cfg *arrivals, const struct generator *g, c
 		return cfg_fail(&g->where, "load", err, "%g is next to nothing; 1e-9 and more would be right",
 				arrivals->load);
 	if (g->until_ps == 0)
-		return cfg_fail(&g->where, NULL, err, "until is missing: flows come without end otherwise");
+		return cfg_fail(&g->where, NULL, err, "until is missing: flows would have no end");
 	for (uint32_t i = 0; i < g->from.count; i++) {
 		uint64_t most_bps = nic_rate(traffic, &g->from.ends[i]);
 		char asked[32], most[32];

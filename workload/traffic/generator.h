@@ -38,7 +38,7 @@ struct generator {
 #define G(field) offsetof(struct generator, field)
 #define GENERATOR_FIELDS                                                                                                   \
 	CFG_FIELD("name", CFG_STRING, G(name), .def = "",                                                                  \
-		  .doc = "What it is called in files, and what its random numbers depend on; absent: its kind."),          \
+		  .doc = "Its name in files; its random numbers depend on it. Absent: its kind."),                         \
 		CFG_FIELD("hosts", CFG_STRINGS, G(hosts), .def = "",                                                       \
 			  .doc = "Hosts, or host:nic, that send and receive; absent: every host of the topology at its "   \
 				 "first NIC."),                                                                            \
@@ -48,19 +48,19 @@ struct generator {
 			  .doc = "Distribution of flow sizes, relative to the scenario: lines \"BYTES PERCENT\", from 0 "  \
 				 "to 100 %, linear between them (the format of HPCC's traffic generator)."),               \
 		CFG_FIELD("bytes", CFG_BYTES, G(bytes), .def = "0", .max = 2147483648.0, .doc = "Size of every flow."),    \
-		CFG_FIELD("start", CFG_TIME, G(start_ps), .def = "0ns", .doc = "No flow comes before."),                   \
-		CFG_FIELD("until", CFG_TIME, G(until_ps), .def = "0ns", .doc = "No flow comes at or after this time."),    \
+		CFG_FIELD("start", CFG_TIME, G(start_ps), .def = "0ns", .doc = "No flow starts before this time."),        \
+		CFG_FIELD("until", CFG_TIME, G(until_ps), .def = "0ns", .doc = "No flow starts at or after this time."),   \
 		CFG_FIELD("seed", CFG_INT, G(seed), .def = "0", .max = 9e18,                                               \
-			  .doc = "Other random numbers, with the run's seed as it is."),                                   \
+			  .doc = "Changes its random numbers, with the same seed of the run."),                            \
 		CFG_FIELD("prio", CFG_INT, G(prio), .def = "-1", .min = -1, .max = 7,                                      \
 			  .doc = "Priority; -1: that of the collectives' data."),                                          \
 		CFG_FIELD("dport", CFG_INT, G(dport), .def = "4791", .min = 1, .max = 65535,                               \
 			  .doc = "UDP destination port (RoCEv2: 4791)."),                                                  \
 		CFG_FIELD("enabled", CFG_BOOL, G(enabled), .def = "true",                                                  \
-			  .doc = "false: it sends nothing; what others send stays as it is."),                             \
+			  .doc = "false: it sends nothing; other traffic is unchanged."),                                  \
 		CFG_FIELD("connections", CFG_INT, G(connections), .def = "16", .min = 1, .max = 4096,                      \
-			  .doc = "Queue pairs from one host to another, each with a source port and so a path of its "     \
-				 "own; flows take turns on them, one at a time.")
+			  .doc = "Queue pairs from one host to another, each with a different source port, and so a "      \
+				 "different path; flows use them in turn, one at a time.")
 
 /* For kinds whose senders and receivers may differ. */
 #define GENERATOR_SETS                                                                                                     \
@@ -108,7 +108,7 @@ struct arrivals_cfg {
 
 #define ARRIVALS_FIELDS(T, member)                                                                                         \
 	CFG_FIELD("load", CFG_FLOAT, offsetof(T, member.load), .def = "0", .max = 1,                                       \
-		  .doc = "What a sender offers, as a share of its NIC's rate, in payload. Give this or rate."),            \
+		  .doc = "Offered load of a sender in payload, as a share of its NIC's rate. Give this or rate."),         \
 		CFG_FIELD("rate", CFG_RATE, offsetof(T, member.rate_bps), .def = "0bps", .doc = "The same as a rate.")
 
 /* @return 0 or -EINVAL: none or both of load and rate, no end, a rate above that of a sender */

@@ -16,7 +16,8 @@ static const struct cfg_field fields[] = {
 	GENERATOR_FIELDS,
 	GENERATOR_SETS,
 	CFG_FIELD("degree", CFG_INT, offsetof(struct incast, degree), .min = 1, .max = 16384,
-		  .doc = "Senders that start a flow to a receiver together; which, is picked anew every time."),
+		  .doc = "Number of senders that start a flow to a receiver at the same time; they are picked anew each "
+			 "time."),
 	CFG_FIELD("period", CFG_TIME, offsetof(struct incast, period_ps), .def = "0ns",
 		  .doc = "Again every period, until the end; 0: once."),
 };
@@ -48,8 +49,7 @@ check(const struct incast *incast, struct err *err)
 	const struct generator *g = &incast->common;
 
 	if (incast->period_ps != 0 && g->until_ps == 0)
-		return cfg_fail(&g->where, NULL, err,
-				"until is missing: it comes again every period without end otherwise");
+		return cfg_fail(&g->where, NULL, err, "until is missing: it would repeat every period without end");
 	if (incast->period_ps == 0 && g->until_ps != 0)
 		return cfg_fail(&g->where, "until", err, "needs a period");
 	return 0;

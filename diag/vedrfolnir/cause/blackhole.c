@@ -13,8 +13,8 @@ static const char *const clauses[] = {
 	DROPS_CLAUSE("packets swallowed"),
 	DROPS_CLAUSE("packets dropped for want of a route"),
 	[CLAUSE_SILENT] = "{step}: polling packets on its path left by {other}, and {node} did not see them; {again}",
-	[CLAUSE_NOTHING] = ("{step}: {count} of its packets left by {other}, came to {node}, and never left it, "
-			    "in a row and uncounted; {again}"),
+	[CLAUSE_NOTHING] = ("{step}: {count} of its packets left by {other}, reached {node}, and never left it, in a row "
+			    "and uncounted; {again}"),
 };
 
 /*

@@ -10,8 +10,8 @@
 enum { CLAUSE_DIED, CLAUSE_RETURNED = DROPS_CLAUSES, CLAUSE_TURNED };
 static const char *const clauses[] = {
 	DROPS_CLAUSE("packets dropped with their TTL used up"),
-	[CLAUSE_RETURNED] = "{step}: a polling packet came a second time, on its path, to {port}",
-	[CLAUSE_TURNED] = "{step}: its packets left by the port that they came in by, {port}",
+	[CLAUSE_RETURNED] = "{step}: a polling packet arrived a second time, on its path, at {port}",
+	[CLAUSE_TURNED] = "{step}: its packets left by the port by which they arrived, {port}",
 };
 
 /* The ports that the looping polling packet went through, in order of its path. */

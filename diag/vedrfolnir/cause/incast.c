@@ -135,7 +135,7 @@ look(struct cause_set *set, uint32_t step)
 }
 
 static const char *const clauses[] = {
-	"{step}: {count} other flows to {node} met at {port}, up to {depth} packets deep, and put {waits} packets ahead of "
+	"{step}: {count} other flows to {node} shared {port}, up to {depth} packets deep, and put {waits} packets ahead of "
 	"its own",
 };
 

@@ -26,19 +26,16 @@ enum {
 	CLAUSE_QUEUE_FULL = CLAUSE_NO_BUFFER + DROPS_CLAUSES
 };
 static const char *const clauses[] = {
-	"{step}: {port}, the end of its link from {other}, counts {count} frames that came in damaged; {again}",
+	"{step}: {port}, the end of its link from {other}, counts {count} frames that arrived damaged; {again}",
 	[CLAUSE_SENT_AGAIN] = "{step}: {again}, and no port that reported counted a drop of them",
-	[CLAUSE_LINK] = "{step}: {port} sent {count} frames that never came to {other}, the other end of its link; {again}",
-	[CLAUSE_BACK] =
-		("{step}: on the way of its ACKs {port} sent {count} frames that never came to {other}, the other end of "
-		 "its link; {again}"),
-	[CLAUSE_NODE] = "{step}: {count} of its packets left by {port}, came to {node} and never left it; {again}",
+	[CLAUSE_LINK] = "{step}: {port} sent {count} frames that never reached {other}, the other end of its link; {again}",
+	[CLAUSE_BACK] = ("{step}: on the path of its ACKs {port} sent {count} frames that never reached {other}, the other "
+			 "end of its link; {again}"),
+	[CLAUSE_NODE] = "{step}: {count} of its packets left by {port}, reached {node} and never left it; {again}",
 	[CLAUSE_POLL] =
-		"{step}: a polling packet left by {port} and never came to {other}, the other end of its link; {again}",
-	[CLAUSE_SPRAYED] =
-		("{step}: {count} of its packets were lost, for what was sent in their stead had not come before; "
-		 "each has a "
-		 "way of its own, and no port of these counted a drop; {again}"),
+		"{step}: a polling packet left by {port} and never reached {other}, the other end of its link; {again}",
+	[CLAUSE_SPRAYED] = ("{step}: {count} of its packets were lost: their retransmissions were no duplicates; each "
+			    "packet has its own path, and no port of these counted a drop; {again}"),
 	[CLAUSE_NO_BUFFER] = DROPS_CLAUSE(
 		"packets of a lossless class that found no room behind XOFF: its PFC or its headroom is wrong"),
 	[CLAUSE_QUEUE_FULL] = DROPS_CLAUSE("packets that found its queue full"),

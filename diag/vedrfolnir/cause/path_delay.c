@@ -55,12 +55,11 @@ look(struct cause_set *set, uint32_t step)
 }
 
 static const char *const clauses[] = {
-	[CLAUSE_LONGER] =
-		("{step}: its round trips took {ms} ms on average where an idle path takes {of ms}, and the queues that "
-		 "its packets met do not account for it"),
-	[CLAUSE_LINK] =
-		"; of the links of its ways, there and back, {port} is the one that nobody crossed in time meanwhile",
-	[CLAUSE_PATH] = "; one of {count} links is longer than configured, and nothing tells which",
+	[CLAUSE_LONGER] = ("{step}: its round trips took {ms} ms on average where an idle path takes {of ms}, and the "
+			   "queues on its path do not account for it"),
+	[CLAUSE_LINK] = "; of the links of its paths, in both directions, {port} is the only one that no packet crossed in "
+			"time meanwhile",
+	[CLAUSE_PATH] = "; one of {count} links is longer than configured, and no evidence shows which",
 };
 
 const struct cause cause_path_delay = {

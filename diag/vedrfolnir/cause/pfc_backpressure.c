@@ -90,9 +90,8 @@ look(struct cause_set *set, uint32_t step)
 }
 
 static const char *const clauses[] = {
-	"{step}: {other} was halted by PFC for {ms} of {of ms} ms reported, {percent} % of it owed to the queue of {port}, "
-	"up "
-	"to {depth} packets deep, filled by {flows}",
+	"{step}: {other} was paused by PFC for {ms} of {of ms} ms reported, {percent} % of it owed to the queue of {port}, "
+	"up to {depth} packets deep, filled by {flows}",
 };
 
 const struct cause cause_pfc_backpressure = {

@@ -69,7 +69,7 @@ static const char *const clauses[] = {
 	[CLAUSE_INSIDE] = CLAUSE_CIRCLE "is part of it; ",
 	[CLAUSE_BEHIND] = CLAUSE_CIRCLE "waits behind it; ",
 	[CLAUSE_BY_LOOP] = "it began in the loop",
-	[CLAUSE_BY_STORM] = "it began out of the loop, by the pauses that come without a reason from {other}",
+	[CLAUSE_BY_STORM] = "it began out of the loop, by pauses without a cause from {other}",
 	[CLAUSE_BY_QUEUE] = "it began out of the loop, by the queue of {other}",
 };
 

@@ -18,9 +18,8 @@ static const char *const clauses[] = {
 		"of the link's time",
 	[CLAUSE_ACKS] = "{step}: while its packets waited at {port}, {count} ACKs of {flow} went ahead, {ms} ms of the "
 			"link's time",
-	[CLAUSE_UNKNOWN] =
-		"{step}: while its packets waited at {port}, {count} frames of class 0 went ahead, {ms} ms of the "
-		"link's time, and whose they were was not told",
+	[CLAUSE_UNKNOWN] = "{step}: while its packets waited at {port}, {count} frames of class 0 were served first, {ms} "
+			   "ms of the link's time, and their flows were not reported",
 	[CLAUSE_CLASS] = "{step}: while its packets waited at {port}, {count} frames of {flow}, whose class is served "
 			 "before its own, "
 			 "went ahead, {ms} ms of the link's time",

@@ -455,7 +455,7 @@ edge_create(const struct edge_config *config, struct err *err)
 			goto fail;
 	}
 	if (config->flows->spares == 0) {
-		ret = err_set(err, -EINVAL, "external hosts need spare flow slots for what they send of their own accord");
+		ret = err_set(err, -EINVAL, "external hosts need spare flow slots for unplanned traffic");
 		goto fail;
 	}
 	ret = body_table_init(&edge->bodies, config->flows);

@@ -207,7 +207,7 @@ received(struct verbs_host *host, struct verbs_in *in, uint32_t imm, uint32_t wr
 	char flow[64];
 
 	if (in->mirrored && (offset < in->landing_from || offset > in->landing_end || bytes > in->landing_end - offset)) {
-		verbs_fail(host, true, "%s: a message of %llu bytes at %llu lies outside of the flow's part of the region",
+		verbs_fail(host, true, "%s: a message of %llu bytes at %llu is not within the flow's section of the region",
 			   verbs_flow_text(host, in->data.flow, flow), (unsigned long long)bytes,
 			   (unsigned long long)offset);
 		return;

@@ -144,7 +144,7 @@ modules_load(struct err *err)
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return err_set(err, -errno, "%s: %s", argv[0], strerror(errno));
-	return status == 0 ? 0 : err_set(err, -EIO, "modprobe %s failed; what it says is in the guest's log", list);
+	return status == 0 ? 0 : err_set(err, -EIO, "modprobe %s failed; see the guest's log", list);
 }
 
 /* The network. */

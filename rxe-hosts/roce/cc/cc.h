@@ -16,7 +16,7 @@
 /* Value, name in scenarios, the file's symbol, its signal. */
 #define CC_ALGORITHMS(ROW)                                                                                                 \
 	ROW(CC_DCQCN, "dcqcn", dcqcn, "marks of switches (host.dcqcn)")                                                    \
-	ROW(CC_HPCC, "hpcc", hpcc, "what switches write into packets: inband telemetry (host.hpcc)")                       \
+	ROW(CC_HPCC, "hpcc", hpcc, "inband telemetry, which switches write into packets (host.hpcc)")                      \
 	ROW(CC_SWIFT, "swift", swift, "delay against a target (host.swift)")                                               \
 	ROW(CC_TIMELY, "timely", timely, "the gradient of the delay (host.timely)")                                        \
 	ROW(CC_NONE, "none", none, "nothing: line rate within host.window")

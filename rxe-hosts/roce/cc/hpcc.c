@@ -13,8 +13,7 @@
 #define FIELD(member) offsetof(struct hpcc_params, member)
 
 static const struct cfg_field fields[] = {
-	CFG_FIELD("eta", CFG_FLOAT, FIELD(eta), .def = "0.95", .min = 0.01, .max = 1,
-		  .doc = "utilization that links are held at"),
+	CFG_FIELD("eta", CFG_FLOAT, FIELD(eta), .def = "0.95", .min = 0.01, .max = 1, .doc = "target utilization of links"),
 	CFG_FIELD("max_stage", CFG_INT, FIELD(max_stage), .def = "5", .max = 1000,
 		  .doc = "additive increases in a row before a multiplicative step"),
 	CFG_FIELD("wai", CFG_BYTES, FIELD(wai_bytes), .def = "80", .max = 1e6,
@@ -22,7 +21,7 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("base_rtt", CFG_TIME, FIELD(base_rtt_ps), .def = "0ps",
 		  .doc = "T of the paper; 0ps: the longest round trip of the network without queues"),
 	CFG_FIELD("min_rate", CFG_RATE, FIELD(min_rate_bps), .def = "100Mbps", .min = 1, .max = 1e13,
-		  .doc = "the window never falls below what this rate sends in base_rtt"),
+		  .doc = "lower bound of the window, as a rate over base_rtt"),
 };
 
 static const struct cfg_table table = {

@@ -27,13 +27,13 @@ static const struct cfg_field fields[] = {
 	CFG_FIELD("t_high", CFG_TIME, FIELD(t_high_ps), .def = "500us",
 		  .doc = "above this RTT the rate decreases, whatever the gradient"),
 	CFG_FIELD("min_rtt", CFG_TIME, FIELD(min_rtt_ps), .def = "0ps",
-		  .doc = "what the gradient is normalized by; 0ps: the longest round trip of the network without queues"),
+		  .doc = "normalizes the gradient; 0ps: the longest round trip of the network without queues"),
 	CFG_FIELD("hai", CFG_INT, FIELD(hai), .def = "5", .min = 1, .max = 1000000,
 		  .doc = "completion events in a row without rising delay, from which on the increase is fivefold"),
 	CFG_FIELD("segment", CFG_BYTES, FIELD(segment_bytes), .def = "16KB", .min = 1, .max = 1e9,
 		  .doc = "payload of one completion event"),
 	CFG_FIELD("min_rate", CFG_RATE, FIELD(min_rate_bps), .def = "100Mbps", .min = 1, .max = 1e13,
-		  .doc = "a QP's rate never falls below"),
+		  .doc = "lower bound of a QP's rate"),
 };
 
 static const struct cfg_table table = {

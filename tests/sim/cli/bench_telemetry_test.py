@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The telemetry benchmark's numbers agree with each other, whatever the machine: what was made is what came in time, what was
+"""The telemetry benchmark's numbers agree with each other, whatever the machine: what was made is what arrived in time, what was
 held back and what was dropped; budgets bound the bytes; in virtual time all of it repeats."""
 import json
 from harness import ROCELAB, SANITIZED, check, command

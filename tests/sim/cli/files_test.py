@@ -108,7 +108,7 @@ def cut_recording(name, out, done, why):
         check(Run(out).run["export"]["recording_lost"] != 0, f"{name}: in run.json", Run(out).run["export"])
     if (out / "verdict.json").exists():
         check(Run(out).verdict["evidence"]["recording_lost"] != 0, f"{name}: in the verdict", Run(out).verdict["evidence"])
-        check(f"The recording is cut short ({why})" in Run(out).report.replace("\n", " "), f"{name}: in the report",
+        check(f"The recording is truncated ({why})" in Run(out).report.replace("\n", " "), f"{name}: in the report",
               Run(out).report)
 
 

@@ -186,7 +186,7 @@ def bad():
                                        "rank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n")
     refused("what waits for itself", "waits for itself, through", "goal", FOLDER / "cycle.goal")
     (FOLDER / "lost.goal").write_text("num_ranks 2\nrank 0 {\n}\nrank 1 {\na: recv 1b from 0\n}\n")
-    refused("a receive that never comes", "lost.goal:5: rank 1 is a receive that never comes", "goal", FOLDER / "lost.goal")
+    refused("a receive that never comes", "lost.goal:5: rank 1 is a receive without a send", "goal", FOLDER / "lost.goal")
     scenario = FOLDER / "many.cfg"
     scenario.write_text('topology = { kind = "leaf-spine"; leaves = 1; spines = 1; hosts_per_leaf = 4; };\n'
                         'collectives = (\n  { schedule = { kind = "goal"; file = "tree.goal"; }; }\n);\n')

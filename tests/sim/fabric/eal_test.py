@@ -60,7 +60,7 @@ for rate, mtu, count in (("40Mbps", "1024B", 2), ("40Mbps", "1024B", 12), ("40Mb
                                   for i, n in enumerate(names)), mtu)
     with tempfile.TemporaryDirectory() as hosts:
         done = command(DPSWITCH, scenario_file(scenario, "ports.cfg"), "--out", scratch(), "--hosts", hosts, expect=None)
-    check("did not come up" in done.stderr, f"{count} ports at {rate}, {mtu}, are opened", done.stderr)
+    check("did not start" in done.stderr, f"{count} ports at {rate}, {mtu}, are opened", done.stderr)
     found = re.search(r"DPDK: (\d+) MB in \w+.*, (\d+) of them for frames of up to (\d+) B: (\d+) for each of (\d+) ports",
                       done.stdout)
     check(found and int(found[5]) == count and int(found[3]) >= int(mtu[:-1]), "and the sum is stated", done.stdout)

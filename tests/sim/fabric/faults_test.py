@@ -172,7 +172,7 @@ def storms():
         check((first["type"], first["root"]) == ("pfc-storm", port), f"{name}: the first finding", run.findings())
     run = rocelab(small(fault("pfc-storm", port="b1:1", start="50us")), *NEVER_TIMES_OUT)
     check(run.run["end_reason"] == "stall", "a storm for ever: the run stalls", run.run)
-    # another class: it halts the flow that is in it, and nobody else
+    # another class: it pauses the flow that is in it, and nobody else
     beside = 'flows = ( { src = "a2"; dst = "b1"; sport = 20001; bytes = 4000; prio = 5; start = "100us"; } );\n'
     run = rocelab(small(fault("pfc-storm", port="b1:1", priority=5, duration="2ms"), extra=beside))
     ring_ns = max(int(r["start_ns"]) + int(r["duration_ns"]) for r in run.steps() if r["step"] != "0")

@@ -80,7 +80,7 @@ def long_run(iterations, step_bytes=200_000):
 
 def whole_verdict(run, name, iterations):
     check(run.code == 0, f"{name}: exit code 0", (run.code, run.stderr))
-    check("the verdict comes from the recording" in run.stderr, f"{name}: told", run.stderr)
+    check("the verdict is made from the recording" in run.stderr, f"{name}: told", run.stderr)
     complete = [c["complete"] for c in run.verdict["collectives"]]
     check(len(complete) == iterations and all(complete), f"{name}: the verdict is on all of the run", complete)
     check("Report: " in run.stdout, f"{name}: and printed", run.stdout)

@@ -38,7 +38,7 @@ def disturbed():
     check({f["root"] for f in mine} == {"l0:5", "l1:5"}, "two-jobs: at both uplinks", mine)
     check("shuffle" in run.report and "train" in run.report, "two-jobs: the report names the jobs")
     observed = " ".join(run.report.split())
-    check("of what was lost" in observed and "lost in all" in observed, "two-jobs: shares say of what they are", observed[:600])
+    check("of the lost time" in observed and "lost in all" in observed, "two-jobs: shares say of what they are", observed[:600])
     alone = rocelab(SCENARIOS / "two-jobs.cfg", "--set", "jobs.[1].start=1s")
     first = [f for f in alone.findings() if f["iterations"][0]["job"] == 0 and f["type"] != "slow-host"]
     check(not first, "two-jobs: alone, nothing disturbs train", first)

@@ -83,7 +83,7 @@ def verdict(run):
     worst = finding(run, "flow-contention", "6:2", LONG)
     check("17->18/10000>10000" in worst["victims"], "its victim is 17->18", worst)
     pause = finding(run, "pfc-backpressure", "6:2", LONG)
-    check("2:3" in pause["ports"], "PFC backpressure halts 2:3", pause)
+    check("2:3" in pause["ports"], "PFC backpressure pauses 2:3", pause)
     check("17->18/10000>10000" in pause["victims"], "its victim is 17->18", pause)
     check(run.verdict["findings"][0]["root"] == "6:2", "6:2 comes first", run.verdict["findings"][0])
 

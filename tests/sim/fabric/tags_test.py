@@ -93,7 +93,7 @@ def refused():
     guest = 'collectives = ( { bytes = 4000; measured = true; payload = "real"; } );\nhosts = ( { names = [ "a1" ]; kind = "port"; port = "vhost:/tmp/tags.sock"; } );\n'
     for text, message in ((f"collectives = (\n{two[:-1]} );\n", "receives measured data of the jobs"),
                           (pair, "rank 0 sends nothing to rank 2"),
-                          (guest, "is somebody else's, and its program sets no tags"),
+                          (guest, "is external, and its program sets no tags"),
                           (measured() + 'switch = { strict = [ "0" ]; };\n', "switch.strict: \"0\" is no data class"),
                           (measured() + LOSSLESS.replace(', "5"', ""), "measured_prio: class 5 has no PFC")):
         done = command(ROCELAB, "run", scenario_file(TOPOLOGY.replace("1us", "30us") + text), "--out", scratch() / "run", expect=2)

@@ -64,7 +64,7 @@ def queues():
     check(sent["adaptive"]["retransmits"] == 0, "incast: queues are no loss to the adaptive timer", sent)
     check(sent["fixed"]["retransmits"] == sent["fixed"]["duplicates"] > 100,
           "incast: to the fixed one they are, and every copy is counted", sent)
-    # PFC halts some ways and not others: they differ by more than 5 us. All invariants hold, every flow is complete.
+    # PFC pauses some ways and not others: they differ by more than 5 us. All invariants hold, every flow is complete.
     for timer in TIMERS:
         run = dpswitch(scenario, *sets(load_balancing__kind="random", host__selective__timer=timer)).run
         check(run["end_reason"] == "complete" and run["transport"]["duplicates"] > 0,

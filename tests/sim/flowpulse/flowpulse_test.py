@@ -75,7 +75,7 @@ for keys in ({"flowpulse__prediction": "measured"}, {"flowpulse__prediction": "l
 # A ring: each leaf hears of one other. Two links are named, until another leaf says more.
 run, reported, found = diagnosed(**{"collectives__[0]__algorithm": "ring"})
 check([f["root"] for f in found] == ["l2:3 or s1:4"], "with one sender a leaf the pair is named", found)
-check(reported["faults"][0]["place"] == "pair" and "cannot be told apart" in (run.dir / "report.txt").read_text(), "and why")
+check(reported["faults"][0]["place"] == "pair" and "cannot be distinguished" in (run.dir / "report.txt").read_text(), "and why")
 
 # Two links of one leaf lose at a time, so that half of the four ports of every other lack: the others by themselves say that both do.
 # By a single spine what is lost comes again where it was lost, and nothing can be compared.

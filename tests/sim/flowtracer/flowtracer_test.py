@@ -79,7 +79,7 @@ check(all(taken[link["port"]] == link["flows"] for link in reported["links"]), "
 check(reported["collisions"] and reported["cost_ns"] > 0, "flows collide, and that cost time")
 found = [f for f in run.verdict["findings"] if f["type"] == "path-imbalance"]
 check(found and found[0]["root"] == reported["collisions"][0]["port"], "it is a finding, the worst first", found)
-check("Ways of flows (FlowTracer)" in run.report, "and in the report")
+check("Paths of flows (FlowTracer)" in run.report, "and in the report")
 
 # Connections: a pair's questions are one after the other, but for threads; ad hoc each costs a round trip more.
 took = {}

@@ -232,7 +232,7 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "%us"; } );
         stderr = run.communicate(timeout=STALL_LIMIT_S)[1].decode()
         check(run.returncode >= 0 and not sockets.exists(), "sockets go with the run", (run.returncode, stderr))
     done = command(ROCELAB, "run", scenario, "--set", "timing.clock=\"virtual\"", "--out", "/nonexistent", expect=2)
-    check("management.sockets" in done.stderr or "sockets" in done.stderr, "in virtual time nobody could ask", done.stderr)
+    check("management.sockets" in done.stderr or "sockets" in done.stderr, "a virtual run cannot be queried", done.stderr)
 
 
 def behind():

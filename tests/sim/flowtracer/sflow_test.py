@@ -109,8 +109,8 @@ def refused():
                        "--out", "/nonexistent", expect=2)
         needs.append(float(re.search(r"takes about (\S+) MB", done.stderr).group(1)))
     check(0.15 < needs[1] - needs[0] < 0.4, "what samples take is in what a run takes: 16 ports of 16 KiB", needs)
-    for args, words in (((path, "--first-hop", "sflow"), "no packet moves"),
-                        ((path, "--first-hop", "sflow", "--job", "train"), "no packet tells its job"),
+    for args, words in (((path, "--first-hop", "sflow"), "a scenario without a run has no packets"),
+                        ((path, "--first-hop", "sflow", "--job", "train"), "packets do not identify their job"),
                         ((path, "--first-hop", "hearsay"), "host or sflow")):
         done = trace(*args, expect=2)
         check(words in done.stderr, words, done.stderr)

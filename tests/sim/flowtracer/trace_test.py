@@ -154,7 +154,7 @@ def encapsulated():
 def refused():
     for args, words in ((["--at", "yesterday"], "--at yesterday"), (["--partition", "3/2"], "--partition 3/2"),
                         (["--partition", "0/2"], "I/N"), (["--hosts", "h1,h1"], "twice"), (["--hosts", "l0"], "no host"),
-                        (["--hosts", ","], "names none"), (["--job", "nobody"], "no job is called so"),
+                        (["--hosts", ","], "names none"), (["--job", "nobody"], "no such job"),
                         (["--connections", "carrier-pigeon"], "ad-hoc, persistent or parallel"), (["--threads", "65"], "64"),
                         (["--processes", "0"], "processes"), (["--batch", "4001"], "4000"), (["--rtt", "11s"], "10 s"),
                         (["--serve", "/nonexistent"], "/nonexistent"), (["other.json"], "--merge"),

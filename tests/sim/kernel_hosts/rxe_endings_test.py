@@ -240,7 +240,7 @@ def nobody_connects():
     path = scenario_file(text + 'limits = { connect = "2s"; hold = "1s"; };\n')
     done = command(ROCELAB, "run", path, "--out", out / "run", expect=NOT_BEGUN, timeout=STALL_LIMIT_S)
     check("--host h0 --manage /tmp/rocelab-run-" in done.stderr, "a host elsewhere: what to start there", done.stderr)
-    check("h0 did not come up within limits.connect = 2s" in done.stderr, "a host elsewhere: waited for", done.stderr)
+    check("h0 did not start within limits.connect = 2s" in done.stderr, "a host elsewhere: waited for", done.stderr)
     check(not (out / "h0.vhost").exists(), "a host elsewhere: its socket is removed")
 
 

@@ -5,7 +5,7 @@ verdict says what it was. A queue pair of the kernel takes a second to notice wh
 from harness import INTERRUPTED, STALL_LIMIT_S, check
 from rxe import HOSTS, TWO_LCORES, Live, invariants, need_guests, of_host, ring, scenario, settled, whole
 
-# A loop whose buffers fill halts its own links, and they wait for each other for ever: a PFC deadlock that stays when the
+# A loop whose buffers fill pauses its own links, and they wait for each other for ever: a PFC deadlock that stays when the
 # loop is gone. Whether they fill depends on how busy this machine is; this threshold is beyond what 300 ms can bring.
 ROOMY = 'switch = { buffer = "64MB"; pfc = { model = "static"; xoff = "8MiB"; }; };\n'
 

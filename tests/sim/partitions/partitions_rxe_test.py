@@ -66,7 +66,7 @@ def clocks(run):
     reported_us = run.verdict["evidence"]["clock_error_ns"] / 1e3
     check(abs(reported_us - max(ours, theirs)) < 0.01 and theirs > ours / 10, "the verdict tells by how much hosts' clocks may be wrong",
           (reported_us, ours, theirs))
-    check("by clocks of their own, known to within" in " ".join(run.report.split()), "and so does the report", run.report)
+    check("their own clocks, which are known to within" in " ".join(run.report.split()), "and so does the report", run.report)
 
 
 def gone():

@@ -133,7 +133,7 @@ collectives = ( { op = "allreduce"; algorithm = "ring"; bytes = "64KB"; payload 
 
 def gone():
     for which, how, why in ((1, signal.SIGKILL, "partition 1 (h2, h3, b) was lost: its program has ended"),
-                            (1, signal.SIGSTOP, "partition 1 (h2, h3, b) was lost: it said nothing for 5 s"),
+                            (1, signal.SIGSTOP, "partition 1 (h2, h3, b) was lost: it sent nothing for 5 s"),
                             (0, signal.SIGKILL, "partition 0 (h0, h1, a) was lost: its program has ended")):
         live = Live(scenario_file(LONG))
         os.kill(live.partition(which), how)
@@ -143,7 +143,7 @@ def gone():
         check("did not finish" in run.report, f"{name}: the verdict on what there is follows", run.report)
         if which == 1:
             check(run.run["end_reason"] == "partition_lost" and why in run.run["error"], f"{name}: end reason", run.run)
-            check("the program went away that ran the partition of the fabric with h2" in " ".join(run.report.split()),
+            check("the program of the partition with h2 ended" in " ".join(run.report.split()),
                   f"{name}: in the report", run.report[:400])
         kept = scratch()
         command("cp", (run.dir if which == 1 else run.dir / "partitions" / "1") / "records.bin", kept)
@@ -167,7 +167,7 @@ def strangers():
     partitions = Partitions()
     partitions.start(0, scenario)
     run = partitions.end(0)
-    check(run.code == 3 and "partition 1 (h2, h3, b) did not come within 3 s (limits.connect)" in run.stderr, "one that is late",
+    check(run.code == 3 and "partition 1 (h2, h3, b) did not connect within 3 s (limits.connect)" in run.stderr, "one that is late",
           (run.code, run.stderr))
 
     tokens = []
@@ -183,7 +183,7 @@ def strangers():
         partitions.start(1, scenario, *args[1])
         first, second = partitions.end(0), partitions.end(1)
         check(words in second.stderr and second.code == 2, f"{name}: told by who came", (second.code, second.stderr))
-        reported_first = "another token was sent away" if "token" in name else words
+        reported_first = "another token was rejected" if "token" in name else words
         check(reported_first in first.stderr and first.code in (2, 3), f"{name}: told by who was there", (first.code, first.stderr))
         check(not (first.dir / "records.bin").exists(), f"{name}: nothing is written")
 
@@ -266,7 +266,7 @@ def lying():
             ("a record of others", changed(RECORDS, 12, "<I", 0, after=1), "is not of its partition"),
             ("counters of others", changed(COUNTERS, 0, "<I", 0, after=1), "node = 0 is not of its partition"),
             ("a step of no plan", changed(STEP, 8, "<I", 77, after=1), "STEP of no plan of its host"),
-            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "is no message of a partition")):
+            ("no message", lambda kind, body: b"nonsense" * 8 if kind == FRAME else (kind, body), "not a message of a partition")):
         partitions = Partitions()
         partitions.start(0, scenario)
         partitions.listening(0)
@@ -298,9 +298,9 @@ def reports():
     for name, change, why in (
             ("no JSON", lambda kind, body: (kind, b"{]") if kind == REPORT else (kind, body), "REPORT: "),
             ("a port of others", altered_report(lambda r: r["truth"]["pauses"].append(at_a)),
-             "REPORT: truth.pauses[0].port names nothing of its partition"),
+             "REPORT: truth.pauses[0].port names no object of its partition"),
             ("a host that is none", altered_report(lambda r: r["run"].update(hosts=[{"host": "nobody"}])),
-             "REPORT: run.hosts[0].host names nothing of its partition"),
+             "REPORT: run.hosts[0].host names no object of its partition"),
             ("no time of the run", altered_report(lambda r: r["run"].update(virtual_ns=1 << 60)), "REPORT: run.virtual_ns"),
             ("fewer drops than none", altered_report(lambda r: r["run"]["drops"].update(injected=-1)), "REPORT: run.drops.injected"),
             ("too few invariants", altered_report(lambda r: r["run"]["invariants"].pop()), "REPORT: 6 invariants; right would be 7"),
@@ -327,12 +327,12 @@ def refused():
             ('switch "b" is in no partition', ring.replace('[ "b" ]', '[ "h3" ]'), ["--partitions", "2"]),
             ('"a" is named twice', ring.replace('[ "b" ]', '[ "b", "a" ]'), []),
             ("3 partitions of 2 switches", ring.replace("partitions = (", "// partitions = ("), ["--partitions", "3"]),
-            ("a tracer asks devices of its own program", ring + "flowtracer = { enabled = true; };", ["--partitions", "2"])):
+            ("a tracer queries devices of the same process", ring + "flowtracer = { enabled = true; };", ["--partitions", "2"])):
         out = scratch() / "out"
         done = command(ROCELAB, "run", scenario_file(text), "--out", out, *args, expect=2)
         check(words.lower() in reported(done) and reported(done).count(words.lower()) == 1, f"refused once: {words}", done.stderr)
         check(not out.exists(), "and nothing is left")
-    for words, args in (("give I/N", ["--partition", "2/2"]), ("go together", ["--partition", "0/2"]),
+    for words, args in (("give I/N", ["--partition", "2/2"]), ("must be given together", ["--partition", "0/2"]),
                         ("is no address of a partition", ["--partition", "0/2", "--partitions-at", "here,there"]),
                         ("has 1 addresses for 2 partitions", ["--partition", "0/2", "--partitions-at", "/tmp/x"])):
         done = command(DPSWITCH, scenario_file(ring), "--out", scratch(), *args, expect=2)

@@ -62,7 +62,7 @@ def ready_made():
     check((runs[0].dir / "records.bin").read_bytes() == (runs[1].dir / "records.bin").read_bytes(), "the same records on two lcores")
     slow = next(one for one in runs[0].verdict["pingmesh"]["problems"] if one["type"] == "high-rtt")
     check(not slow["both_directions"] and 19_900 < slow["high_ns"] - slow["usual_ns"] < 20_100, "by as much as it is slow", slow)
-    check("One way, between RNICs of a host: P50" in runs[0].report, "the report tells of one way")
+    check("One-way, between RNICs of a host: P50" in runs[0].report, "the report tells of one way")
 
 
 def refused():

@@ -63,7 +63,7 @@ def what_it_costs(out, comparison, systems):
     check(systems["hawkeye-minr"]["own_packets"]["packets"] > 10 * systems["vedrfolnir"]["own_packets"]["packets"] > 0,
           "Hawkeye polls far more often", [s["own_packets"] for s in comparison["systems"]])
     quiet = [r for r in comparison["runs"] if r["quiet"]]
-    check(len(quiet) == 1 and quiet[0]["systems"] == [] and quiet[0]["run"] == "systems/none", "nobody diagnoses in one", quiet)
+    check(len(quiet) == 1 and quiet[0]["systems"] == [] and quiet[0]["run"] == "systems/none", "no system diagnoses in one", quiet)
     for run in comparison["runs"]:
         check(run["end_reason"] == "complete" and run["why"] is None, f"{run['run']}: ended", run)
         check(run["quiet"] or (run["steps"]["steps"] == 96 + 6 and run["jobs"][0]["quiet_ns"] == quiet[0]["jobs"][0]["took_ns"]),

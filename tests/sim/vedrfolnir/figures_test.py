@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures beside each other agree: in report.txt, verdict.json and the page's data the parts of what was lost add up to it,
+"""Figures beside each other agree: in report.txt, verdict.json and the page's data the parts of the lost time add up to it,
 by findings, jobs and collectives too, and nobody is sure of "unknown"."""
 import random
 import re
@@ -11,7 +11,7 @@ TIME = r"([\d.]+) (ms|us|ns)"
 UNIT_NS = {"ms": 1e6, "us": 1e3, "ns": 1}
 LOST = re.compile(rf"Of the {TIME} lost(?: in all)?, (.*?) is unexplained\.")
 PART = re.compile(rf"{TIME} \([\d.]+ %\)")
-LINES = re.compile(rf"(?:cost|:) {TIME}, [\d.]+ % of what was lost|\.\.\. and [^:\n]*: {TIME}, in report")
+LINES = re.compile(rf"(?:cost|:) {TIME}, [\d.]+ % of the lost time|\.\.\. and [^:\n]*: {TIME}, in report")
 SCENARIO = """
 name = "drawn-%d";
 seed = %d;
@@ -28,7 +28,7 @@ def agrees(root, name):
     """verdict.json, and the page's data, which has all of it."""
     network, findings, timed = root["network"], root["findings"], root["collectives"]
     parts = [network[f"{part}_ns"] for part in ("explained", "without_effect", "late_little", "unexplained")]
-    near(sum(parts), network["lost_ns"], f"{name}: parts of what was lost", 4)
+    near(sum(parts), network["lost_ns"], f"{name}: parts of the lost time", 4)
     for key, effect in (("explained_ns", False), ("without_effect_ns", True)):
         costs = [f["explained_ns"] for f in findings if f["without_effect"] == effect]
         near(sum(costs), network[key], f"{name}: {key} of findings", len(costs) + 1)
@@ -53,7 +53,7 @@ def report_agrees(run, name):
     parts = [float(part[0]) for part in PART.findall(observed[3] + " is")]
     near(sum(parts), float(observed[1]), f"{name}: the report's parts", 0.0005 * (len(parts) + 1) + 1e-6)
     near(float(observed[1]) * unit, network["lost_ns"], f"{name}: what it says was lost", 0.0006 * unit + 1)
-    listed = [float(one[0] or one[2]) for one in LINES.findall(text.split(" % of what was lost. Of the ", 1)[-1])]
+    listed = [float(one[0] or one[2]) for one in LINES.findall(text.split(" % of the lost time. Of the ", 1)[-1])]
     near(sum(listed) * unit, network["explained_ns"] + network["without_effect_ns"], f"{name}: what it lists",
          0.0006 * unit * (len(listed) + 1))
 

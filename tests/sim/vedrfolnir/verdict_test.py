@@ -219,7 +219,7 @@ faults = ( { kind = "corruption"; port = "e0:3"; rate = 0.02; }, { kind = "corru
     found = run.findings("packet-loss")
     check(found and {f["root"] for f in found} <= {"a0:1", "a1:1"}, "corruption: the end of the cable is named", run.findings())
     check({"e0:3", "e0:4"} & set(found[0]["ports"]), "corruption: and the port that sends by it", found)
-    check("came in damaged" in found[0]["evidence"], "corruption: the evidence tells loss and damage apart", found)
+    check("arrived damaged" in found[0]["evidence"], "corruption: the evidence tells loss and damage apart", found)
 
 
 clean_ring()

@@ -103,7 +103,7 @@ bad_steps_are_refused(void **state)
 		{ 1, { 0, 0, 1, false }, { 1, 2 }, "rank 0 step 1 depends on step 2 of rank 1, which does not exist" },
 		{ 1, { 0, 0, 1, false }, { 1, 0 }, "rank 0 step 1 depends on step 0 of rank 1, which does not exist" },
 		{ 1, { 0, 0, 1, false }, { 3, 1 }, "rank 0 step 1 depends on step 1 of rank 3, which does not exist" },
-		{ 1, { 0, 0, 1, false }, { 2, 1 }, "rank 0 step 1 depends on step 1 of rank 2, which goes to rank 1" },
+		{ 1, { 0, 0, 1, false }, { 2, 1 }, "rank 0 step 1 depends on step 1 of rank 2, which is sent to rank 1" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -119,7 +119,7 @@ damage_is_found(void **state)
 		{ send_to_nobody, COLL_ALLGATHER, "rank 3 step 3 sends to rank 4: must be one of the 4 ranks" },
 		{ send_too_much, COLL_ALLGATHER, "rank 3 step 2 moves 18446744073709551615 elements from 4 to 4" },
 		{ depend_on_nothing_known, COLL_ALLGATHER, "depends on step 9 of rank 2, which does not exist" },
-		{ depend_on_another, COLL_ALLGATHER, "depends on step 1 of rank 0, which goes to rank 1" },
+		{ depend_on_another, COLL_ALLGATHER, "depends on step 1 of rank 0, which is sent to rank 1" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

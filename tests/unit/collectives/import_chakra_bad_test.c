@@ -51,7 +51,7 @@ what_nodes_cannot_be_is_refused(void **state)
 	refused("waits for node 7, which the file has not");
 	pair(10);
 	send_or_receive(0, 1, RECV, 1, 10, 9, NULL, 0);
-	refused("node 1 at byte 60 is a receive that never comes");
+	refused("node 1 at byte 60 is a receive without a send");
 	pair(10);
 	send_or_receive(0, 0, SEND, 1, 10, 9, NULL, 0);
 	refused("has the id of the node at byte 8");
@@ -66,7 +66,7 @@ what_nodes_cannot_be_is_refused(void **state)
 	message = node(1, COMP, NULL, 0);
 	put_attribute(&message, "num_ops", 9, 1000);
 	end_node(0, &message);
-	refused("but not how long");
+	refused("but no duration");
 	pair(10);
 	message = node(1, 2, NULL, 0);
 	end_node(0, &message);
@@ -95,7 +95,7 @@ what_collectives_cannot_be_is_refused(void **state)
 	begin(2);
 	for (uint32_t rank = 0; rank < 2; rank++)
 		collective(rank, 0, 0, 100, "7", NULL, 0);
-	refused("group \"7\", whose ranks neither");
+	refused("group \"7\", whose ranks are neither");
 	begin(2);
 	for (uint32_t rank = 0; rank < 2; rank++)
 		collective(rank, 0, 3, 100, NULL, NULL, 0);

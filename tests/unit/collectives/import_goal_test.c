@@ -144,7 +144,7 @@ what_cannot_be_is_refused(void **state)
 		int line;
 		const char *why;
 	} cases[] = {
-		{ "", 1, "num_ranks should stand" },
+		{ "", 1, "in place of num_ranks" },
 		{ "num_ranks 1\n", 1, "2 to 1024" },
 		{ "num_ranks 99999999999999999999\n", 1, "2 to 1024" },
 		{ "num_ranks 2\nnum_ranks 2\n", 2, "a second time" },
@@ -175,7 +175,7 @@ what_cannot_be_is_refused(void **state)
 		{ TWO "1a: calc 1\n}\n", 3, "LABEL: OPERATION" },
 		{ TWO "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n}\n", 3, "more than 16 words" },
 		{ TWO "a: send 5b to 1\n}\nrank 1 {\n}\n", 3, "has no receive of it" },
-		{ TWO "a: recv 5b from 1\n}\nrank 1 {\n}\n", 3, "is a receive that never comes" },
+		{ TWO "a: recv 5b from 1\n}\nrank 1 {\n}\n", 3, "is a receive without a send" },
 		{ TWO "send 5b to 1 tag 1\n}\nrank 1 {\nrecv 5b from 0 tag 2\n}\n", 3, "has no receive of it" },
 		{ TWO "send 5b to 1\n}\nrank 1 {\nrecv 6b from 0\n}\n", 3, "to one that wants 6" },
 		{ TWO "a: calc 1\nb: calc 2\na requires b\nb requires a\nsend 1b to 1\n}\nrank 1 {\nrecv 1b from 0\n}\n", 0,

@@ -244,7 +244,7 @@ what_is_no_algorithm_is_refused(void **state)
 	refuse("<algo/>", 1, "algo has no attribute \"name\"");
 	refuse(HEAD "</algo>", 1, "0 <gpu>, but ngpus=\"2\"");
 	refuse(HEAD GPU0, 3, "no XML");
-	refuse(HEAD GPU0 "</gpu>" GPU0 "</gpu></algo>", 3, "gpu 0 stands in line 2 already");
+	refuse(HEAD GPU0 "</gpu>" GPU0 "</gpu></algo>", 3, "gpu 0 is already in line 2");
 	refuse(HEAD "<tb/></algo>", 2, "found <tb>; <gpu> would be right");
 	refuse(HEAD "<gpu id=\"7\" i_chunks=\"1\" o_chunks=\"0\" s_chunks=\"0\"></gpu>\n" GPU1, 2, "ids go to 1");
 	refuse(HEAD "<gpu id=\"0\" i_chunks=\"3\" o_chunks=\"0\" s_chunks=\"0\"></gpu>\n" GPU1, 2, "3 chunks in a buffer");
@@ -265,12 +265,11 @@ what_steps_cannot_be_is_refused(void **state)
 {
 	refuse(HEAD GPU0 BLOCK("0", "0", "1") "</tb></gpu>" GPU1, 3, "has its own gpu for a peer");
 	refuse(HEAD GPU0 BLOCK("0", "5", "1") "</tb></gpu>" GPU1, 3, "there are 2 gpus");
-	refuse(HEAD GPU0 BLOCK("0", "1", "1") "</tb>" BLOCK("0", "-1", "-1") "</tb></gpu>" GPU1, 4,
-	       "stands in line 3 already");
+	refuse(HEAD GPU0 BLOCK("0", "1", "1") "</tb>" BLOCK("0", "-1", "-1") "</tb></gpu>" GPU1, 4, "is already in line 3");
 	refuse(HEAD GPU0 BLOCK("0", "1", "-1") "</tb>" BLOCK("1", "1", "-1") "</tb></gpu>" GPU1, 4,
 	       "as tb 0 in line 3 does");
 	refuse(HEAD GPU0 BLOCK("0", "-1", "1") "</tb>" BLOCK("1", "-1", "1") "</tb></gpu>" GPU1, 4,
-	       "which message is whose cannot be told");
+	       "their messages cannot be distinguished");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("1", "s", "i", "o", ALONE) "</tb></gpu>" GPU1, 4, "0 is next");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "put", "i", "o", ALONE) "</tb></gpu>" GPU1, 4,
 	       "found \"put\"; one of s, r, rcs");
@@ -295,11 +294,11 @@ what_steps_cannot_be_is_refused(void **state)
 	       4, "which has 1 steps");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1")
 		       STEP("0", "s", "i", "o", "cnt=\"1\" depid=\"0\" deps=\"-1\" hasdep=\"0\"") "</tb></gpu>" GPU1,
-	       4, "one of them says that there is none");
+	       4, "only one of them has a dependency");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP(
 		       "0", "s", "i", "o", "cnt=\"1\" depid=\"1\" deps=\"0\" hasdep=\"0\"") "</tb>" BLOCK("1", "-1", "-1")
 		       STEP("0", "cpy", "i", "s", ALONE) "</tb></gpu>" GPU1,
-	       4, "nothing waits for it");
+	       4, "no step waits for it");
 }
 
 static void
@@ -309,7 +308,7 @@ what_would_hang_is_refused(void **state)
 	       "has no receive of it");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", ALONE) STEP("1", "r", "i", "o", ALONE)
 		       STEP("2", "r", "i", "o", ALONE) "</tb></gpu>" GPU1,
-	       6, "is a receive that never comes");
+	       6, "is a receive without a send");
 	refuse(HEAD GPU0 BLOCK("0", "1", "1") STEP("0", "s", "i", "o", "cnt=\"2\" depid=\"-1\" deps=\"-1\" hasdep=\"0\"")
 		       STEP("1", "r", "i", "o", ALONE) "</tb></gpu>" GPU1,
 	       4, "sends 80 B to one that wants 40");

@@ -171,7 +171,7 @@ static const struct {
 	{ "a part sent", send_part },
 	{ "another peer", change_peer },
 	{ "a message diverted", divert_message },
-	{ "a receive that never comes", wait_for_nothing },
+	{ "a receive without a send", wait_for_nothing },
 	{ "another receive", wait_for_another },
 	{ "two writers", write_twice },
 	{ "added or not", add_or_not },

@@ -35,10 +35,10 @@ proof_result(const struct coll_schedule *schedule, struct err *err)
 		{ " ends with ", PROOF_RESULT },
 		{ ": must be one of ", PROOF_FORM },
 		{ " sends nothing to ", PROOF_FORM },
-		{ " of its own memory: they must not overlap", PROOF_FORM },
+		{ " of the same memory: they must not overlap", PROOF_FORM },
 		{ ": a rank's memory has ", PROOF_FORM },
 		{ ", which does not exist", PROOF_FORM },
-		{ ", which goes to rank ", PROOF_FORM },
+		{ ", which is sent to rank ", PROOF_FORM },
 	};
 
 	*err = (struct err){ .text = "" };

@@ -126,7 +126,7 @@ test_syntax(void **state)
 		"t.cfg:2: syntax error at or before \"b = 2us;\"; values with a unit need quotes (\"2us\"), and settings "
 		"end with ';'");
 	expect_error("flows = ( );\nflows = ( );\n",
-		     "t.cfg:2: duplicate setting name at or before \"flows = ( );\"; a key may stand once in a group");
+		     "t.cfg:2: duplicate setting name at or before \"flows = ( );\"; a key may occur once in a group");
 	expect_error("switch = { pfc = { # 99999999999\n ports = 5000000000; }; };",
 		     "t.cfg:2: 5000000000 does not fit 32 bits; 5000000000L would be right");
 	expect_error("a = 99999999999999999999L;", "t.cfg:1: 99999999999999999999 does not fit 64 bits");

@@ -173,7 +173,7 @@ schedules_hold_what_collectives_promise(void **state)
 	bad(&step, REC_SCHEDULE, 1, "rank = 2; right would be below 2");
 	step.rank = 0;
 	step.flow.reserved = 1;
-	bad(&step, REC_SCHEDULE, 1, "flow = 1; right would be 0 in its reserved part");
+	bad(&step, REC_SCHEDULE, 1, "flow = 1; right would be 0 in its reserved field");
 	step.flow.reserved = 0;
 	for (int i = 0; i < 4; i++)
 		good(&step, REC_SCHEDULE, 1);
@@ -317,12 +317,12 @@ probes_are_of_their_hosts(void **state)
 	bad(&probe, REC_PROBE, 0, "a host that a NODE record describes");
 	bad(&probe, REC_PROBE, 2, "tuple.src_ip = 10; right would be 11, the address of NIC 0");
 	probe.result = REC_PROBE_SECOND_LOST;
-	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: not all of its ACKs came");
+	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: not all of its ACKs arrived");
 	probe.kind = ENUM_COUNT(REC_PROBE_KINDS);
 	bad(&probe, REC_PROBE, 1, "kind = 4; right would be 0 to 3");
 	probe.kind = REC_PROBE_RAIL;
 	probe.result = REC_PROBE_OK;
-	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: nobody answers a probe of one way");
+	bad(&probe, REC_PROBE, 1, "rtt_ps = 5; right would be 0: a one-way probe has no reply");
 	probe.rtt_ps = 0;
 	good(&probe, REC_PROBE, 1);
 	probe.result = REC_PROBE_SECOND_LOST;
@@ -331,12 +331,14 @@ probes_are_of_their_hosts(void **state)
 	bad(&hop, REC_PROBE_HOP, 2, "tuple.src_ip = 10; right would be an address of node 2, which traces it");
 	hop.back = 1;
 	good(&hop, REC_PROBE_HOP, 2);
-	bad(&hop, REC_PROBE_HOP, 1, "tuple.dst_ip = 11; right would be an address of node 1, which traces the way back");
+	bad(&hop, REC_PROBE_HOP, 1,
+	    "tuple.dst_ip = 11; right would be an address of node 1, which traces the reverse path");
 	hop.count = 5; /* packets that came: told where that way ends */
 	good(&hop, REC_PROBE_HOP, 1);
-	bad(&hop, REC_PROBE_HOP, 2, "tuple.src_ip = 10; right would be an address of node 2, to which packets came");
+	bad(&hop, REC_PROBE_HOP, 2,
+	    "tuple.src_ip = 10; right would be an address of node 2, the destination of the counted packets");
 	hop = (struct rec_probe_hop){ .hop = 1, .port = 2, .tuple = hop.tuple };
-	bad(&hop, REC_PROBE_HOP, 1, "port = 2; right would be below 2: so many ports node 0 has");
+	bad(&hop, REC_PROBE_HOP, 1, "port = 2; right would be below 2, the number of ports of node 0");
 	hop.at = 2;
 	bad(&hop, REC_PROBE_HOP, 1, "at = 2; right would be a described switch");
 	good(&rnic, REC_RNIC, 1);

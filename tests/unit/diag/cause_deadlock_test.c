@@ -60,7 +60,7 @@ test_deadlock_begins(void **state)
 		if (storm)
 			assert_string_equal(v->run.ports[finding->origin_port].name, "18:1");
 		assert_non_null(
-			strstr(case_evidence(v, finding), storm ? "out of the loop, by the pauses" : "began in the loop"));
+			strstr(case_evidence(v, finding), storm ? "out of the loop, by pauses" : "began in the loop"));
 		verdict_destroy(v);
 	}
 }

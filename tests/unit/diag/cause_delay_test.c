@@ -171,8 +171,8 @@ test_delay(void **state)
 	assert_false(delay->costless);
 	assert_false(verdict_claim(v)->innocent);
 	assert_non_null(strstr(case_evidence(v, delay),
-			       "took 0.031 ms on average where an idle path takes 0.010, and the queues that "
-			       "its packets met do not account for it; one of 4 links is longer than configured"));
+			       "took 0.031 ms on average where an idle path takes 0.010, and the queues on its path do not "
+			       "account for it; one of 4 links is longer than configured"));
 	verdict_destroy(v);
 }
 
@@ -317,7 +317,7 @@ test_what_all_have_in_common(void **state)
 	assert_int_equal(delay->nvictims, 2);
 	assert_int_equal(delay->nports, 2);
 	assert_true(case_has_port(v, delay, "2:3") && case_has_port(v, delay, "6:1"));
-	assert_non_null(strstr(case_evidence(v, delay), "2:3 is the one that nobody crossed in time"));
+	assert_non_null(strstr(case_evidence(v, delay), "2:3 is the only one that no packet crossed in time"));
 	verdict_destroy(v);
 }
 

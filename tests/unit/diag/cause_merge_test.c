@@ -114,7 +114,7 @@ test_own_flows(void **state)
 static void
 put_pauses(struct records *r)
 {
-	/* 3 halts 6:2, and 6 halts 2:3 and 1:3. */
+	/* 3 pauses 6:2, and 6 pauses 2:3 and 1:3. */
 	case_paused(r, SW6, 1, LAST, 300000, 50 * MS);
 	records_put_meter(r, SW3, records_meter_row(2, 0, 0, LAST, 1000));
 	case_paused(r, SW2, 2, LAST, 250000, 40 * MS);

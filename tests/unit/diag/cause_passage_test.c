@@ -121,7 +121,7 @@ test_a_link_that_loses_has_sent_more_than_arrived(void **state)
 	v = diagnose(&r, &lossy);
 	assert_non_null(
 		strstr(case_evidence(v, &v->findings[0]),
-		       "2:3 sent 5 frames that never came to 6:1, the other end of its link; it sent 40 packets again"));
+		       "2:3 sent 5 frames that never reached 6:1, the other end of its link; it sent 40 packets again"));
 	verdict_destroy(v);
 }
 

@@ -84,10 +84,10 @@ test_without_a_name_nobody_is_guilty_nor_innocent(void **state)
 	assert_non_null(found);
 	assert_int_equal(found->nflows, 0);
 	assert_float_equal((float)(found->explained_ps / 1e9), 20.0f, 0.01f);
-	assert_non_null(strstr(case_evidence(v, found), "whose they were was not told"));
+	assert_non_null(strstr(case_evidence(v, found), "their flows were not reported"));
 	assert_int_equal(verdict_claim(v)->kind, CLAIM_UNNAMED);
 	assert_false(verdict_claim(v)->innocent);
-	assert_non_null(strstr(case_reason(v), "whose frames these were was not told"));
+	assert_non_null(strstr(case_reason(v), "the owners of these frames were not reported"));
 	verdict_destroy(v);
 }
 

@@ -31,7 +31,7 @@ test_unwatched(void **state)
 		assert_false(verdict_claim(v)->innocent);
 		assert_true(verdict_claim(v)->lost_ps == (double)(80 * MS - EXPECT));
 		assert_true(verdict_claim(v)->unexplained_ps == verdict_claim(v)->lost_ps);
-		assert_non_null(strstr(case_reason(v), watched ? "no port that they met" : "without telemetry"));
+		assert_non_null(strstr(case_reason(v), watched ? "no port on their path" : "without telemetry"));
 		verdict_destroy(v);
 	}
 }

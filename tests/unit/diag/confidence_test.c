@@ -109,8 +109,7 @@ test_uncertainty_is_printed(void **state)
 
 	(void)state;
 	assert_int_equal(verdict_claim(v)->kind, CLAIM_UNCERTAIN);
-	assert_non_null(
-		strstr(case_reason(v), "points to flow-contention at 6:2, and is too little to say so (confidence 0.25)"));
+	assert_non_null(strstr(case_reason(v), "points to flow-contention at 6:2, but is insufficient (confidence 0.25)"));
 	assert_non_null(strstr(case_incomplete(v), "3 of 4 steps were never reported"));
 	verdict_destroy(v);
 }

@@ -222,7 +222,7 @@ reports_show_every_port(void **state)
 	assert_non_null(strstr(text, "The link from l0 to s1 (l0:3), or the one from s1 to l1 (s1:2)"));
 	assert_non_null(strstr(text, "l1:2  s0    10,000,000  10,200,000  +2.00 %"));
 	assert_non_null(strstr(text, "l1:3  s1    10,000,000   9,800,000  -2.00 %  alarm"));
-	assert_non_null(strstr(text, "Cannot tell at l1, because all ports together received another volume"));
+	assert_non_null(strstr(text, "Cannot judge l1, because all ports together received another volume"));
 	free(text);
 
 	to = open_memstream(&text, &size);

@@ -103,7 +103,7 @@ no_probe_is_no_evidence(void **state)
 	v = rig_diagnose(&rig);
 	text = written(write_text, v);
 	assert_has(text, "no result of a probe");
-	assert_has(text, "first upload comes after 5 s");
+	assert_has(text, "first upload is after 5 s");
 	assert_null(strstr(text, "No problem was found"));
 	free(text);
 	verdict_destroy(v);

@@ -92,9 +92,9 @@ finding_sentences(void **state)
 	} cases[] = {
 		{ FINDING_FLOW_CONTENTION, "Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
 		{ FINDING_INCAST, "Incast at 6:2: 13->19 ahead of 17->18 in steps 1-2" },
-		{ FINDING_PFC_STORM, "PFC storm from 6:2 halts 2:3; delays 17->18 in steps 1-2" },
+		{ FINDING_PFC_STORM, "PFC storm from 6:2 pauses 2:3; delays 17->18 in steps 1-2" },
 		{ FINDING_PFC_BACKPRESSURE,
-		  "PFC backpressure from 6:2 halts 2:3; filled by 13->19; delays 17->18 in steps 1-2" },
+		  "PFC backpressure from 6:2 pauses 2:3; filled by 13->19; delays 17->18 in steps 1-2" },
 		{ FINDING_SLOW_HOST, "Slow host 6:2: 13->19 ahead of 17->18 in steps 1-2" },
 	};
 	struct verdict *v = fixture_case();
@@ -108,10 +108,10 @@ finding_sentences(void **state)
 	finding->type = FINDING_PFC_DEADLOCK;
 	finding->origin_port = RUN_NONE;
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
-			    "PFC deadlock at 6:2 halts 2:3; began in the loop; delays 17->18 in steps 1-2");
+			    "PFC deadlock at 6:2 pauses 2:3; began in the loop; delays 17->18 in steps 1-2");
 	finding->origin_port = fixture_port(v, "3:2");
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)),
-			    "PFC deadlock at 6:2 halts 2:3; began out of the loop at 3:2; delays 17->18 in steps 1-2");
+			    "PFC deadlock at 6:2 pauses 2:3; began out of the loop at 3:2; delays 17->18 in steps 1-2");
 	finding->type = FINDING_PACKET_LOSS;
 	finding->nflows = 0;
 	assert_string_equal(facts_finding(v, finding, buf, sizeof(buf)), "Packet loss at 6:2: hits 17->18 in steps 1-2");

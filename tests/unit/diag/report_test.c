@@ -217,7 +217,7 @@ text_reports_the_case(void **state)
 	static const char *const reported[] = {
 		"Ring AllGather over 8 ranks took 270.907 ms, 25.8 % longer than the 215.299 ms expected.\n",
 		"Flow contention at 6:2: 13->19 ahead of 17->18 in steps 1-2",
-		"PFC backpressure from 6:2 halts 2:3; filled by 13->19; delays 17->18 in steps 1-2",
+		"PFC backpressure from 6:2 pauses 2:3; filled by 13->19; delays 17->18 in steps 1-2",
 		"  2880000000  allgather/ring                     8      7      270907      215299   10.63   9.30\n",
 		"     2  17->18  2046.973  70.134    30.757  +128.0 %  contention 6:2 by 13->19, backpressure 6:2\n",
 		"     3  18->19  2117.107  30.746    30.757\n",

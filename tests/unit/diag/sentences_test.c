@@ -21,7 +21,7 @@ claims(void **state)
 		struct claim claim;
 		const char *reported;
 	} cases[] = {
-		{ { .kind = CLAIM_NOTHING_DONE }, "No step was reported as finished: nothing can be said." },
+		{ { .kind = CLAIM_NOTHING_DONE }, "No step was reported as finished: no verdict is possible." },
 		{ { .kind = CLAIM_IN_TIME, .innocent = true },
 		  "Every step reported took at most 1 % longer than expected." },
 		{ { .kind = CLAIM_IN_SUM },
@@ -30,9 +30,9 @@ claims(void **state)
 		  "3 of 56 steps were slow and nothing that was reported explains it, but 2 of them went without telemetry "
 		  "for half of their time or more." },
 		{ { .kind = CLAIM_ACKS, .slow = 3, .ack_share = 0.089 },
-		  "3 of 56 steps were slow, by at most the 8.9 % that ACKs of other flows on their way can cost." },
+		  "3 of 56 steps were slow, by at most the 8.9 % that ACKs of other flows on their path can cost." },
 		{ { .kind = CLAIM_NO_SIGN, .slow = 3 },
-		  "3 of 56 steps were slow, but no port that they met was halted, contended or dropped a packet." },
+		  "3 of 56 steps were slow, but no port on their path was paused, contended or dropped a packet." },
 		{ { .kind = CLAIM_INCOMPLETE, .slow = 3 },
 		  "3 of 56 steps were slow and nothing that was reported explains it, but the evidence is incomplete." },
 	};
@@ -123,12 +123,12 @@ evidence_of_findings(void **state)
 		  ": 4 other flows to 18 met at 6:2, up to 90 packets deep, and put 1234 packets ahead of its own" },
 		{ FINDING_PFC_BACKPRESSURE,
 		  { .ps = 1e9, .of_ps = 2e9, .percent = 49.6, .depth_packets = 9, .flow = F13_19, .flows = 3 },
-		  ": 2:3 was halted by PFC for 1.000 of 2.000 ms reported, 50 % of it owed to the queue of 6:2, up to 9 "
+		  ": 2:3 was paused by PFC for 1.000 of 2.000 ms reported, 50 % of it owed to the queue of 6:2, up to 9 "
 		  "packets "
 		  "deep, filled by 13->19/10001>10001 and 2 others" },
 		{ FINDING_PFC_BACKPRESSURE,
 		  { .ps = 1e9, .of_ps = 2e9, .percent = 100, .depth_packets = 9 },
-		  ": 2:3 was halted by PFC for 1.000 of 2.000 ms reported, 100 % of it owed to the queue of 6:2, up to 9 "
+		  ": 2:3 was paused by PFC for 1.000 of 2.000 ms reported, 100 % of it owed to the queue of 6:2, up to 9 "
 		  "packets deep, filled by flows that were not reported" },
 		{ FINDING_LINK_DOWN,
 		  { .count = 17 },

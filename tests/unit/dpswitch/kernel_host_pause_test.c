@@ -128,7 +128,7 @@ a_peer_that_speaks_pfc_gets_frames(void **state)
 }
 
 /*
- * a pauses S1 by PFC frames: S1's port to it halts until the quanta are over. A peer that is not said to speak it: a
+ * a pauses S1 by PFC frames: S1's port to it pauses until the quanta are over. A peer that is not said to speak it: a
  * drop.
  */
 static void
@@ -157,7 +157,7 @@ pfc_from_a_peer_pauses_the_switch(void **state)
 	}
 }
 
-/* a's NIC pauses S1 for 2 ms, whatever it has room for; S1 halts its port to a, and goes on after. */
+/* a's NIC pauses S1 for 2 ms, whatever it has room for; S1 pauses its port to a, and goes on after. */
 static void
 a_storm_at_a_kernel_host_pauses_the_switch(void **state)
 {

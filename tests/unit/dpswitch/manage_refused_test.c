@@ -97,7 +97,7 @@ test_records_of_the_future_are_refused(void **state)
 
 	ready(1);
 	manage_start(manage, clock_now_ns());
-	is_refused(&future, sizeof(future), "no time to come");
+	is_refused(&future, sizeof(future), "a time that has passed");
 }
 
 /* The run's time is told by the fabric's clock: a second has passed, and a record may be ahead of it by another. */
@@ -116,7 +116,7 @@ test_records_may_be_a_little_ahead(void **state)
 	assert_int_equal(records.used_bytes, sizeof(passed));
 	recbuf_fini(&records);
 	ahead.hdr.time_ps += 60 * RECORD_AHEAD_PS;
-	is_refused(&ahead, sizeof(ahead), "no time to come");
+	is_refused(&ahead, sizeof(ahead), "a time that has passed");
 }
 
 /* Whatever else a host says wrongly, the host is lost, by name and field. */

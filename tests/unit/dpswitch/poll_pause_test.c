@@ -13,7 +13,7 @@
 #include "tests/unit/unit.h"
 
 /*
- * d halts S2:2. c's flow to d fills S2, S2 halts S1:1, and a's flow to b stands behind it: the poll of a's flow follows the
+ * d pauses S2:2. c's flow to d fills S2, S2 pauses S1:1, and a's flow to b stands behind it: the poll of a's flow follows the
  * pause from S1:1 to S2 and finds that what came in there goes to S2:2, which is paused, and so to d.
  */
 static void

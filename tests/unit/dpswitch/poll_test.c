@@ -55,7 +55,7 @@ the_victims_path_answers_hop_by_hop(void **state)
 	frig_stop(&rig);
 }
 
-/* One that was sent back takes the way of the ACKs, and traces no pauses from there: nobody halts them. */
+/* One that was sent back takes the way of the ACKs, and traces no pauses from there: nobody pauses them. */
 static void
 the_acks_path_answers_too(void **state)
 {

@@ -213,11 +213,11 @@ what_is_wrong_is_refused(void **state)
 	const struct swm_refused *refused = (const void *)(desk->reply + sizeof(hdr));
 
 	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, sizeof(asked),
-		       "EGRESS of 40 B; right would be a list of at most 4000 queries, 16 B each, that says its length");
+		       "EGRESS of 40 B; right would be a list of at most 4000 queries, 16 B each, with its length");
 	expect_refusal(desk, &desk->leaf, SWM_EGRESS, &asked, 4,
-		       "EGRESS of 4 B; right would be a list of at most 4000 queries, 16 B each, that says its length");
+		       "EGRESS of 4 B; right would be a list of at most 4000 queries, 16 B each, with its length");
 	expect_refusal(desk, &desk->host, SWM_EGRESS, &asked, sizeof(asked),
-		       "h0 is a host: only switches say where headers go");
+		       "h0 is a host: only switches report the egress of headers");
 	expect_refusal(desk, &desk->host, SWM_COUNTERS, "", 0, "h0 is a host: only switches have counters of ports here");
 	expect_refusal(desk, &desk->leaf, SWM_COUNTERS, "x", 1, "COUNTERS of 1 B; right would be no body");
 	expect_refusal(desk, &desk->leaf, SWM_FLOWS, &asked, 16, "l0 is a switch: only hosts have flows");
@@ -226,12 +226,11 @@ what_is_wrong_is_refused(void **state)
 		       "type 99; right would be EGRESS (2), COUNTERS (3), FLOWS (4) or SAMPLES (9)");
 	expect_refusal(desk, &desk->host, SWM_SAMPLES, &asked, 8, "h0 is a host: only switches sample packets");
 	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 7, "SAMPLES of 7 B; right would be 8 B");
-	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 8,
-		       "l0 samples no packets: switch.sampling says how many it is to sample");
+	expect_refusal(desk, &desk->leaf, SWM_SAMPLES, &asked, 8, "l0 samples no packets: set switch.sampling");
 	answer_request(&desk->leaf, &hdr, sizeof(hdr), desk->reply);
 	assert_string_equal(refused->text, "version 3; right would be 2");
 	answer_request(&desk->leaf, &hdr, 5, desk->reply);
-	assert_string_equal(refused->text, "5 B; right would be a header of 16 B that says the size of what follows");
+	assert_string_equal(refused->text, "5 B; right would be a header of 16 B with the size of the message");
 }
 
 static void

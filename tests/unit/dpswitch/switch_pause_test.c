@@ -170,7 +170,7 @@ paused_class_stands_while_others_go(void **state)
 	uint32_t three = frig_flow(&rig, "a", "b", 3), four = frig_flow(&rig, "c", "b", 4);
 
 	start(&rig);
-	/* b halts class 3 before anything comes */
+	/* b pauses class 3 before anything comes */
 	frig_pause(&rig, "b", 0, 1 << 3, true);
 	frig_pause(&rig, "b", 20 * PS_PER_US, 1 << 3, false);
 	frig_send(&rig, three, PS_PER_US, 1000, 3);

@@ -232,7 +232,7 @@ storm_pauses_a_port_of_the_collective(void **state)
 		assert_int_equal(c.routing.topo->nodes[c.routing.topo->ports[root].node].kind, TOPO_SWITCH);
 		assert_true(place_is_used(&c, c.routing.topo->ports[root].peer_port));
 		assert_int_equal(c.routing.topo->ports[root].peer_port,
-				 port(&c, json_object_get(anomaly(&c, 0, "pfc-storm"), "halts")));
+				 port(&c, json_object_get(anomaly(&c, 0, "pfc-storm"), "pauses")));
 		case_fini(&c);
 	}
 }
@@ -248,7 +248,7 @@ backpressure_begins_off_the_collective(void **state)
 		make(&c, &family_backpressure, i, &source);
 		root = port(&c, json_array_get(json_object_get(anomaly(&c, 0, "backpressure"), "roots"), 0));
 		assert_false(place_is_used(&c, root));
-		assert_true(json_array_size(json_object_get(anomaly(&c, 0, "backpressure"), "halts")) > 0);
+		assert_true(json_array_size(json_object_get(anomaly(&c, 0, "backpressure"), "pauses")) > 0);
 		for (uint32_t f = 0; f < c.nflows; f++) {
 			struct route_path path;
 

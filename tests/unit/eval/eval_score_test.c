@@ -91,7 +91,7 @@ incast_is_flows_that_contended(void **state)
 	assert_int_equal(outcome(CONTENTION, fabric, QUEUE("incast", "s:1", "'x->b', 'z->b'"), "false"), OUTCOME_FP);
 }
 
-#define STORM MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'halts': 'r:2' }")
+#define STORM MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'pauses': 'r:2' }")
 #define STORM_FABRIC FABRIC("", HOLDING("r:2", "a->b", 50000))
 
 static void
@@ -106,7 +106,7 @@ storm_is_traced_to_its_port(void **state)
 	assert_int_equal(outcome(STORM, STORM_FABRIC, "", "false"), OUTCOME_FN);
 }
 
-#define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'roots': ['s:1'], 'halts': ['r:2', 'r:3'] }")
+#define BACKPRESSURE MEANING("{ 'kind': 'backpressure', 'roots': ['s:1'], 'pauses': ['r:2', 'r:3'] }")
 #define CONTEND_AT_ROOT CONTEND("s:1", "x->b", "y->b", 50000, 20)
 #define BACKPRESSURE_FABRIC FABRIC(CONTEND_AT_ROOT, HOLDING("r:3", "a->b", 50000))
 
@@ -169,7 +169,7 @@ imbalance_is_found_by_its_name(void **state)
 static void
 mixed_needs_both(void **state)
 {
-	const char *meaning = MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'halts': 'r:2' },"
+	const char *meaning = MEANING("{ 'kind': 'pfc-storm', 'root': 's:1', 'pauses': 'r:2' },"
 				      "{ 'kind': 'slow-host', 'host': 'b', 'step': 2 }");
 	const char *late = FINDING("slow-host", "b", "", "", "'b->c'", STEP("1") ", " STEP("2"));
 
@@ -229,7 +229,7 @@ cases_that_hold_nothing_are_wrong(void **state)
 		is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING("r:3", "x->b", 50000)))); /* not the collective */
 	assert_false(
 		is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING_BY("r:3", "s", "a->b", 50000, 70000)))); /* later */
-	/* by another switch, then by way of one that the root's halts */
+	/* by another switch, then by way of one that the root's pauses */
 	assert_false(is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT, HOLDING_BY("r:3", "t", "a->b", 50000, 0))));
 	assert_true(is_right(BACKPRESSURE, FABRIC(CONTEND_AT_ROOT,
 						  HOLDING_BY("r:3", "t", "a->b", 50000, 0) "," PAUSED("t:9", 5, "false"))));
@@ -250,7 +250,7 @@ cases_that_hold_nothing_are_wrong(void **state)
 static void
 where_chance_makes_roots_one_that_leads_is_named(void **state)
 {
-	const char *meaning = MEANING("{ 'kind': 'backpressure', 'roots': ['s:1', 'u:2'], 'halts': ['r:3'] }");
+	const char *meaning = MEANING("{ 'kind': 'backpressure', 'roots': ['s:1', 'u:2'], 'pauses': ['r:3'] }");
 	const char *at = FINDING("pfc-backpressure", "s:1", "'r:3'", "'x->b'", "'a->b'", STEP("1"));
 	const char *other = FINDING("pfc-backpressure", "u:2", "'r:3'", "", "'a->b'", STEP("1"));
 

@@ -186,7 +186,7 @@ write_case(struct eval_case *c, const struct family *family, uint32_t index, con
 static void
 assert_backpressure(const struct eval_case *c)
 {
-	const json_t *anomaly = json_array_get(c->anomalies, 0), *pauses = json_object_get(anomaly, "halts");
+	const json_t *anomaly = json_array_get(c->anomalies, 0), *pauses = json_object_get(anomaly, "pauses");
 	const char *root = json_string_value(json_array_get(json_object_get(anomaly, "roots"), 0));
 
 	assert_false(place_is_used(c, topo_find_port(c->routing.topo, root)));

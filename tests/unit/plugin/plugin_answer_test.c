@@ -149,7 +149,7 @@ test_what_is_wrong(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
 		assert_int_equal(read_line(wrong[i].line, &answer, &err), -EINVAL);
 		if (strstr(err.text, wrong[i].message) == NULL)
-			fail_msg("%s: \"%s\" says nothing of \"%s\"", wrong[i].line, err.text, wrong[i].message);
+			fail_msg("%s: \"%s\" no answer of \"%s\"", wrong[i].line, err.text, wrong[i].message);
 		plugin_answer_fini(&answer);
 	}
 }

@@ -85,7 +85,7 @@ it_needs_a_host_with_an_agent(void **state)
 	assert_non_null(strstr(err.text, "pingmesh = { enabled = true; }"));
 	err.text[0] = '\0';
 	assert_int_equal(faults_check(&list, &kernels, &err), -EINVAL); /* an agent that nobody reaches from here */
-	assert_non_null(strstr(err.text, "a kernel and an RDMA device of its own"));
+	assert_non_null(strstr(err.text, "is a kernel host, whose RDMA device"));
 	faults_fini(&list);
 	cfg_destroy(cfg);
 }

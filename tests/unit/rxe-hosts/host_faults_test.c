@@ -178,7 +178,7 @@ what_cannot_be_is_refused(void **state)
 	refused("kind = \"dma-detour\"; port = \"2:1\"; buffer = 10;", "10");
 	assert_int_equal(load("kind = \"rnic-no-routes\"; port = \"2:1\";"), 0);
 	assert_int_equal(faults_check(&list, &work, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "an RDMA device of its own"));
+	assert_non_null(strstr(err.text, "is a kernel host, whose RDMA device"));
 	unload();
 	assert_int_equal(load("kind = \"host-down\"; host = \"1\";"), 0);
 	assert_int_equal(faults_check(&list, &work, &err), 0);

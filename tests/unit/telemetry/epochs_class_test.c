@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lossless classes have rows of their own: PFC halts one and not the other (IEEE 802.1Qbb). */
+/* Lossless classes have rows of their own: PFC pauses one and not the other (IEEE 802.1Qbb). */
 #include "common/wire/record.h"
 #include "common/wire/record_rows.h"
 #include "tests/unit/telemetry/epochs_rig.h"

@@ -323,9 +323,8 @@ test_pin_errors(void **state)
 			 "t.cfg:5: paths.[0].data: \"5:2\": 0:3 leads to 4, not to 5; a port of 4 would be right");
 	expect_pin_error("{ src = \"12\"; dst = \"14\"; data = [ \"0:3\", \"4:2\", \"1:2\" ]; }",
 			 "t.cfg:5: paths.[0].data: \"1:2\" leads to 15; the last port must lead to 14");
-	expect_pin_error(
-		"{ src = \"12\"; dst = \"14\"; data = [ \"0:3\", \"4:1\", \"0:4\" ]; }",
-		"t.cfg:5: paths.[0].data: routing loop: \"0:4\" comes back to switch 0; every switch may stand once");
+	expect_pin_error("{ src = \"12\"; dst = \"14\"; data = [ \"0:3\", \"4:1\", \"0:4\" ]; }",
+			 "t.cfg:5: paths.[0].data: routing loop: \"0:4\" returns to switch 0; every switch may occur once");
 	expect_pin_error("{ src = \"12\"; dst = \"13\"; ack = [ \"0:2\" ]; }",
 			 "t.cfg:5: paths.[0].ack: \"0:2\" leads to 13; the last port must lead to 12");
 	expect_pin_error(

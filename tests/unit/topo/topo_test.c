@@ -83,7 +83,7 @@ test_explicit_errors(void **state)
 		"t.cfg:1: topology: hosts \"b\" and \"c\" are not connected; a path over switches between every two "
 		"hosts would be right");
 	expect_topo_error(EXPLICIT("hosts = [ \"a\", \"a\" ];"),
-			  "t.cfg:1: topology: two nodes are called \"a\"; every host and switch needs a name of its own");
+			  "t.cfg:1: topology: two nodes have the name \"a\"; every host and switch needs a different one");
 	expect_topo_error(EXPLICIT("hosts = [ \"a\" ];\n switches = [ \"s\" ];\n links = (\n \"a s\",\n\"s s\" );"),
 			  "t.cfg:6: topology.links.[1]: both ends are at \"s\"; a link joins two nodes");
 	expect_topo_error(EXPLICIT("hosts = [ \"a:1\" ];"),

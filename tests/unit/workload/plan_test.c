@@ -194,8 +194,7 @@ mistakes_are_named_with_their_place(void **state)
 	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; },\n"
 		" { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; } );",
 		"s.cfg:2", "another port");
-	refused("flows = ( { src = \"1\"; dst = \"1:1\"; sport = 5; bytes = 1; } );", "s.cfg:1",
-		"where the flow comes from");
+	refused("flows = ( { src = \"1\"; dst = \"1:1\"; sport = 5; bytes = 1; } );", "s.cfg:1", "the sender of the flow");
 	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; mode = \"repeat\"; } );", "s.cfg:1",
 		"not after its start");
 	refused("flows = ( { src = \"1\"; dst = \"2\"; sport = 5; bytes = 1; until = \"1us\"; } );", "s.cfg:1", "repeat");

@@ -248,13 +248,12 @@ static void
 mistakes_are_named_with_their_place(void **state)
 {
 	refused("jobs = ( {\n " ONE "} );",
-		"s.cfg:2: jobs.[0]: name is missing: What reports call it: letters, digits, '_', '.' "
-		"and '-', at most 31.");
+		"s.cfg:2: jobs.[0]: name is missing: Its name in reports: letters, digits, '_', '.' and '-', at most 31.");
 	refused(JOB(""), "s.cfg:2: jobs.[0]: job \"j\" has no collectives");
 	refused(JOB(ONE "placement = { };"), "s.cfg:4: jobs.[0].placement: the job's ranks are named; give one of both");
 	refused(JOB(ONE "dims = ( \"data 3\" );"),
 		"s.cfg:4: jobs.[0].dims.[0]: the dimensions' sizes multiply to 3; the job has 4 ranks");
-	refused(JOB(ONE "dims = ( \"data\" );"), "s.cfg:4: jobs.[0].dims.[0]: size is missing: Ranks along it.");
+	refused(JOB(ONE "dims = ( \"data\" );"), "s.cfg:4: jobs.[0].dims.[0]: size is missing: Number of ranks along it.");
 	refused(JOB(ONE "dims = ( \"data 4 5\" );"),
 		"s.cfg:4: jobs.[0].dims.[0]: found \"data 4 5\"; at most the words \"name size\" would be right");
 	refused(JOB(ONE "jitter = { spread = \"1us\"; };"),
