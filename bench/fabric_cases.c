@@ -191,7 +191,7 @@ fabric_case_run(const struct fabric_case *c, int percent, const char *dpswitch, 
 double
 fabric_macswap_ns(const char *dpswitch, const char *dir, struct err *err)
 {
-	struct child_args args = { .argv = { "dpswitch", "--yardstick", dir }, .count = 3 };
+	struct child_args args = { .argv = { "dpswitch", "--calibration", dir }, .count = 3 };
 	pid_t pid = child_start(dpswitch, &args, false, err);
 	double ns = -1;
 	json_t *root;
@@ -199,11 +199,11 @@ fabric_macswap_ns(const char *dpswitch, const char *dir, struct err *err)
 	if (pid < 0)
 		return pid;
 	if (child_wait(pid) != 0)
-		return err_set(err, -EIO, "%s: the yardstick failed", dpswitch);
-	root = load(dir, "yardstick.json", err);
+		return err_set(err, -EIO, "%s: the calibration failed", dpswitch);
+	root = load(dir, "calibration.json", err);
 	if (root == NULL)
 		return -EPROTO;
-	if (number(root, "yardstick.json", "macswap_ns", &ns, err) < 0)
+	if (number(root, "calibration.json", "macswap_ns", &ns, err) < 0)
 		ns = -1;
 	json_decref(root);
 	return ns;

@@ -40,7 +40,7 @@ int fabric_case_run(const struct fabric_case *c, int percent, const char *dpswit
 		    struct err *err);
 
 /*
- * The cost of a plain mac-swap hop through a net_ring port, by `dpswitch --yardstick`.
+ * The cost of a plain mac-swap hop through a net_ring port, by `dpswitch --calibration`.
  * @return ns, or negative with err set
  */
 double fabric_macswap_ns(const char *dpswitch, const char *dir, struct err *err);

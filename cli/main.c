@@ -27,7 +27,7 @@ static const struct command commands[] = {
 	  NULL },
 	{ "shell", "HOST [-- COMMAND...]", "run a command in a host that has its own kernel", command_shell, NULL },
 	{ "import", "msccl|chakra|goal|hpcc FILE...", "make a scenario of what other tools wrote", command_import, NULL },
-	{ "reference", "", "print the scenario reference (Markdown)", command_reference, NULL },
+	{ "reference", "", "print the scenario reference (Markdown, JSON)", command_reference, NULL },
 };
 
 #define NCOMMANDS ARRAY_LEN(commands)

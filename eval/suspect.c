@@ -220,6 +220,7 @@ list_faults(const struct scenario *scenario, uint32_t job, struct suspects *susp
 		suspect = add(suspects, "fault");
 		if (suspect == NULL)
 			return -ENOMEM;
+		suspect->symptoms = fault->ops->symptoms;
 		fault->ops->target(fault->params, scenario->topo, target);
 		add_place(scenario, target, suspect);
 		if (fault->ops->loses_packets)
@@ -230,6 +231,8 @@ list_faults(const struct scenario *scenario, uint32_t job, struct suspects *susp
 	}
 	return 0;
 }
+
+static const char *const straggler_symptoms[] = { "slow-host", NULL };
 
 static int
 list_stragglers(const struct scenario *scenario, uint32_t job, struct suspects *suspects)
@@ -247,6 +250,7 @@ list_stragglers(const struct scenario *scenario, uint32_t job, struct suspects *
 			suspect = add(suspects, "straggler");
 			if (suspect == NULL)
 				return -ENOMEM;
+			suspect->symptoms = straggler_symptoms;
 			json_array_append_new(suspect->nodes,
 					      json_string(scenario->topo->nodes[of->ranks[straggler->rank].node].name));
 			name_latest(suspects, &straggler->where, "delay=0ps", "straggler@%s/%lld", of->name,
@@ -416,39 +420,12 @@ claim_flows(struct claims *claims, const struct suspects *suspects, const json_t
 	}
 }
 
-/* The fault of a type of finding, where it shares its place with others. */
-static const struct {
-	const char *type, *fault;
-} speaks_of[] = {
-	{ "pfc-storm", "pfc-storm@" },
-	{ "path-delay", "delay@" },
-	{ "packet-loss", "loss@" },
-	{ "packet-loss", "corruption@" },
-	{ "blackhole", "blackhole@" },
-	{ "blackhole", "loss@" },
-	{ "link-down", "link-down@" },
-	{ "slow-host", "slow-host@" },
-	{ "slow-host", "straggler@" },
-	{ "pfc-storm", "pcie-downgrade@" },
-	{ "pfc-storm", "dma-detour@" },
-	{ "packet-loss", "pfc-headroom@" },
-	{ "blackhole", "missing-route@" },
-	{ "blackhole", "acl@" },
-	{ "blackhole", "rnic-down@" },
-	{ "blackhole", "rnic-no-gid@" },
-	{ "blackhole", "rnic-no-routes@" },
-	{ "blackhole", "host-down@" },
-	{ "load-imbalance", "ecmp-imbalance@" },
-	{ "slow-host", "cpu-overload@" },
-	{ "slow-host", "host-down@" },
-};
-
+/* May a finding of this type name the suspect, where it shares its place with others? */
 static bool
 is_meant(const char *type, const struct suspect *suspect)
 {
-	for (size_t i = 0; i < ARRAY_LEN(speaks_of); i++)
-		if (strcmp(speaks_of[i].type, type) == 0 &&
-		    strncmp(suspect->name, speaks_of[i].fault, strlen(speaks_of[i].fault)) == 0)
+	for (size_t i = 0; suspect->symptoms != NULL && suspect->symptoms[i] != NULL; i++)
+		if (strcmp(suspect->symptoms[i], type) == 0)
 			return true;
 	return false;
 }

@@ -23,7 +23,8 @@ struct suspect {
 	json_t *flows;           /* arrays of names that findings may have: "13->19/10001>4791", */
 	json_t *ports;           /* "6:2", both ends of a link, */
 	json_t *nodes;           /* hosts and switches; */
-	json_t *losing, *late;   /* the job's flows that lose packets, or take longer, where it sits */
+	const char *const *symptoms; /* keys of finding types that may name it, NULL-terminated; NULL: of any place */
+	json_t *losing, *late;       /* the job's flows that lose packets, or take longer, where it sits */
 };
 
 struct suspects {

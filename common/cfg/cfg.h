@@ -194,3 +194,7 @@ int cfg_fail(const struct cfg_where *where, const char *key, struct err *err, co
 int cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FILE *to);
 /* Markdown reference, one section a table. */
 void cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to);
+/* @return "integer", "time", ...: as the reference has it */
+const char *cfg_type_name(const struct cfg_field *field);
+/* A field's min or max, as a scenario has it ("10Tbps"). @param buf  of 64 bytes. @return the text, in buf */
+const char *cfg_limit_text(const struct cfg_field *field, double value, char *buf, size_t cap);

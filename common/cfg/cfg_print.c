@@ -262,8 +262,8 @@ cfg_print(const struct cfg *cfg, const struct cfg_known *known, size_t count, FI
 	return rc;
 }
 
-static const char *
-type_name(const struct cfg_field *field)
+const char *
+cfg_type_name(const struct cfg_field *field)
 {
 	static const char *const names[] = {
 		[CFG_BOOL] = "bool",   [CFG_INT] = "integer",     [CFG_FLOAT] = "number", [CFG_STRING] = "string",
@@ -274,8 +274,8 @@ type_name(const struct cfg_field *field)
 	return names[field->type];
 }
 
-static const char *
-limit(const struct cfg_field *field, double value, char *buf, size_t cap)
+const char *
+cfg_limit_text(const struct cfg_field *field, double value, char *buf, size_t cap)
 {
 	if (field->type == CFG_TIME)
 		return units_format_time((uint64_t)value, buf, cap);
@@ -296,10 +296,10 @@ print_limits(const struct cfg_field *field, FILE *to)
 		for (const struct cfg_choice *c = field->choices; c->name != NULL; c++)
 			fprintf(to, "%s%s", c == field->choices ? "" : ", ", c->name);
 	} else if (field->max < field->min) {
-		fprintf(to, "from %s", limit(field, field->min, min, sizeof(min)));
+		fprintf(to, "from %s", cfg_limit_text(field, field->min, min, sizeof(min)));
 	} else if (field->max != 0) {
-		fprintf(to, "%s to %s", limit(field, field->min, min, sizeof(min)),
-			limit(field, field->max, max, sizeof(max)));
+		fprintf(to, "%s to %s", cfg_limit_text(field, field->min, min, sizeof(min)),
+			cfg_limit_text(field, field->max, max, sizeof(max)));
 	}
 }
 
@@ -341,7 +341,7 @@ cfg_print_reference(const struct cfg_known *known, size_t count, FILE *to)
 		for (size_t f = 0; f < table->nfields; f++) {
 			const struct cfg_field *field = &table->fields[f];
 
-			fprintf(to, "| `%s` | %s | ", field->name, type_name(field));
+			fprintf(to, "| `%s` | %s | ", field->name, cfg_type_name(field));
 			if (field->def == NULL)
 				fputs("required", to);
 			else if (field->def[0] != '\0')

@@ -381,7 +381,7 @@ write_contributors(const struct text *text, const struct vedrfolnir *own)
 		return 0;
 	text_title(text, flows_alone(text->facts.v)
 				 ? "The paper's rating (Eq. 3: packet-waits caused in those flows, weighted by time lost)"
-				 : "The paper's rating of flows that are not of the collective (Eq. 3: packet-waits, "
+				 : "The paper's rating of other flows (Eq. 3: packet-waits, "
 				   "weighted by time lost)");
 	return text_contributors(&text->facts, text->to);
 }

@@ -75,6 +75,8 @@ set_blackhole(const void *params, struct fault_env *env, bool on, uint64_t now_p
 
 const struct fault_ops fault_blackhole = {
 	.kind = "blackhole",
+	.symptoms = (const char *const[]){ "blackhole", "silent-fault", "switch-problem", NULL },
+	.example = "kind = \"blackhole\"; switch = \"l1\"; dst = \"h2\";",
 	.loses_packets = true,
 	.table = &blackhole_table,
 	.resolve = fault_at_route_resolve,
@@ -98,6 +100,8 @@ set_missing_route(const void *params, struct fault_env *env, bool on, uint64_t n
 
 const struct fault_ops fault_missing_route = {
 	.kind = "missing-route",
+	.symptoms = (const char *const[]){ "blackhole", "switch-problem", NULL },
+	.example = "kind = \"missing-route\"; switch = \"l1\"; dst = \"h2\";",
 	.loses_packets = true,
 	.table = &missing_route_table,
 	.resolve = fault_at_route_resolve,

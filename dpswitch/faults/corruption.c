@@ -52,6 +52,8 @@ static const char *const truth_keys[] = { "rate", NULL };
 
 const struct fault_ops fault_corruption = {
 	.kind = "corruption",
+	.symptoms = (const char *const[]){ "packet-loss", "silent-fault", "switch-problem", "rnic-problem", NULL },
+	.example = "kind = \"corruption\"; port = \"l0:3\"; rate = 0.1;",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = fault_at_port_resolve,

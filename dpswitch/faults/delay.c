@@ -58,6 +58,8 @@ extra_delay_ps(const void *params)
 
 const struct fault_ops fault_delay = {
 	.kind = "delay",
+	.symptoms = (const char *const[]){ "path-delay", "high-rtt", NULL },
+	.example = "kind = \"delay\"; port = \"l0:3\"; extra = \"20us\";",
 	.table = &table,
 	.resolve = fault_at_port_resolve,
 	.set = set,

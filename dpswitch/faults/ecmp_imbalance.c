@@ -68,6 +68,8 @@ static const char *const truth_keys[] = { "share", NULL };
 
 const struct fault_ops fault_ecmp_imbalance = {
 	.kind = "ecmp-imbalance",
+	.symptoms = (const char *const[]){ "load-imbalance", "path-imbalance", NULL },
+	.example = "kind = \"ecmp-imbalance\"; port = \"l0:3\";",
 	.table = &table,
 	.resolve = resolve,
 	.set = set,

@@ -95,6 +95,13 @@ struct fault_at_host {
 struct fault_ops {
 	const char *kind;
 	const struct cfg_table *table;
+	/* Keys of finding types that may name it as the cause, of all diagnosers, the most exact first; NULL-terminated. */
+	const char *const *symptoms;
+	/*
+	 * Its keys in a scenario, with topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; }:
+	 * h0 and h1 are at ports 1 and 2 of l0, s0 and s1 at ports 3 and 4 of each leaf.
+	 */
+	const char *example;
 	/* Turns names into ids. @return 0 or -EINVAL with file:line, value and what would be right */
 	int (*resolve)(void *params, const struct topo *topo, struct err *err);
 	/* Whether it can act on this work; may be NULL. @return as resolve() */

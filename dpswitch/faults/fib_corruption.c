@@ -124,6 +124,8 @@ static const char *const truth_keys[] = { "in", "out", "src", "dst", "share", NU
 
 const struct fault_ops fault_fib_corruption = {
 	.kind = "fib-corruption",
+	.symptoms = (const char *const[]){ "blackhole", "packet-loss", "silent-fault", "switch-problem", NULL },
+	.example = "kind = \"fib-corruption\"; switch = \"l1\"; dst = \"h2\"; share = 0.5;",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = resolve,

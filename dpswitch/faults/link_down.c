@@ -83,6 +83,8 @@ affected(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_link_down = {
 	.kind = "link-down",
+	.symptoms = (const char *const[]){ "link-down", "silent-fault", "switch-problem", "rnic-problem", NULL },
+	.example = "kind = \"link-down\"; port = \"l0:3\"; start = \"50us\"; duration = \"100us\";",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = resolve,

@@ -56,6 +56,9 @@ static const char *const truth_keys[] = { "rate", "silent", NULL };
 
 const struct fault_ops fault_loss = {
 	.kind = "loss",
+	.symptoms =
+		(const char *const[]){ "packet-loss", "blackhole", "silent-fault", "switch-problem", "rnic-problem", NULL },
+	.example = "kind = \"loss\"; port = \"l0:3\"; rate = 0.1;",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = fault_at_port_resolve,

@@ -74,6 +74,8 @@ affected(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_misroute = {
 	.kind = "misroute",
+	.symptoms = (const char *const[]){ "forwarding-loop", NULL },
+	.example = "kind = \"misroute\"; dst = \"h2\"; port = \"l1:3\"; start = \"50us\"; duration = \"100us\";",
 	.table = &table,
 	.resolve = resolve,
 	.set = set,

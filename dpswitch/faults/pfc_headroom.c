@@ -69,6 +69,8 @@ static const char *const truth_keys[] = { "pfc", NULL };
 
 const struct fault_ops fault_pfc_headroom = {
 	.kind = "pfc-headroom",
+	.symptoms = (const char *const[]){ "packet-loss", NULL },
+	.example = "kind = \"pfc-headroom\"; port = \"l0:3\"; headroom = \"0B\";",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = resolve,

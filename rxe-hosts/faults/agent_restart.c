@@ -49,6 +49,8 @@ affected(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_agent_restart = {
 	.kind = "agent-restart",
+	.symptoms = (const char *const[]){ "host-down", NULL },
+	.example = "kind = \"agent-restart\"; host = \"h0\"; start = \"50us\"; duration = \"100us\";",
 	.table = &table,
 	.resolve = fault_at_host_resolve,
 	.check = check,

@@ -79,6 +79,8 @@ powerless(const void *params)
 
 const struct fault_ops fault_cpu_overload = {
 	.kind = "cpu-overload",
+	.symptoms = (const char *const[]){ "cpu-overload", "slow-host", NULL },
+	.example = "kind = \"cpu-overload\"; host = \"h0\"; delay = \"10us\"; steps = true;",
 	.table = &table,
 	.resolve = fault_at_host_resolve,
 	.check = check,

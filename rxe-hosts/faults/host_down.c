@@ -49,6 +49,8 @@ affected(const void *params, const struct fault_env *env)
 
 const struct fault_ops fault_host_down = {
 	.kind = "host-down",
+	.symptoms = (const char *const[]){ "host-down", "blackhole", "slow-host", NULL },
+	.example = "kind = \"host-down\"; host = \"h0\"; start = \"50us\"; duration = \"100us\";",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = fault_at_host_resolve,

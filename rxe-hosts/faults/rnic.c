@@ -16,6 +16,8 @@ set_down(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 
 const struct fault_ops fault_rnic_down = {
 	.kind = "rnic-down",
+	.symptoms = (const char *const[]){ "rnic-problem", "blackhole", NULL },
+	.example = "kind = \"rnic-down\"; port = \"h0:1\"; start = \"50us\"; duration = \"100us\";",
 	.loses_packets = true,
 	.table = &down_table,
 	.resolve = fault_at_nic_resolve,
@@ -41,6 +43,8 @@ set_no_routes(const void *params, struct fault_env *env, bool on, uint64_t now_p
 
 const struct fault_ops fault_rnic_no_routes = {
 	.kind = "rnic-no-routes",
+	.symptoms = (const char *const[]){ "rnic-problem", "blackhole", NULL },
+	.example = "kind = \"rnic-no-routes\"; port = \"h0:1\"; start = \"50us\"; duration = \"100us\";",
 	.loses_packets = true,
 	.table = &no_routes_table,
 	.resolve = fault_at_nic_resolve,
@@ -66,6 +70,8 @@ set_no_gid(const void *params, struct fault_env *env, bool on, uint64_t now_ps)
 
 const struct fault_ops fault_rnic_no_gid = {
 	.kind = "rnic-no-gid",
+	.symptoms = (const char *const[]){ "rnic-problem", "blackhole", NULL },
+	.example = "kind = \"rnic-no-gid\"; port = \"h0:1\"; start = \"50us\"; duration = \"100us\";",
 	.loses_packets = true,
 	.table = &no_gid_table,
 	.resolve = fault_at_nic_resolve,

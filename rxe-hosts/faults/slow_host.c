@@ -76,6 +76,8 @@ static const char *const truth_keys[] = { "step", "collective", NULL };
 
 const struct fault_ops fault_slow_host = {
 	.kind = "slow-host",
+	.symptoms = (const char *const[]){ "slow-host", NULL },
+	.example = "kind = \"slow-host\"; host = \"h0\"; delay = \"100us\";",
 	.table = &table,
 	.resolve = fault_at_host_resolve,
 	.check = check,

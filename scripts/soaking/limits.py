@@ -7,7 +7,7 @@ import reference
 from case import Failure, Refused
 from programs import limit_files
 
-PLAIN = {'kind': '"leaf-spine"', 'leaves': '2', 'spines': '1', 'hosts_per_leaf': '2'}
+PLAIN = {'kind': '"leaf-spine"', 'leaves': '2', 'spines': '2', 'hosts_per_leaf': '2'}  # of the faults' examples
 TOPOLOGIES = {
     'explicit': {'kind': '"explicit"', 'hosts': '[ "h0", "h1" ]', 'switches': '[ "s0" ]', 'links': '( "h0 s0", "h1 s0" )'},
     'fat-tree': {'kind': '"fat-tree"', 'k': '4'},
@@ -17,18 +17,6 @@ TOPOLOGIES = {
     'ns3': {'kind': '"ns3"', 'file': '"net.txt"'},
 }
 NS3 = '4 2 3\n2 3\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 100Gbps 1us 0\n'
-FAULTS = {
-    'pfc-storm': {'port': '"l0:1"'},
-    'loss': {'port': '"l0:1"', 'rate': '0.1'}, 'corruption': {'port': '"l0:1"', 'rate': '0.1'},
-    'link-down': {'port': '"l0:1"'}, 'misroute': {'dst': '"h0"', 'port': '"l0:3"'}, 'blackhole': {'switch': '"l0"', 'dst': '"h0"'},
-    'fib-corruption': {'switch': '"l0"'},
-    'delay': {'port': '"l0:1"', 'extra': '"1us"'}, 'slow-host': {'host': '"h0"', 'delay': '"1us"'},
-    'cpu-overload': {'host': '"h0"', 'delay': '"1us"'}, 'host-down': {'host': '"h0"'}, 'agent-restart': {'host': '"h0"'},
-    'rnic-down': {'port': '"h0:1"'}, 'rnic-no-routes': {'port': '"h0:1"'}, 'rnic-no-gid': {'port': '"h0:1"'},
-    'pcie-downgrade': {'port': '"h0:1"'}, 'dma-detour': {'port': '"h0:1"'},
-    'missing-route': {'switch': '"l0"', 'dst': '"h0"'}, 'acl': {'switch': '"l0"', 'src': '"h0"'},
-    'ecmp-imbalance': {'port': '"l0:3"'}, 'pfc-headroom': {'port': '"l0:3"'},
-}
 LISTS = {
     'collectives': {'op': '"allgather"', 'bytes': '"64KB"'},
     'flows': {'src': '"h0"', 'dst': '"h1"', 'sport': '20000', 'bytes': '"64KB"'},
@@ -44,8 +32,8 @@ def inside(keys):
     return '{ ' + ' '.join(f'{key} = {value};' for key, value in keys.items()) + ' }'
 
 
-def scenario(trial, payload):
-    """The text of a scenario with the key in its place, in a separate line."""
+def scenario(trial, payload, faults):
+    """The text of a scenario with the key in its place, in a separate line. @param faults  fault_examples()"""
     path, kind, name = trial.key.path, trial.key.kind, trial.key.name
     own = {name: f'\n  {trial.value}'}
     topology, groups = dict(PLAIN), {'limits': dict(SOON)}
@@ -56,7 +44,7 @@ def scenario(trial, payload):
         links = f'( "h1 s0", {inside({**LISTS[path], **own})} )'
         topology = {**TOPOLOGIES['explicit'], 'links': links}
     elif path == 'faults':
-        lists['faults'] = {'kind': f'"{kind}"', **FAULTS[kind], **own}
+        lists['faults'] = {'kind': f'"{kind}"', **faults[kind], **own}
         if kind in ('cpu-overload', 'agent-restart'):  # they need an agent
             groups['pingmesh'] = {'enabled': 'true'}
     elif path in LISTS:
@@ -90,7 +78,8 @@ def run(case):
     trial = trials[case.seed % len(trials)]
     case.note(f'# {trial.key.path} {trial.key.kind} {trial.key.name} = {trial.value[:200]}: {trial.expect}')
     case.write('net.txt', NS3)
-    path, out = case.write('case.cfg', scenario(trial, case.rng.choice(('synthetic', 'real')))), case.folder / 'run'
+    faults = reference.fault_examples(case.programs.rocelab)
+    path, out = case.write('case.cfg', scenario(trial, case.rng.choice(('synthetic', 'real')), faults)), case.folder / 'run'
     command = ['topo', 'check', path] if trial.key.path == 'hosts' else ['run', path, '--out', out]
     ended = case.programs.run(case, case.programs.rocelab, *command, preexec=limit_files(FILES_BYTES))
     if ended.code == 2:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every key of a scenario with its limits, as `rocelab reference` prints them, and values at and beyond these."""
+"""Every key of a scenario with its limits, and every kind of fault, as `rocelab reference --json` prints them; and values at and
+beyond the limits."""
 import dataclasses
+import functools
+import json
 import re
 import subprocess
 
-ROW = re.compile(r'^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \| .* \|$')
-HEADING = re.compile(r'^## (?P<path>[\w.]+|top level)(?P<list> \(list\))?(, kind = "(?P<kind>[\w-]+)")?$')
 QUANTITY = re.compile(r'^([0-9.e+-]+)([A-Za-z]*)$')
 QUANTITIES = ('time', 'rate', 'bytes')
 INSIDE, BEYOND, ANY = 'inside', 'beyond', 'any'
@@ -18,7 +19,9 @@ class Key:
     kind: str      # where a group has kinds
     name: str
     type: str
-    limits: str
+    low: str | None    # as a scenario has it; None: no limit
+    high: str | None
+    words: tuple       # of a word
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,25 +31,22 @@ class Trial:
     expect: str    # INSIDE: taken, unless other keys speak against it; BEYOND: refused; ANY: no matter
 
 
+@functools.lru_cache
+def printed(rocelab):
+    return json.loads(subprocess.run([rocelab, 'reference', '--json'], capture_output=True, text=True, check=True, timeout=60).stdout)
+
+
 def keys(rocelab):
     """All keys that a program knows."""
-    text = subprocess.run([rocelab, 'reference'], capture_output=True, text=True, check=True, timeout=60).stdout
-    found, path, kind = [], '', ''
-    for line in text.split('\n'):
-        heading, row = HEADING.match(line), ROW.match(line)
-        if heading:
-            path, kind = '' if heading['path'] == 'top level' else heading['path'], heading['kind'] or ''
-        elif row:
-            found.append(Key(path, kind, row[1], row[2], row[4].strip()))
-    return found
+    return [Key(table['path'], table['kind'] or '', key['name'], key['type'], key['min'], key['max'],
+                tuple(word['word'] for word in key.get('words', ())))
+            for table in printed(rocelab)['tables'] for key in table['keys']]
 
 
-def bounds(key):
-    """(lowest, highest) as the page has them; None: no limit."""
-    if key.limits.startswith('from '):
-        return key.limits[5:], None
-    low, to, high = key.limits.partition(' to ')
-    return (low, high) if to else (None, None)
+def fault_examples(rocelab):
+    """{kind: its keys as a scenario has them, without kind}"""
+    return {fault['kind']: dict(re.findall(r'(\w+) = ([^;]+);', fault['example'].partition('; ')[2]))
+            for fault in printed(rocelab)['faults']}
 
 
 def scaled(text, factor):
@@ -64,7 +64,7 @@ def quoted(text):
 
 
 def of_quantity(key):
-    low, high = bounds(key)
+    low, high = key.low, key.high
     units = {'time': 's', 'rate': 'bps', 'bytes': 'B'}[key.type]
     wrong = ('', f'4 parsec{units}', f'x{units}', f'-5{units}', f'nan{units}', f'inf{units}', f'1e400{units}', f'{"9" * 40}{units}')
     yield from ((quoted(text), BEYOND) for text in wrong)
@@ -81,7 +81,7 @@ def of_quantity(key):
 
 
 def of_number(key):
-    low, high = bounds(key)
+    low, high = key.low, key.high
     whole = key.type == 'integer'
     yield from ((text, BEYOND) for text in ('"many"', '[ ]', '( )', 'true' if whole else '"1.0"'))
     if whole:
@@ -98,7 +98,7 @@ def of_number(key):
 
 
 def of_word(key):
-    yield from ((quoted(word.strip()), INSIDE) for word in key.limits.split(','))
+    yield from ((quoted(word), INSIDE) for word in key.words)
     yield from ((text, BEYOND) for text in ('"nonsense"', '""', '7', '[ "x" ]', quoted(LONG)))
 
 

@@ -4,11 +4,12 @@
 
 A failure names its seed; `python3 tests/sim/fabric/chaos_test.py SEED` runs that one again and prints its scenario.
 """
+import json
 import random
 import sys
 
 from cases import fault, ring, small
-from harness import STALL_LIMIT_S, SANITIZED, check, cpus, dpswitch, fail, rocelab
+from harness import ROCELAB, STALL_LIMIT_S, SANITIZED, check, command, cpus, dpswitch, fail, rocelab
 
 SEEDS = range(1, 21 if SANITIZED else 51)
 SWITCH_PORTS = ("A:1", "A:2", "A:3", "A:4", "B:1", "B:2", "B:3", "B:4", "S:1", "S:2", "T:1", "T:2")
@@ -41,9 +42,12 @@ MISCONFIGURED = {
 }
 
 
+KINDS = ("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "fib-corruption", "slow-host", *MISCONFIGURED)
+LEFT_OUT = ("delay", "cpu-overload", "agent-restart")  # the last two act on agents of R-Pingmesh only
+
+
 def random_fault(rng):
-    kind = rng.choice(("pfc-storm", "loss", "corruption", "link-down", "misroute", "blackhole", "fib-corruption",
-                       "slow-host", *MISCONFIGURED))
+    kind = rng.choice(KINDS)
     if kind in MISCONFIGURED:
         return fault(kind, **MISCONFIGURED[kind](rng), **when(rng))
     if kind == "pfc-storm":
@@ -98,6 +102,8 @@ if len(sys.argv) > 1:
     print(random_scenario(int(sys.argv[1])).read_text())
     run_seed(int(sys.argv[1]))
 else:
+    known = {fault["kind"] for fault in json.loads(command(ROCELAB, "reference", "--json").stdout)["faults"]}
+    check(set(KINDS + LEFT_OUT) == known, "every kind of fault is drawn, or left out", known)
     ends = [run_seed(seed) for seed in SEEDS]
     # a generator that only ever breaks everything, or nothing, tests little
     check(ends.count("complete") > len(ends) / 4, f"{ends.count('complete')} of {len(ends)} complete")

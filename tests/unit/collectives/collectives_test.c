@@ -136,7 +136,7 @@ bad_arguments_are_refused(void **state)
 		{ OF(COLL_ALLTOALLV, COLL_LINEAR, 4, 11), "how many elements go from each rank to each" },
 		{ OF(COLL_ALLTOALLV, COLL_LINEAR, 4, 11, .counts = nothing), "no rank sends anything" },
 		{ OF(COLL_ALLTOALLV, COLL_LINEAR, 4, 39, .counts = much), "rank 1 sends more than the 39 elements" },
-		{ OF(COLL_ALLTOALL, COLL_LINEAR, 4, 39, .counts = much), "alltoall has no counts" },
+		{ OF(COLL_ALLTOALL, COLL_LINEAR, 4, 39, .counts = much), "alltoall has no separate counts" },
 		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11), "needs pairs" },
 		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11, .pairs = &plugin, .npairs = 1), "1 to 4: there are ranks 0 to 3" },
 		{ OF(COLL_SENDRECV, COLL_LINEAR, 4, 11, .pairs = &self, .npairs = 1), "rank 2 sends to itself" },

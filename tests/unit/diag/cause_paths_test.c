@@ -445,7 +445,7 @@ test_incast_before_the_last_hop(void **state)
 	incast = case_find(v, FINDING_INCAST, "S:2", NULL);
 	assert_non_null(incast);
 	assert_int_equal(incast->nflows, 2);
-	assert_non_null(strstr(case_evidence(v, incast), "2 other flows to c met at S:2"));
+	assert_non_null(strstr(case_evidence(v, incast), "2 other flows to c shared S:2"));
 	assert_non_null(case_find(v, FINDING_FLOW_CONTENTION, "S:2", "b->d/92>92"));
 	assert_int_equal(v->nfindings, 2);
 	verdict_destroy(v);

@@ -120,7 +120,7 @@ evidence_of_findings(void **state)
 	} cases[] = {
 		{ FINDING_INCAST,
 		  { .count = 4, .node = 18, .depth_packets = 90, .waits = 1234 },
-		  ": 4 other flows to 18 met at 6:2, up to 90 packets deep, and put 1234 packets ahead of its own" },
+		  ": 4 other flows to 18 shared 6:2, up to 90 packets deep, and put 1234 packets ahead of its own" },
 		{ FINDING_PFC_BACKPRESSURE,
 		  { .ps = 1e9, .of_ps = 2e9, .percent = 49.6, .depth_packets = 9, .flow = F13_19, .flows = 3 },
 		  ": 2:3 was paused by PFC for 1.000 of 2.000 ms reported, 50 % of it owed to the queue of 6:2, up to 9 "

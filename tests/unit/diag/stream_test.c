@@ -168,9 +168,9 @@ test_bad_records(void **state)
 	refuse(&r, -EPROTO, "unknown record type 60000");
 	run->type = REC_RUN;
 	run->size = 104;
-	refuse(&r, -EPROTO, "says 104 B, not 120 B");
+	refuse(&r, -EPROTO, "has 104 B, not 120 B");
 	run->size = 0;
-	refuse(&r, -EPROTO, "says 0 B");
+	refuse(&r, -EPROTO, "has 0 B");
 	run->size = sizeof(struct rec_run);
 	((struct rec_run *)run)->epoch_ps = 0;
 	refuse(&r, -EINVAL, "byte 16: RUN: epoch_ps = 0; right would be 1 to 1152921504606846976");

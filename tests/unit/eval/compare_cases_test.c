@@ -307,7 +307,7 @@ programs_are_systems(void **state)
 	assert_int_equal(compare_add_program("there/deep_ports.py", &err), 0);
 	assert_int_equal(compare_nsystems, ours + 1);
 	assert_int_equal(compare_add_program("elsewhere/deep_ports.sh", &err), -EINVAL);
-	assert_non_null(strstr(err.text, "both called ./deep_ports"));
+	assert_non_null(strstr(err.text, "the same name, ./deep_ports"));
 	assert_ptr_equal(compare_program(0), system_of("./deep_ports"));
 	assert_string_equal(compare_row_of(compare_program(0))->title, "./deep_ports");
 	assert_true(compare_is_its(compare_program(0), "any-type"));

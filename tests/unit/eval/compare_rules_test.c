@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
+#include "dpswitch/faults/fault.h"
 #include "eval/compare/summary.h"
+#include "rxe-hosts/faults/host_faults.h"
 #include "tests/unit/unit.h"
 
 static const char text[] = "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "
@@ -253,9 +256,33 @@ sums_are_those_of_the_cases(void **state)
 	assert_int_equal(sum.pairs[0].recall.part, 1);
 }
 
+/* A symptom of a fault is a finding of one of the systems. */
+static void
+symptoms_are_findings(void **state)
+{
+	const struct fault_ops *const *const folders[] = { switch_faults, host_faults };
+
+	(void)state;
+	for (size_t f = 0; f < ARRAY_LEN(folders); f++) {
+		for (const struct fault_ops *const *kind = folders[f]; *kind != NULL; kind++) {
+			assert_non_null((*kind)->symptoms[0]);
+			for (const char *const *symptom = (*kind)->symptoms; *symptom != NULL; symptom++) {
+				bool is_finding = false;
+
+				for (uint32_t s = 0; s < compare_nsystems; s++)
+					is_finding |= compare_systems[s].types != NULL &&
+						      compare_is_its(&compare_systems[s], *symptom);
+				if (!is_finding)
+					fail_msg("%s: no system has a finding \"%s\"", (*kind)->kind, *symptom);
+			}
+		}
+	}
+}
+
 UNIT_TEST(compare_rules)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(symptoms_are_findings),
 		cmocka_unit_test(a_link_is_both_of_its_ends),
 		cmocka_unit_test(what_it_shows_is_a_part),
 		cmocka_unit_test(a_switch_is_its_ports_and_those_to_it),

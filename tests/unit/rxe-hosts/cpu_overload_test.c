@@ -107,7 +107,7 @@ it_needs_a_host_with_an_agent(void **state)
 	err.text[0] = '\0';
 	load(&list, &cfg, "faults = ( { kind = \"cpu-overload\"; host = \"2\"; delay = \"3ms\"; } );", 0);
 	assert_int_equal(faults_check(&list, &none, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "pingmesh = { enabled = true; }"));
+	assert_non_null(strstr(err.text, "set pingmesh.enabled = true"));
 	err.text[0] = '\0';
 	assert_int_equal(faults_check(&list, &kernels, &err), -EINVAL); /* an agent that nobody reaches from here */
 	assert_non_null(strstr(err.text, "is a kernel host, whose RDMA device"));
