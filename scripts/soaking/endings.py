@@ -10,7 +10,7 @@ from programs import INTERRUPTED, UNFINISHED
 from underway import MEMBERS, OF_GUESTS, Underway
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PAUSE_S = 4       # longest time that somebody is frozen and then goes on
+PAUSE_S = 4       # longest time that somebody is frozen and then continues
 FOR_EVER_S = 150   # within which nobody waits any longer for one who is frozen for ever
 
 

@@ -77,7 +77,7 @@ class Started:
         return bool(poll.poll(within_s * 1000))
 
     def end(self, within_s=STALL_LIMIT_S):
-        """Waits for its end, so long at most. @return Ended. Raises Failure if it goes on, or broke."""
+        """Waits for its end, so long at most. @return Ended. Raises Failure if it continues, or broke."""
         if not self.over(within_s):
             still = [(pid, processes.status(pid)[0], ' '.join(processes.words(pid)))
                      for pid in [self.pid, *processes.descendants(self.pid)]]

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define INTEROP_ROUNDS 10                     /* a WRITE and a SEND each, both ways */
+#define INTEROP_ROUNDS 10                     /* a WRITE and a SEND each, in both directions */
 #define INTEROP_MESSAGES (2 * INTEROP_ROUNDS) /* even: WRITE, odd: SEND */
 #define INTEROP_ROOM 20000
 #define INTEROP_DATAGRAMS 20

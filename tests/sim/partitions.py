@@ -144,7 +144,7 @@ class Live:
                                         stderr=subprocess.PIPE, text=True, start_new_session=True)
 
     def partition(self, which, timeout=STALL_LIMIT_S):
-        """The program of a partition, once its run goes on."""
+        """The program of a partition, once its run continues."""
         end, grown, before = time.monotonic() + timeout, 0, 0
         while grown < 3 and time.monotonic() < end and self.process.poll() is None:
             time.sleep(0.3)  # what is recorded is written four times a second; what is configured, once

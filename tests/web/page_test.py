@@ -98,7 +98,7 @@ def keys_reach_it(browser):
 
 
 def pointer_reaches_it(browser, run):
-    """By pointer: bars of the canvas say what they are and can be chosen; time zooms and comes back."""
+    """By pointer: bars of the canvas say what they are and can be chosen; time zooms and returns."""
     first = run.steps()[0]
     name = f"{first['src']}->{first['dst']} step 1"
     browser.point("#timeline canvas", 160, 30, "mouseMoved")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The evaluation, scaled down: every family's cases are right by construction and their verdicts hold their scores; a seed
-makes the same cases and scores again; an interrupted evaluation goes on where it was; two jobs have two CPUs."""
+makes the same cases and scores again; an interrupted evaluation continues where it was; two jobs have two CPUs."""
 import csv
 import json
 import os

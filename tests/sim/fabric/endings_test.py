@@ -147,7 +147,7 @@ def without_pfc():
 def interrupted():
     """Ctrl-C ends the run, not the verdict on what there is."""
     out = scratch()
-    reporting = sets(detection__policy="full-polling") # enough that the recording grows while the run goes on
+    reporting = sets(detection__policy="full-polling") # enough that the recording grows while the run continues
     args = [ROCELAB, "run", SCENARIOS / "ns3-allgather-100g.cfg", "--out", out, *reporting]
     run = subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            start_new_session=True)

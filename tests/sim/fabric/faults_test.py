@@ -84,7 +84,7 @@ def cut_cables():
 
 
 def cut_while_paused():
-    """A host that its switch had paused when the cable was cut must go on when it is mended."""
+    """A host that its switch had paused when the cable was cut must continue when it is mended."""
     flows = """flows = ( { src = "a2"; dst = "b1"; sport = 20001; bytes = 4000000; },
   { src = "b2"; dst = "b1"; sport = 20002; bytes = 4000000; } );
 host = { cc = "none"; window = "1MB"; };

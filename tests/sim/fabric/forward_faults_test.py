@@ -10,7 +10,7 @@ import tempfile
 from harness import BUILD, check, command
 
 FORWARD = BUILD / "dpswitch" / "dpswitch-forward"
-# Two pairs whose frames cross the trunk both ways; each switch, with its ports, is an lcore's.
+# Two pairs whose frames cross the trunk in both directions; each switch, with its ports, is an lcore's.
 PAIRS = """topology = { kind = "explicit"; rate = "10Gbps"; delay = "20us"; switches = [ "s0", "s1" ];
     hosts = [ "a", "b", "c", "d" ]; links = ( "a s0", "s0 s1", "s1 b", "c s1", "d s0" ); };
 flows = ( { src = "a"; dst = "b"; sport = 49152; bytes = "1MB"; }, { src = "c"; dst = "d"; sport = 49153; bytes = "1MB"; } );

@@ -49,7 +49,7 @@ def without_a_limit():
 
 
 def a_stall_ends_all():
-    """Bytes that do not move end the run after limits.stall, however long it was to go on."""
+    """Bytes that do not move end the run after limits.stall, however long it was to continue."""
     storm = fault("pfc-storm", port="b1:1", start="1us")
     stuck = f'flows = ( {{ {FLOW} bytes = 5000000; start = "0s"; }} );\n'
     for name in ("pingmesh.duration", "limits.hold", "a collective's start", "FlowTracer"):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Cut links of redundant fabrics: their own switches avoid them at once, the others after routing.convergence; the run
-goes on over what is left, and the verdict names the link."""
+continues over what is left, and the verdict names the link."""
 import re
 
 from cases import fault

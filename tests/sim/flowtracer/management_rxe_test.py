@@ -39,7 +39,7 @@ def address(live, host):
 
 
 def sampled(live):
-    """What leaves sampled: the ring's flows, a connection of TCP both ways and one of UDP; hosts tell of neither."""
+    """What leaves sampled: the ring's flows, a connection of TCP in both directions and one of UDP; hosts tell of neither."""
     server = live.start("h2", sys.executable, "-c", SERVER)
     check(server.stdout.readline().strip() == "ready", "a server of TCP in a guest")
     client = live.start("h0", sys.executable, "-c", CLIENT, address(live, "h2"), address(live, "h3"))

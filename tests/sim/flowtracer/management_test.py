@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Management sockets: devices that are silent or lie, peers that freeze, times of the management network, runs that go on."""
+"""Management sockets: devices that are silent or lie, peers that freeze, times of the management network, runs that continue."""
 import json
 import os
 import pathlib
@@ -202,7 +202,7 @@ def times():
 
 
 def live():
-    """The same of a run while it goes on, as its routes are then; its devices are there as long as it is."""
+    """The same of a run while it continues, as its routes are then; its devices are there as long as it is."""
     scenario = scenario_file(CLOS.replace("100Gbps", "1Gbps").replace("1us", "50us") + """timing = { clock = "real"; };
 management = { sockets = true; rtt = "1ms"; }; limits = { hold = "600s"; }; routing = { convergence = "0s"; };
 faults = ( { kind = "link-down"; port = "s1:2"; start = "%us"; } );
@@ -236,7 +236,7 @@ faults = ( { kind = "link-down"; port = "s1:2"; start = "%us"; } );
 
 
 def behind():
-    """Devices of a fabric that no machine could keep up with, in real time: all of them answer, and the run says how late it was."""
+    """Devices of a fabric that no machine could keep up with, in real time: all of them answer, and the run reports how late it was."""
     scenario = scenario_file("""topology = { kind = "leaf-spine"; leaves = 4; spines = 4; hosts_per_leaf = 4; rate = "100Gbps"; delay = "20us"; };
 jobs = ( { name = "train"; ranks = [ "h[0-15]" ]; iterations = 1000;
            collectives = ( { name = "a2a"; op = "alltoall"; algorithm = "linear"; bytes = "64MB"; } ); } );

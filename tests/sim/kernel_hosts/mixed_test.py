@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Embedded hosts and kernel rxe talk to each other: our RoCEv2 and ICRC against the kernel's, both ways, verified."""
+"""Embedded hosts and kernel rxe talk to each other: our RoCEv2 and ICRC against the kernel's, in both directions, verified."""
 from guests import find_kernel
 from harness import STALL_LIMIT_S, SANITIZED, check, rocelab, scenario_file, skip
 

@@ -28,7 +28,7 @@ def iterations_recorded(live):
 
 
 def begun(*args):
-    """A run that would go on for long, when its first iterations are over."""
+    """A run that would continue for long, when its first iterations are over."""
     live = Live(scenario(ring(size="100KB", iterations=200)), *args)
     live.begun()
     live.until("two iterations are recorded", lambda: iterations_recorded(live) >= 2)
@@ -216,7 +216,7 @@ def traced(pid):
 
 
 def everybody_frozen():
-    """A machine that is stopped for longer than hosts may be silent goes on where it was."""
+    """A machine that is stopped for longer than hosts may be silent continues where it was."""
     live = Live(scenario(ring(size="100KB", iterations=30), limits='limits = { connect = "180s"; stall = "2s"; };\n'))
     live.begun()
     live.until("two iterations are recorded", lambda: iterations_recorded(live) >= 2)

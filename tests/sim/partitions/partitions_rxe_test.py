@@ -80,7 +80,7 @@ def gone():
 
 
 def early():
-    """A host of partition 1 that never comes: partition 0 does not begin, and both say so."""
+    """A host of partition 1 that never arrives: partition 0 does not begin, and both say so."""
     live = Live(scenario(ring(), limits='limits = { connect = "20s"; virtual_time = "60s"; };'))
     live.booting()
     live.kill_guest("h0")

@@ -74,7 +74,7 @@ def same(ours, whole, name, files=("steps.csv", "flows.csv", "truth.json")):
     late = [without_lateness(verdict) for verdict in verdicts]
     check(late[0] is not None and late[1] is None, f"{name}: the machine is late in real time alone", late)
     check(verdicts[0] == verdicts[1], f"{name}: verdict.json is that of one program", ours.dir / "verdict.json")
-    # It goes on until all partitions have heard of the others that they are done.
+    # It continues until all partitions have heard of the others that they are done.
     check(ends[1] <= ends[0] < ends[1] + 1e9, f"{name}: it ends no sooner, and soon", ends)
 
 
@@ -99,7 +99,7 @@ def exact():
 
 
 def switches_alone():
-    """A partition without hosts goes on for those of others. (How long flows met, truth.json counts by windows, which partitions cut elsewhere.)"""
+    """A partition without hosts continues for those of others. (How long flows met, truth.json counts by windows, which partitions cut elsewhere.)"""
     for name, partitions in (("spines first", f"{ABOVE}, {BELOW}"), ("spines last", f"{BELOW}, {ABOVE}")):
         scenario = scenario_file(SPINES % partitions)
         whole, ours = rocelab(scenario, *sets(timing__clock="virtual")), rocelab(scenario, "--partitions", "2")

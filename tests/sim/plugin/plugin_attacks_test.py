@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs from outside that break every rule there is: the run goes on without them, says so, and nothing is left of them."""
+"""Programs from outside that break every rule there is: the run continues without them, says so, and nothing is left of them."""
 import json
 import os
 import pathlib

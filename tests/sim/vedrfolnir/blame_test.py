@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each suspect really cost: reruns without it, from a scenario and from a run's folder; what is interrupted goes on."""
+"""What each suspect really cost: reruns without it, from a scenario and from a run's folder; what is interrupted continues."""
 import json
 import os
 import shutil
@@ -133,7 +133,7 @@ def bad_input():
 
 
 def interrupted():
-    """Ctrl-C ends all runs; the same command goes on."""
+    """Ctrl-C ends all runs; the same command continues."""
     out = scratch() / "blame"
     big = [ROCELAB, "blame", CASE, "--out", out, "--jobs", "1", "--set", "collectives.[0].step_bytes=200MB"]
     with subprocess.Popen(list(map(str, big)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as started:

@@ -70,7 +70,7 @@ for policy in (*HAWKEYE, "full-polling"):
 again = rocelab(SCENARIO, *sets(detection__policy="hawkeye-maxr"), "--lcores", 2)
 check(again.run["digest"] == runs["hawkeye-maxr"].run["digest"], "a flood is the same on two lcores", again.run)
 
-# A storm pauses whole flows: no ACK comes back while it rages, and Hawkeye detects nothing then.
+# A storm pauses whole flows: no ACK returns while it rages, and Hawkeye detects nothing then.
 storm = rocelab(SCENARIOS / "pfc-storm.cfg", *sets(detection__policy="hawkeye-maxr"))
 [fault] = [f for f in storm.truth["faults"] if f["kind"] == "pfc-storm"]
 [found] = storm.findings("pfc-storm")

@@ -35,7 +35,7 @@ def shape(run, name):
     for step, after in zip(path, path[1:] + [None]):
         keys(step, "job collective iteration rank step host flow start_ns end_ns waited_for open", f"{name}: a step of the critical path")
         check(step["start_ns"] < step["end_ns"] and FLOW.match(step["flow"]), f"{name}: step {step['step']}", step)
-        # an ACK may come back after the data that the next step waited for
+        # an ACK may return after the data that the next step waited for
         overlap = step["end_ns"] - after["start_ns"] if after else 0
         check(overlap < 100_000, f"{name}: step {step['step']} and the next follow each other", (step, after))
     last = {c["iteration"]: c for c in verdict["collectives"]}

@@ -135,7 +135,7 @@ nothing_is_no_schedule(void **state)
 	coll_builder_destroy(coll_builder_create(2));
 }
 
-/* Without memory all calls do nothing, and the end says why. */
+/* Without memory all calls do nothing, and the end gives the reason. */
 static void
 no_builder_is_no_memory(void **state)
 {

@@ -70,7 +70,7 @@ execute_end(struct execution *x, uint32_t at)
 	x->flying[at] = x->flying[--x->nflying];
 }
 
-/* @return false when nothing can go on although steps are left */
+/* @return false when nothing can continue although steps are left */
 static inline bool
 execute_all(struct execution *x)
 {

@@ -100,7 +100,7 @@ divert_message(struct coll_schedule *s, struct prng *prng)
 	return true;
 }
 
-/* A receive that never comes: the sender has no such message. */
+/* A receive that never arrives: the sender has no such message. */
 static bool
 wait_for_nothing(struct coll_schedule *s, struct prng *prng)
 {

@@ -11,7 +11,7 @@
 enum proof_result {
 	PROOF_SOUND,
 	PROOF_FORM,   /* of a step by itself */
-	PROOF_CYCLE,  /* steps that wait for each other, for what never comes */
+	PROOF_CYCLE,  /* steps that wait for each other, for what never arrives */
 	PROOF_RACE,   /* two accesses in no order */
 	PROOF_MOVE,   /* a step that moves what it should not, whatever becomes of it */
 	PROOF_RESULT, /* a rank that ends without what is promised */

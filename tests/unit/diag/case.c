@@ -142,7 +142,7 @@ case_paused(struct records *r, uint32_t node, uint16_t port, uint32_t last, uint
 	records_put_port(r, node, row);
 }
 
-/* 2:3 halted half of the time; what it sends goes to 6:2. */
+/* 2:3 paused half of the time; what it sends goes to 6:2. */
 static void
 put_backpressure(struct records *r, uint32_t first, uint32_t last, uint64_t packets)
 {

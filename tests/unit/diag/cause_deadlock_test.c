@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A circle of halted ports. */
+/* A circle of paused ports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

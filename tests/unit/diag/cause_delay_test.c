@@ -177,7 +177,7 @@ test_delay(void **state)
 }
 
 /*
- * What is not needed: packets sent only once, a NIC that was never halted (round trips begin behind it), queues that were
+ * What is not needed: packets sent only once, a NIC that was never paused (round trips begin behind it), queues that were
  * always short, switches that stood still for no moment, a delay that was there all the time.
  */
 static void
@@ -205,7 +205,7 @@ test_delay_beside_others(void **state)
 /*
  * No delay: where queues were as deep as that (62 packets at each of three ports, of 108 ns, are 20 us); where a port
  * of the way is unknown; where no round trip was measured; where packets left their way; where it is too little; where
- * packets went round; where a switch was halted so long that each window met it; where another class was served in
+ * packets went round; where a switch was paused so long that each window met it; where another class was served in
  * turn; where most packets of the rows are of other steps of the flow, so that the step's may be those that met the
  * queues; where an ACK speaks for 16 packets, so that those whose round trips are known may be the ones that waited;
  * where nothing bounds the packets that a pause held up.
@@ -341,7 +341,7 @@ test_who_was_in_time_clears_links(void **state)
 }
 
 /*
- * When the next rank began, the message was there: the last ACK came back in time (then the way there is longer), or
+ * When the next rank began, the message was there: the last ACK returned in time (then the way there is longer), or
  * did not.
  */
 static void

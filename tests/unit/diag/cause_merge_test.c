@@ -167,7 +167,7 @@ test_incast_takes_pauses(void **state)
 	}
 }
 
-/* The third host's flow had gone when 17->18 came to the queue: it halted others there, and is no part of the incast. */
+/* The third host's flow had gone when 17->18 came to the queue: it paused others there, and is no part of the incast. */
 static void
 test_incast_leaves_pauses(void **state)
 {

@@ -34,7 +34,7 @@ put(struct records *r, uint32_t event, uint64_t at_ps, uint32_t node, struct rec
 	RECORDS_PUT(r, rec, REC_PASSAGE, node, at_ps);
 }
 
-/* The packet goes 17, 2, 6, 3, 18 and comes back the same way. */
+/* The packet goes 17, 2, 6, 3, 18 and returns the same way. */
 static void
 pass(struct records *r, uint32_t event, uint64_t at_ps, const struct counts *c)
 {
@@ -145,7 +145,7 @@ test_what_others_lost_is_not_the_steps(void **state)
 	expect(diagnose(&r, &others), FINDING_PACKET_LOSS, FLOW, NULL);
 }
 
-/* What came in by a whole link and was not let go is lost in the switch: in a row, or some of it. */
+/* What arrived by a whole link and was not let go is lost in the switch: in a row, or some of it. */
 static void
 test_a_switch_that_forwards_less_than_arrived(void **state)
 {

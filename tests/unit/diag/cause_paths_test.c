@@ -107,7 +107,7 @@ put_idle(struct records *r)
 	RECORDS_PUT(r, row, REC_PORT_ROW, L, row.to_ps);
 }
 
-/* Both flows in the queue of L:3; a halted NIC of a's as its consequence. */
+/* Both flows in the queue of L:3; a paused NIC of a's as its consequence. */
 static void
 put_collision(struct records *r)
 {

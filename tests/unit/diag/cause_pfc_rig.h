@@ -18,7 +18,7 @@ near_ms(double ps, double ms)
 	return ps / 1e9 > ms - 0.01 && ps / 1e9 < ms + 0.01;
 }
 
-/* 2:3, which 17->18 goes through, is halted by 6; all that it sends goes to 6:2. */
+/* 2:3, which 17->18 goes through, is paused by 6; all that it sends goes to 6:2. */
 static inline void
 fabric(struct records *r, uint64_t pause_ps)
 {

@@ -15,7 +15,7 @@
 
 #define OTHER records_tuple(H18, H19, 90)
 
-/* 6:2 holds 17->18 and 13->19 and is itself halted by 3, where 13->19 meets another flow at 3:2. */
+/* 6:2 holds 17->18 and 13->19 and is itself paused by 3, where 13->19 meets another flow at 3:2. */
 static struct verdict *
 paused_root(uint64_t pause_ps)
 {
@@ -43,7 +43,7 @@ test_root_paused_in_part(void **state)
 	assert_true(near != NULL && far != NULL);
 	/*
 	 * In 6:2's queue 13->19 cost what its 250000 packets take there (seen are 250000 of the step's 276923 packets). For
-	 * 16 ms 6:2 was halted itself, by 3:2, where it has 250000 of 400000 packets, and the other flow the rest.
+	 * 16 ms 6:2 was paused itself, by 3:2, where it has 250000 of 400000 packets, and the other flow the rest.
 	 */
 	queue = case_find(v, FINDING_FLOW_CONTENTION, "6:2", NULL);
 	assert_non_null(queue);
@@ -180,7 +180,7 @@ test_pauses_before_the_step(void **state)
 }
 
 /*
- * A quarter of 1 ms halted is less than a twentieth of 49.25 ms lost and less than a hundredth of 30.75 ms expected; a
+ * A quarter of 1 ms paused is less than a twentieth of 49.25 ms lost and less than a hundredth of 30.75 ms expected; a
  * third is more.
  */
 static void
@@ -227,7 +227,7 @@ test_passed_root(void **state)
 	}
 }
 
-/* A NIC halted by the first queue in which its flow stands: contention there, not a second finding. */
+/* A NIC paused by the first queue in which its flow stands: contention there, not a second finding. */
 static void
 test_own_queue(void **state)
 {
@@ -256,7 +256,7 @@ test_own_queue(void **state)
 	}
 }
 
-/* A fiftieth of what 2:3 sends goes to the only queue there is: it is the root of all that it was halted. */
+/* A fiftieth of what 2:3 sends goes to the only queue there is: it is the root of all that it was paused. */
 static void
 test_little_fed_to_root(void **state)
 {

@@ -39,7 +39,7 @@ test_storm_seen_in_passing(void **state)
 	}
 }
 
-/* What a halted queue behind it may have left there is no sign of a storm: 3000 of 90000 B are, 10000 are not. */
+/* What a paused queue behind it may have left there is no sign of a storm: 3000 of 90000 B are, 10000 are not. */
 static void
 test_storm_before_paused_port(void **state)
 {
@@ -205,7 +205,7 @@ test_storm_by_silence(void **state)
 
 /*
  * 6 was asked and answered for all of the pause. That means nothing where another port of it may have been the reason:
- * a queue of a few packets, one that nobody joined and that stood there at a report, a halted port; nor where 6:1 was
+ * a queue of a few packets, one that nobody joined and that stood there at a report, a paused port; nor where 6:1 was
  * seen pausing because it was full, or an answer has no counters of the pause's time.
  */
 static void
@@ -248,7 +248,7 @@ test_silence_beside_a_reason(void **state)
 	}
 }
 
-/* 6 was asked and 2:3 fed little to the halted 6:3 behind it: what is held there makes 6:1 pause all the same. */
+/* 6 was asked and 2:3 fed little to the paused 6:3 behind it: what is held there makes 6:1 pause all the same. */
 static void
 test_little_fed_to_paused_port(void **state)
 {
@@ -267,7 +267,7 @@ test_little_fed_to_paused_port(void **state)
 	}
 }
 
-/* A row of epochs [first, last] of 2:3, halted for so long, which only 17->18 goes through. */
+/* A row of epochs [first, last] of 2:3, paused for so long, which only 17->18 goes through. */
 static void
 paused_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
 {
@@ -281,7 +281,7 @@ paused_part(struct records *r, uint32_t first, uint32_t last, uint64_t pause_ps)
 }
 
 /*
- * 2:3 is halted for 10 ms while 13->19 fills 6:2, and for 30 ms after that, when 6:1 was seen pausing it with nothing held:
+ * 2:3 is paused for 10 ms while 13->19 fills 6:2, and for 30 ms after that, when 6:1 was seen pausing it with nothing held:
  * each has its own part. If the queue is there in both, the storm was seen in the second only; if 6 told of no queue before
  * the storm, that has all.
  */

@@ -80,7 +80,7 @@ test_storm(void **state)
 	records_fini(&r);
 }
 
-/* A host's NIC that pauses its switch; the flow is halted one switch before it. */
+/* A host's NIC that pauses its switch; the flow is paused one switch before it. */
 static void
 test_storm_of_host(void **state)
 {

@@ -104,7 +104,7 @@ test_short_step(void **state)
 	assert_true(names(&r, "16->19/79>79"));
 }
 
-/* 17->18 is halted at 2:3 from since_ps on, and 16->19 comes and goes meanwhile. */
+/* 17->18 is paused at 2:3 from since_ps on, and 16->19 comes and goes meanwhile. */
 static bool
 names_meanwhile(bool paused, uint64_t since_ps)
 {

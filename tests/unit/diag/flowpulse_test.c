@@ -31,7 +31,7 @@ known_places_are_reported(void **state)
 	put_known(&r, "loss", 0, 2, 0.02);
 	put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 1);
 	put_alarm(&r, 1, 1, REC_LOSS_REMOTE, 0, 2);
-	put_alarm(&r, 0, 1, REC_LOSS_LOCAL, REC_NONE, 2); /* the way back is another */
+	put_alarm(&r, 0, 1, REC_LOSS_LOCAL, REC_NONE, 2); /* the reverse path is another */
 	v = diagnose(&r);
 	assert_int_equal(v->nfindings, 2);
 	for (uint32_t i = 0; i < 2; i++) {

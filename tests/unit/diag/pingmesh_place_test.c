@@ -202,7 +202,7 @@ a_lonely_rnic_and_its_tor_are_one_place(void **state)
 	}
 }
 
-/* Timeouts beside probes that come back as late as that may be late, too; where none is late, they are losses. */
+/* Timeouts beside probes that return as late as that may be late, too; where none is late, they are losses. */
 static void
 what_may_be_late_is_not_lost(void **state)
 {

@@ -31,7 +31,7 @@ a_healthy_network_has_no_problem(void **state)
 	assert_int_equal(own->networks[PINGMESH_SERVICE].probes, 0);
 	assert_int_equal(own->networks[PINGMESH_CLUSTER].probes, rig_cause(v, PINGMESH_ANSWERED));
 	assert_int_equal(own->networks[PINGMESH_CLUSTER].rtt.count, own->networks[PINGMESH_CLUSTER].probes);
-	assert_true(own->networks[PINGMESH_CLUSTER].rtt.ps[3] == 8 * 2.3 * PS_PER_US); /* both ways of four hops */
+	assert_true(own->networks[PINGMESH_CLUSTER].rtt.ps[3] == 8 * 2.3 * PS_PER_US); /* in both directions of four hops */
 	assert_true(own->networks[PINGMESH_CLUSTER].responder.ps[0] > 25 * PS_PER_US &&
 		    own->networks[PINGMESH_CLUSTER].responder.ps[0] < 35 * PS_PER_US);
 	assert_false(own->innocent || own->metric.known);
@@ -341,7 +341,7 @@ several_rnics_are_no_cpu_that_is_known_to_be_well(void **state)
 	assert_true(rig_own(v)->cpu.several_refuted != 0);
 	verdict_destroy(v);
 
-	rig_init(&rig, 60 * S); /* nothing at all comes back: nobody knows how fast it was */
+	rig_init(&rig, 60 * S); /* nothing at all returns: nobody knows how fast it was */
 	rig.hosts[8] = (struct rig_host){ .slow_ps = 20 * S, .fast_ps = 40 * S, .deaf_first = true, .deaf_second = true };
 	v = rig_diagnose(&rig);
 	ASSERT_FINDINGS(v, "cpu-overload h8");

@@ -109,7 +109,7 @@ addresses_are_distinguished_from_links(void **state)
 
 /*
  * Of pairs that one spine loses from the middle of a period on. By some ways none is lost, and none comes any more:
- * their probes are lost on the way there, so that no ACK comes back by that spine. What they showed before says nothing
+ * their probes are lost on the way there, so that no ACK returns by that spine. What they showed before says nothing
  * for it.
  */
 static void
@@ -160,7 +160,7 @@ assert_spine_is_reported(uint64_t loss_ps, uint64_t restart_ps)
 
 /*
  * Nobody knows which way loses the new agent's probes. They are lost by the spine that loses pairs, and not by the
- * other one, where their ACKs would come back.
+ * other one, where their ACKs would return.
  */
 static void
 what_nobody_received_is_lost_by_whom_is_known(void **state)

@@ -137,7 +137,7 @@ test_exact_matrix(void **state)
 	records_fini(&r);
 }
 
-/* cf stands alone at s1:3, halted for half of the epoch by s2, which sends three quarters on to c. */
+/* cf stands alone at s1:3, paused for half of the epoch by s2, which sends three quarters on to c. */
 static void
 paused(struct records *r)
 {
@@ -169,7 +169,7 @@ test_port_weights(void **state)
 	assert_int_equal(graph->nports, 3);
 	assert_true(graph->ports[0].paused);
 	assert_near(at(&ev, graph, 0, 2, 4, 10000)->wait, 0);
-	assert_true(at(&ev, graph, 0, 2, 4, 10000)->edge); /* alone and halted */
+	assert_true(at(&ev, graph, 0, 2, 4, 10000)->edge); /* alone and paused */
 	assert_int_equal(graph->ports[0].nlinks, 2);
 	assert_int_equal(graph->ports[graph->links[0].to].port, evidence_port(&ev, S2, 1));
 	assert_near(graph->links[0].weight, 0.75);

@@ -36,7 +36,7 @@ assert_near(double value, double want)
 	assert_float_equal((float)value, (float)want, 1e-4f);
 }
 
-/* p0, met by cf, is halted by p1 (half of its traffic), and p1 by p2 (four fifths). */
+/* p0, met by cf, is paused by p1 (half of its traffic), and p1 by p2 (four fifths). */
 static void
 test_chain(void **state)
 {

@@ -143,7 +143,7 @@ test_places(void **state)
 	assert_true(claims[2].owner == 3 && claims[2].share_ps == 0);
 }
 
-/* A rank goes on to the next iteration when it is done with this one: what delays it there is not lost once more. */
+/* A rank continues to the next iteration when it is done with this one: what delays it there is not lost once more. */
 static void
 test_iterations(void **state)
 {

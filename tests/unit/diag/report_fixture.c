@@ -137,7 +137,7 @@ add_telemetry(struct verdict *v)
 
 struct edge_spec {
 	uint32_t kind;
-	const char *port;  /* the port, or the halted one */
+	const char *port;  /* the port, or the paused one */
 	const char *other; /* PROVENANCE_PORT_PORT: the one it waits for */
 	uint32_t flow;
 	double weight;
@@ -236,7 +236,7 @@ list(uint32_t *count, uint32_t n, const uint32_t *items)
 	return copy;
 }
 
-/* @param halted  a second port, NULL: none  @param seen  in which step after the first; port and flow are set here */
+/* @param paused  a second port, NULL: none  @param seen  in which step after the first; port and flow are set here */
 static void
 add_finding(struct verdict *v, const struct finding_type *type, const char *root, const char *paused, uint32_t culprit,
 	    uint32_t rank, uint32_t step, uint32_t nsteps, double score, struct finding_evidence seen)

@@ -26,7 +26,7 @@ enum fixture_flow {
 	FIXTURE_FLOWS
 };
 
-/* 17->18 halted by PFC in steps 1 and 2. */
+/* 17->18 paused by PFC in steps 1 and 2. */
 struct verdict *fixture_case(void);
 /* The same collective undisturbed. */
 struct verdict *fixture_clean(void);

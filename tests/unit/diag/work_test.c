@@ -94,7 +94,7 @@ test_switches(void **state)
 	assert_proportional((struct bench_shape){ 16, 3, 20, 100, 3 }, (struct bench_shape){ 128, 3, 160, 100, 3 }, 8);
 }
 
-/* A run that goes on for longer. */
+/* A run that continues for longer. */
 static void
 test_reports(void **state)
 {

@@ -170,7 +170,7 @@ random_thresholds(struct frig *rig, struct prng *prng)
 		12 * (rig->pfc.headroom_bytes + rig->pfc.reserve_bytes) + 20000 + prng_below(prng, 200000);
 }
 
-/* Bursts and gaps; between them the receivers catch up, so that thresholds are crossed both ways many times. */
+/* Bursts and gaps; between them the receivers catch up, so that thresholds are crossed in both directions many times. */
 static void
 random_traffic(struct frig *rig, struct prng *prng)
 {
@@ -291,7 +291,7 @@ sums_and_replay_agree_with_a_model(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		run_seed(seed, &votes);
-	/* both ways were taken often, and thresholds crossed */
+	/* in both directions were taken often, and thresholds crossed */
 	assert_true(votes.pauses > 20 * SEEDS);
 	assert_true(votes.held_bytes > 10000 * SEEDS);
 	assert_true(votes.fast > votes.windows / 10);

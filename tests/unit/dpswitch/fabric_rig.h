@@ -34,7 +34,7 @@ struct frig {
 	struct frig_host **hosts; /* [nnodes] NULL for switches */
 	struct fault_list faults;
 	struct fault_env env;
-	uint64_t held_ps; /* what faults hear of flows that stood at halted ports */
+	uint64_t held_ps; /* what faults hear of flows that stood at paused ports */
 	struct err err;
 };
 

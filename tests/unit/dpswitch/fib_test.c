@@ -57,7 +57,7 @@ start(struct frig *rig, const char *fault)
 		fail_msg("%s", rig->err.text);
 }
 
-/* What vanished is not held against the port that it came in by. */
+/* What vanished is not held against the port that it arrived by. */
 static void
 nothing_is_charged(const struct frig *rig)
 {
@@ -171,7 +171,7 @@ ports_limit_it(void **state)
 		check_ports();
 }
 
-/* From 20 us on, for 8 us, of frames of 80 ns; the ACKs of the way back are other packets. */
+/* From 20 us on, for 8 us, of frames of 80 ns; the ACKs of the reverse path are other packets. */
 static void
 it_ends_when_it_is_mended(void **state)
 {

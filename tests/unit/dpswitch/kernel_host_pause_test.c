@@ -103,7 +103,7 @@ a_pause_holds_the_hosts_own_ring(void **state)
 	xrig_stop(&x);
 }
 
-/* A peer that speaks PFC is told so, again before its quanta run out, and then to go on. */
+/* A peer that speaks PFC is told so, again before its quanta run out, and then to continue. */
 static void
 a_peer_that_speaks_pfc_gets_frames(void **state)
 {
@@ -114,7 +114,7 @@ a_peer_that_speaks_pfc_gets_frames(void **state)
 	(void)state;
 	kernel_pair_start(&x, storm_at_a, 2);
 	xrig_run(&x, 20 * PS_PER_MS);
-	/* 4 ms of storm: one frame, two repetitions at half of 3.36 ms, one to go on. */
+	/* 4 ms of storm: one frame, two repetitions at half of 3.36 ms, one to continue. */
 	assert_int_equal(x.ports[PAIR_A]->nout, 2 + 4000 / (quanta_us / 2));
 	for (uint32_t i = 0; i < x.ports[PAIR_A]->nout; i++) {
 		const struct port_rig_frame *out = &x.ports[PAIR_A]->out[i];
@@ -157,7 +157,7 @@ pfc_from_a_peer_pauses_the_switch(void **state)
 	}
 }
 
-/* a's NIC pauses S1 for 2 ms, whatever it has room for; S1 pauses its port to a, and goes on after. */
+/* a's NIC pauses S1 for 2 ms, whatever it has room for; S1 pauses its port to a, and continues after. */
 static void
 a_storm_at_a_kernel_host_pauses_the_switch(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An embedded host and an external host speak RoCEv2 with each other: the test is the peer, frame by frame. WRITE and SEND
- * with immediate both ways, UD, ACK, NAK, what is lost and sent again.
+ * with immediate in both directions, UD, ACK, NAK, what is lost and sent again.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -52,7 +52,7 @@ is_refused(const void *rec, size_t size, const char *why)
 	manage_records(manage, 1, &records, 0);
 	assert_int_equal(records.used_bytes, 2 * sizeof(good));
 	recbuf_fini(&records);
-	assert_null(manage_failure(manage, &node, &lost)); /* and goes on */
+	assert_null(manage_failure(manage, &node, &lost)); /* and continues */
 	if (strstr(manage_refused(manage, 1), why) == NULL || strstr(manage_refused(manage, 1), "host 1") == NULL)
 		fail_msg("\"%s\" does not say \"%s\"", manage_refused(manage, 1), why);
 }

@@ -110,7 +110,7 @@ a_pause_of_the_kept_epochs_is_followed_and_then_forgotten(void **state)
 	expect_poll(s1, 0, S2_S1, S2_B, POLL_VICTIM, true, false);
 	expect_poll(s1, 1, S2_S1, S2_B, POLL_VICTIM, true, false);
 	expect_poll(s1, 2, S2_S1, S2_B, POLL_VICTIM, false, false);
-	/* what goes on to b says so */
+	/* what continues to b says so */
 	assert_int_equal(frig_host(&rig, "b")->got[0].arg, POLL_BOTH);
 	assert_int_equal(frig_host(&rig, "b")->got[2].arg, POLL_VICTIM);
 	frig_stop(&rig);
@@ -226,7 +226,7 @@ pauses_of_another_class_are_not_followed(void **state)
 	/* Both classes tell of themselves at the port that they share. */
 	assert_int_equal(row_of(s1, 5, S1_S2)->prio, 4);
 	assert_true(row_of(s1, 5, S1_S2)->paused);
-	/* Who asks for the halted flow is led to d. */
+	/* Who asks for the paused flow is led to d. */
 	assert_non_null(row_of(s2, 6, S2_D));
 	assert_int_equal(row_of(s2, 6, S2_S1)->prio, 4);
 	assert_true(row_of(s2, 6, S2_S1)->pausing);

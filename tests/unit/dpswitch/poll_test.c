@@ -47,7 +47,7 @@ the_victims_path_answers_hop_by_hop(void **state)
 	assert_non_null(row_of(s2, 77, S2_B));
 	assert_null(row_of(s1, 77, S1_C));
 	assert_null(row_of(s2, 77, S2_S1));
-	/* it goes on to the victim's destination */
+	/* it continues to the victim's destination */
 	assert_int_equal(polls_at(frig_host(&rig, "b")), 1);
 	assert_int_equal(s1->node.count.control[PKT_POLL].packets, 1);
 	assert_int_equal(s2->node.count.control[PKT_POLL].bytes, 84);

@@ -13,6 +13,6 @@ uint32_t guest_frame(uint32_t n, uint8_t bytes[GUEST_MAX_BYTES]);
 /*
  * Starts a process that connects to the socket, sends frames 0 .. frames - 1 as fast as its ring takes them, and expects
  * the same back in order; it looks at what came in only every 20 ms. To be called before EAL starts here.
- * @return its pid; it ends with 0 if every frame came back right
+ * @return its pid; it ends with 0 if every frame returned right
  */
 pid_t guest_start(const char *path, uint32_t frames);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two lcores, four hosts on devices, and more traffic than the cable between the switches carries, both ways: the order
- * of each flow, PAUSE to the peers and by its time, headroom, and drops by name. One body over two kinds of devices:
- * rings, and veth pairs.
+ * Two lcores, four hosts on devices, and more traffic than the cable between the switches carries, in both directions:
+ * the order of each flow, PAUSE to the peers and by its time, headroom, and drops by name. One body over two kinds of
+ * devices: rings, and veth pairs.
  */
 #include <endian.h>
 #include <sched.h>

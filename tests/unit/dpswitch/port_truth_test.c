@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The flows of a port, and the fabric's own record of who met whom there and whom its peer halted. */
+/* The flows of a port, and the fabric's own record of who met whom there and whom its peer paused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ flows_are_numbered_as_they_are_first_seen(void **state)
 	assert_null(port_flows.slot_of_flow);
 }
 
-/* A halt that goes on counts up to now, one that is told again begins no other. */
+/* A halt that continues counts up to now, one that is told again begins no other. */
 static void
 pauses_add_up(void **state)
 {
@@ -128,7 +128,7 @@ flows_contend_while_both_are_present(void **state)
 	end(&truth);
 }
 
-/* Of ten windows three end with the port halted; flow 0 is there in all of them, flow 1 from the last halted one on. */
+/* Of ten windows three end with the port paused; flow 0 is there in all of them, flow 1 from the last paused one on. */
 static void
 flows_are_held_at_a_paused_port(void **state)
 {

@@ -82,7 +82,7 @@ a_buffer_without_a_pool_is_refused(void **state)
 	frig_stop(&rig);
 }
 
-/* The most headroom that a burst into a static threshold takes while the way back is full of frames. */
+/* The most headroom that a burst into a static threshold takes while the reverse path is full of frames. */
 static uint64_t
 most_headroom(uint64_t xoff_bytes, uint64_t phase_ps)
 {

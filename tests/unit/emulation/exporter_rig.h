@@ -26,7 +26,7 @@ void bench_open(struct bench *b, uint64_t budget, uint64_t burst_bytes, uint64_t
 void bench_close(struct bench *b);
 /* A record of any kind by node 0 or 1, filled with what tells it from its neighbours. */
 void bench_report(struct bench *b, uint32_t node, uint16_t type, uint64_t time_ps);
-/* What was reported goes to the exporter, and time goes on. */
+/* What was reported goes to the exporter, and time continues. */
 void bench_offer(struct bench *b, uint64_t now_ps);
 /* The same, and the stream ends. @return its last record */
 struct rec_end bench_finish(struct bench *b, uint64_t end_ps);

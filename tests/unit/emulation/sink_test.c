@@ -160,7 +160,7 @@ read_recording(const struct bench *b)
 	return found;
 }
 
-/* An analyzer that goes on reading. */
+/* An analyzer that continues reading. */
 struct reader {
 	pthread_t thread;
 	int fd;

@@ -71,7 +71,7 @@ what_the_truth_does_not_bear_out_is_false(void **state)
 	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," PLAIN("packet-loss", "s:1"), "false"),
 			 OUTCOME_FP);
-	/* pauses: culprits that met in the root's queue, and a port that was halted */
+	/* pauses: culprits that met in the root's queue, and a port that was paused */
 	assert_int_equal(outcome(CONTENTION, ONE_CONTENDS,
 				 QUEUE("flow-contention", "s:1", "'x->b'") "," QUEUE("pfc-backpressure", "s:1", "'x->b'"),
 				 "false"),

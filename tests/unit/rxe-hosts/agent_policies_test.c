@@ -17,7 +17,7 @@ poster_detects_once_when_waited_for(void **state)
 	tick(1 * MS, 3 * MS);
 	assert_int_equal(dev.npolls, 0); /* nobody waits */
 
-	agent_notified(&agent, 0, 19, 0, 4 * MS); /* step 19 could go on but for this one */
+	agent_notified(&agent, 0, 19, 0, 4 * MS); /* step 19 could continue but for this one */
 	sample(11 * US, 5 * MS);
 	assert_int_equal(dev.npolls, 0);
 	sample(50 * US, 6 * MS);
@@ -28,7 +28,7 @@ poster_detects_once_when_waited_for(void **state)
 	tick(1 * MS, 70 * MS);
 	assert_int_equal(dev.npolls, 1); /* once a step */
 
-	agent_step_completed(&agent, 0, 0, 80 * MS); /* the marking goes on */
+	agent_step_completed(&agent, 0, 0, 80 * MS); /* the marking continues */
 	assert_int_equal(dev.nnotices, 1);
 	assert_int_equal(dev.notices[0].detections, 0);
 	step.serial = 19;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VEDRFOLNIR's policy: thresholds, the budget of detections, help, halted flows, the own NIC. */
+/* VEDRFOLNIR's policy: thresholds, the budget of detections, help, paused flows, the own NIC. */
 #include "common/pkt.h"
 #include "tests/unit/rxe-hosts/agent_rig.h"
 #include "tests/unit/unit.h"

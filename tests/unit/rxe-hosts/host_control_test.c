@@ -215,7 +215,7 @@ test_both_ends_report_what_was_lost(void **state)
 	assert_int_equal(row->most_missing, 1);
 	assert_int_equal(row->naks, 1);
 	assert_int_equal(row->duplicates, 0);
-	row = last_record(rig.hosts[0].node, REC_PASSAGE); /* it came back */
+	row = last_record(rig.hosts[0].node, REC_PASSAGE); /* it returned */
 	assert_int_equal(row->out_port, REC_NO_PORT);
 	assert_int_equal(row->sent_frames, row->in_frames);
 }

@@ -103,7 +103,7 @@ a_host_stands_still_and_goes_on(void **state)
 	assert_true(rig_conserves(&rig));
 }
 
-/* It takes in at the rate of its DMA; its peer is paused before the buffer is full, and goes on at the end. */
+/* It takes in at the rate of its DMA; its peer is paused before the buffer is full, and continues at the end. */
 static void
 slow_dma_pauses_the_peer(void **state)
 {

@@ -31,7 +31,7 @@ test_pause_stops_data_after_the_frame_in_flight(void **state)
 	rig_run(&rig, 50 * PS_PER_US);
 	assert_int_equal(rig.sent[0][PKT_DATA], 11);
 	assert_int_equal(rig_nic(0, 0)->telem.epochs.pauses[0].since_ps, 1100 * NS);
-	/* Nothing is in flight, but the client looks at the message that cannot go on, once a window. */
+	/* Nothing is in flight, but the client looks at the message that cannot continue, once a window. */
 	assert_int_equal(rig.hosts[0].node->ops->next_ps(rig.hosts[0].node), 50 * PS_PER_US);
 	assert_int_equal(rig.hosts[0].ticks, 50);
 	send_pause(false, 1 << 3, 50500 * NS);

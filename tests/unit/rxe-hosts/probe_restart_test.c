@@ -73,7 +73,7 @@ a_restart_has_other_numbers(void **state)
 	assert_true(rig_conserves(&probes.rig));
 }
 
-/* What a prober had not uploaded is lost with it, and it goes on with its connections, of which it hears when it starts. */
+/* Results not yet uploaded are lost with a prober; it continues with its connections, which it receives when it starts. */
 static void
 a_restart_finds_the_connections_that_are_there(void **state)
 {

@@ -105,7 +105,7 @@ a_lost_packet_is_sent_again_once_later_ones_arrived(void **state)
 	assert_int_equal(p.psn, 0);
 	assert_int_equal(p.flags & (PKT_RETRANSMIT | PKT_ACKREQ), PKT_RETRANSMIT | PKT_ACKREQ);
 	assert_int_equal(s.retransmits, 1);
-	assert_int_equal(next(14 * US).psn, 100); /* new data goes on */
+	assert_int_equal(next(14 * US).psn, 100); /* new data continues */
 	/* Its repetition is lost, too: five microseconds more. */
 	for (uint32_t i = 57; i < 100; i++)
 		ack(i, 0, 14 * US);

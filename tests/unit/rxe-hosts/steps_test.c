@@ -79,7 +79,7 @@ early_arrivals_are_remembered(void **state)
 {
 	init(4, RING4);
 	steps_rig_timers(&rig, 2 * MS);
-	steps_rig_deliver(&rig, 3, 3 * MS); /* host 0 may go on ... */
+	steps_rig_deliver(&rig, 3, 3 * MS); /* host 0 may continue ... */
 	steps_rig_deliver(&rig, 0, 4 * MS);
 	steps_rig_ack(&rig, 0, 4 * MS);
 	steps_rig_deliver(&rig, 0, 5 * MS); /* ... and delivers step 2 too */
@@ -326,7 +326,7 @@ measured_paths_make_thresholds(void **state)
 			 390 * US);
 }
 
-/* Nothing comes back for the first step: its age is seen at the end of a window. */
+/* Nothing returns for the first step: its age is seen at the end of a window. */
 static void
 window_ends_reach_the_agent(void **state)
 {

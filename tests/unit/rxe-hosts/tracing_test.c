@@ -280,7 +280,7 @@ peers_with_the_same_number_are_distinguished(void **state)
 	assert_int_equal(reported[0].tuple.peer_ip, H2);
 }
 
-/* While its queue drains a connection is there; once it is in error it is gone, and comes back as another. */
+/* While its queue drains a connection is there; once it is in error it is gone, and returns as another. */
 static void
 states_count(void **state)
 {

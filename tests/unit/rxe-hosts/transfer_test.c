@@ -86,7 +86,7 @@ fig7(void **state)
 	assert_int_equal(slot(3)->step.step, 1);
 	assert_int_equal(slot(0)->remaining, 0);
 
-	/* 2: F3 completes; all six go on to host 2. */
+	/* 2: F3 completes; all six continue to host 2. */
 	finish(3, 25 * MS);
 	assert_int_equal(rig.dev[3].notices[0].detections, 6);
 	steps_rig_notify(&rig, 3, 25 * MS + 6 * US);

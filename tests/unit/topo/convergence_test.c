@@ -48,7 +48,7 @@ assert_hops(const struct rig *rig, const char *node, const char *dst, const char
 	assert_string_equal(text, expected);
 }
 
-/* One that is known to be cut is in no route from the start, and comes back like any other. */
+/* One that is known to be cut is in no route from the start, and returns like any other. */
 static void
 a_known_cut_is_withdrawn_from_the_start(void **state)
 {
@@ -72,7 +72,7 @@ a_known_cut_is_withdrawn_from_the_start(void **state)
 	stop(&rig);
 }
 
-/* A cable that stays cut is withdrawn everywhere after the time, and comes back the same time after it is mended. */
+/* A cable that stays cut is withdrawn everywhere after the time, and returns the same time after it is mended. */
 static void
 a_dead_cable_is_withdrawn_and_restored(void **state)
 {
@@ -160,7 +160,7 @@ a_leaf_without_uplinks_is_not_reached(void **state)
 	assert_hops(&rig, "l1", "h0", "");
 	assert_hops(&rig, "l1", "h1", "1");
 	assert_hops(&rig, "l0", "h2", "2 3 4 5");
-	/* one that comes back is the only way, for spines as well */
+	/* one that returns is the only way, for spines as well */
 	set_link(&rig, "l1:5", false, 10);
 	assert_int_equal(convergence_apply(rig.convergence, 10), 1);
 	assert_hops(&rig, "l0", "h1", "5");

@@ -211,7 +211,7 @@ stragglers_are_late(void **state)
 	assert_true(compute_any(&compute, 3, 5));
 }
 
-/* In greatest demand thrice as much as in least; each rank sends the same; the way back is the transpose. */
+/* In greatest demand thrice as much as in least; each rank sends the same; the reverse path is the transpose. */
 static void
 skew_divides_in_even_steps(void **state)
 {
