@@ -238,7 +238,7 @@ print_table(const struct against *against)
 	printf("\nRatio: speed of this build by that of %s, the median of %d pairs%s. Noise: two standard errors of such a "
 	       "median, by as many pairs of this build with itself. A case is slower if ratio x (1 + noise) < %.2f.\n",
 	       against->options->against, against->options->repeats,
-	       is_file ? ", each in mac-swap hops of its own run" : "", PAIRS_BAR);
+	       is_file ? ", each in mac-swap hops of the same run" : "", PAIRS_BAR);
 }
 
 static void
