@@ -248,7 +248,7 @@ what_is_no_message_is_refused(void **state)
 	memcpy(cut, &record, sizeof(record));
 	refuse(*state, (struct manage_hdr){ 0x6b6c6d6e, MANAGE_STOP, 0, 8 }, NULL, 0, "something else");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, 99, 0, 8 }, NULL, 0, "type 99");
-	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_STOP, 7, 8 }, NULL, 0, "reserved part is 7, not 0");
+	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_STOP, 7, 8 }, NULL, 0, "is 7, not 0");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_STOP, 0, 9 }, NULL, 0, "8 would be right");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, MANAGE_MAX_BODY + 8 }, NULL, 0, "at most");
 	refuse(*state, (struct manage_hdr){ MANAGE_MAGIC, MANAGE_RECORDS, 0, sizeof(cut) }, cut, sizeof(cut), "within");

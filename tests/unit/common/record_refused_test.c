@@ -107,7 +107,7 @@ a_stream_has_an_order(void **state)
 	BAD(run, RUN, REC_NONE, "a second RUN record", .name = "t", .epoch_ps = 1);
 	BAD(meter_row, METER_ROW, 9, "node = 9; right would be a node that a NODE record describes", .bytes = 1);
 	GOOD(collective, COLLECTIVE, REC_NONE, .ranks = 1, .steps = 1, .rank_steps = 1);
-	BAD(node, NODE, 5, "a part of the topology behind records that use it", .name = "n");
+	BAD(node, NODE, 5, "a topology record behind records that use it", .name = "n");
 	record_check_destroy(check);
 	check = record_check_create();
 	BAD(node, NODE, 0, "a record before the RUN record", .name = "n");
@@ -122,7 +122,7 @@ names_have_letters(void **state)
 
 	(void)state;
 	GOOD(node, NODE, 5, .name = "azAZ09_.-");
-	GOOD(node, NODE, 6, .name = "as-long-as-a-name-of-a-node-can-b");
+	GOOD(node, NODE, 6, .name = "as-long-as-a-name-of-a-node-can-");
 	for (const char *c = others; *c != '\0'; c++)
 		BAD(node, NODE, 7, "right would be a letter, digit", .name = { *c });
 }
@@ -154,7 +154,7 @@ times_have_limits(void **state)
 	good_at(&whole, REC_METER_ROW, 0, 1000);
 	bad_at(&back, REC_METER_ROW, 0, 1000, "epoch_last = 0; right would be at least 1, the first");
 	bad_at(&flow, REC_FLOW_ROW, 0, 0,
-	       "in_port = 7; right would be below 2: so many ports the node has; or 65535, none");
+	       "in_port = 7; right would be below 2, the number of ports of the node; or 65535, none");
 }
 
 static void
@@ -174,9 +174,9 @@ ends_agree(void **state)
 	    .at_node = REC_NONE);
 	BAD(end, END, REC_NONE, "offered_records = 3; right would be 2, sent and dropped", .end_ps = 3 * RECORD_AHEAD_PS,
 	    .at_node = REC_NONE, .offered_records = 3, .sent_records = 1, .dropped_records = 1);
-	BAD(end, END, REC_NONE, "kept_reports = 0; right would be at most what was collected", .kept_bytes = 1,
+	BAD(end, END, REC_NONE, "kept_reports = 0; right would be at most the collected number", .kept_bytes = 1,
 	    .end_ps = 3 * RECORD_AHEAD_PS, .at_node = REC_NONE);
-	BAD(end, END, REC_NONE, "kept_reports = 1; right would be at most what was collected", .kept_reports = 1,
+	BAD(end, END, REC_NONE, "kept_reports = 1; right would be at most the collected number", .kept_reports = 1,
 	    .end_ps = 3 * RECORD_AHEAD_PS, .at_node = REC_NONE);
 	GOOD(end, END, REC_NONE, .end_ps = 3 * RECORD_AHEAD_PS, .at_node = REC_NONE);
 	BAD(end, END, REC_NONE, "a record behind END", .at_node = REC_NONE);
@@ -256,7 +256,8 @@ probes_agree(void **state)
 	(void)state;
 	GOOD(probe, PROBE, 1, TO, .result = REC_PROBE_LATE, .rtt_ps = 1);
 	GOOD(probe, PROBE, 1, TO, .kind = REC_PROBE_RAIL, .result = REC_PROBE_TIMEOUT);
-	BAD(probe, PROBE, 1, "rtt_ps = 1; right would be 0: nobody answers", TO, .kind = REC_PROBE_RAIL, .rtt_ps = 1);
+	BAD(probe, PROBE, 1, "rtt_ps = 1; right would be 0: a one-way probe has no reply", TO, .kind = REC_PROBE_RAIL,
+	    .rtt_ps = 1);
 	BAD(probe, PROBE, 1, "result = ", TO, .kind = REC_PROBE_RAIL, .result = REC_PROBE_LATE);
 	GOOD(probe_hop, PROBE_HOP, 2, TO, .hop = 1, .count = 1);
 	GOOD(probe_hop, PROBE_HOP, 1, TO, .hop = 1, .count = 1, .back = 1);
@@ -264,10 +265,11 @@ probes_agree(void **state)
 	BAD(probe_hop, PROBE_HOP, 2, "tuple.src_ip = 10; right would be an address of node 2", TO, .hop = 1, .count = 1,
 	    .back = 1);
 	BAD(probe_hop, PROBE_HOP, 1, "at = 1; right would be a described switch", TO, .hop = 1, .at = 1);
-	GOOD(heard, HEARD, 1, FROM, .first_seq = 3, .last_seq = 3);
-	BAD(heard, HEARD, 1, "last_seq = 4; right would be 3 at least, of 0 probes", FROM, .first_seq = 3, .last_seq = 4);
-	BAD(heard, HEARD, 1, "last_seq = 4; right would be 5 at least, of 3 probes", FROM, .first_seq = 3, .last_seq = 4,
-	    .count = 3);
+	GOOD(responder, RESPONDER, 1, FROM, .first_seq = 3, .last_seq = 3);
+	BAD(responder, RESPONDER, 1, "last_seq = 4; right would be 3 at least, of 0 probes", FROM, .first_seq = 3,
+	    .last_seq = 4);
+	BAD(responder, RESPONDER, 1, "last_seq = 4; right would be 5 at least, of 3 probes", FROM, .first_seq = 3,
+	    .last_seq = 4, .count = 3);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -76,80 +76,77 @@ test_a_finding(void **state)
 	plugin_answer_fini(&answer);
 }
 
+static const struct {
+	const char *line, *message;
+} wrong_lines[] = {
+	{ "", "no JSON" },
+	{ "{\"done\": 1", "no JSON" },
+	{ "{\"done\": 1} {}", "no JSON" },
+	{ "[]", "no object with one of" },
+	{ "{}", "no object with one of" },
+	{ "{\"stop\": 1}", "no object with one of" },
+	{ "{\"done\": 1, \"poll\": {}}", "no object with one of" },
+	{ "{\"done\": 1, \"done\": 2}", "duplicate" },
+	{ "{\"done\": -1}", "number of a turn" },
+	{ "{\"done\": \"1\"}", "number of a turn" },
+	{ "{\"poll\": {}}", "either \"port\" or \"flow\"" },
+	{ "{\"poll\": {\"port\": \"a\", \"flow\": \"b\"}}", "either" },
+	{ "{\"poll\": {\"host\": \"a\"}}", "which no poll has" },
+	{ "{\"poll\": {\"port\": 7}}", "an integer; right would be a text" },
+	{ "{\"poll\": {\"port\": \"\"}}", "0 bytes" },
+	{ "{\"probe\": {\"from\": \"a\"}}", "\"to\" is missing" },
+	{ FINDING(""), "\"type\" is missing" },
+	{ FINDING("\"type\": \"Deep\", " WHERE ", " TIME ", " REST), "small letters" },
+	{ FINDING("\"type\": \"x\", " TIME ", " REST), "\"where\" is no object" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"ports\": []}, " TIME ", " REST), "no port, link or host" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"port\": []}, " TIME ", " REST), "which no where has" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"ports\": \"6:2\"}, " TIME ", " REST), "no array" },
+	{ FINDING("\"type\": \"x\", " WHERE ", " REST), "\"time\" is no object" },
+	{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"start_ns\": 2, \"end_ns\": 1}, " REST), "before" },
+	{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": true, \"evidence\": \"e\""), "true" },
+	{ FINDING(WHOLE ", \"steps\": [3]"), "a step is no object" },
+	{ FINDING(WHOLE ", \"job\": 4294967295"), "0 to 4294967294" },
+	{ FINDING(WHOLE ", \"job\": -1"), "\"job\" is -1; right would be 0 to" },
+	{ FINDING(WHOLE ", \"job\": 1.5"), "a real number; right would be an integer" },
+	{ FINDING(WHOLE ", \"explained_ns\": 1152921504606847"), "0 to 1152921504606846" },
+	{ FINDING(WHOLE ", \"explained_ns\": 1152921504606846, \"root\": 1"), "\"root\", which no finding has" },
+	{ FINDING("\"type\": \"x\", \"where\": 7, " TIME ", " REST), "\"where\" is no object" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"links\": [7]}, " TIME ", " REST), "an integer; right would be a text" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"hosts\": [\"\\u001b\"]}, " TIME ", " REST), "control character, 27" },
+	{ FINDING("\"type\": \"x\", \"where\": {\"hosts\": [\"\\u007f\"]}, " TIME ", " REST), "control character, 127" },
+	{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"end_ns\": 1}, " REST), "\"start_ns\" is missing" },
+	{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"start_ns\": 1}, " REST), "\"end_ns\" is missing" },
+	{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"at_ns\": 1}, " REST), "which no time has" },
+	{ FINDING("\"type\": \"x\", " WHERE ", \"time\": 1, " REST), "\"time\" is no object" },
+	{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": 1.5, \"evidence\": \"e\""),
+	  "1.5; right would be 0" },
+	{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": -1, \"evidence\": \"e\""),
+	  "-1; right would be 0" },
+	{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": 1"), "\"evidence\" is missing" },
+	{ FINDING(WHOLE ", \"steps\": [{\"rank\": 1}]"), "\"collective\" is missing" },
+	{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1, \"iteration\": true}]"), "true; right would be an integer" },
+	{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1}]"), "\"rank\" is missing" },
+	{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1, \"rank\": 1}]"), "\"step\" is missing" },
+	{ FINDING(WHOLE ", \"steps\": [{\"host\": 1}]"), "which no step has" },
+	{ "{\"finding\": 7}", "a finding is no object" },
+	{ "{\"done\": 1.5}", "number of a turn" },
+	{ "{\"poll\": 7}", "\"poll\" is no object" },
+	{ "{\"probe\": 7}", "\"probe\" is no object" },
+	{ "{\"probe\": {\"to\": \"a\"}}", "\"from\" is missing" },
+	{ "{\"probe\": {\"via\": \"a\"}}", "which no probe has" },
+};
+
 static void
 test_what_is_wrong(void **state)
 {
-	static const struct {
-		const char *line, *message;
-	} wrong[] = {
-		{ "", "no JSON" },
-		{ "{\"done\": 1", "no JSON" },
-		{ "{\"done\": 1} {}", "no JSON" },
-		{ "[]", "no object with one of" },
-		{ "{}", "no object with one of" },
-		{ "{\"stop\": 1}", "no object with one of" },
-		{ "{\"done\": 1, \"poll\": {}}", "no object with one of" },
-		{ "{\"done\": 1, \"done\": 2}", "duplicate" },
-		{ "{\"done\": -1}", "number of a turn" },
-		{ "{\"done\": \"1\"}", "number of a turn" },
-		{ "{\"poll\": {}}", "either \"port\" or \"flow\"" },
-		{ "{\"poll\": {\"port\": \"a\", \"flow\": \"b\"}}", "either" },
-		{ "{\"poll\": {\"host\": \"a\"}}", "which no poll has" },
-		{ "{\"poll\": {\"port\": 7}}", "an integer; right would be a text" },
-		{ "{\"poll\": {\"port\": \"\"}}", "0 bytes" },
-		{ "{\"probe\": {\"from\": \"a\"}}", "\"to\" is missing" },
-		{ FINDING(""), "\"type\" is missing" },
-		{ FINDING("\"type\": \"Deep\", " WHERE ", " TIME ", " REST), "small letters" },
-		{ FINDING("\"type\": \"x\", " TIME ", " REST), "\"where\" is no object" },
-		{ FINDING("\"type\": \"x\", \"where\": {\"ports\": []}, " TIME ", " REST), "no port, link or host" },
-		{ FINDING("\"type\": \"x\", \"where\": {\"port\": []}, " TIME ", " REST), "which no where has" },
-		{ FINDING("\"type\": \"x\", \"where\": {\"ports\": \"6:2\"}, " TIME ", " REST), "no array" },
-		{ FINDING("\"type\": \"x\", " WHERE ", " REST), "\"time\" is no object" },
-		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"start_ns\": 2, \"end_ns\": 1}, " REST), "before" },
-		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": true, \"evidence\": \"e\""), "true" },
-		{ FINDING(WHOLE ", \"steps\": [3]"), "a step is no object" },
-		{ FINDING(WHOLE ", \"job\": 4294967295"), "0 to 4294967294" },
-		{ FINDING(WHOLE ", \"job\": -1"), "\"job\" is -1; right would be 0 to" },
-		{ FINDING(WHOLE ", \"job\": 1.5"), "a real number; right would be an integer" },
-		{ FINDING(WHOLE ", \"explained_ns\": 1152921504606847"), "0 to 1152921504606846" },
-		{ FINDING(WHOLE ", \"explained_ns\": 1152921504606846, \"root\": 1"), "\"root\", which no finding has" },
-		{ FINDING("\"type\": \"x\", \"where\": 7, " TIME ", " REST), "\"where\" is no object" },
-		{ FINDING("\"type\": \"x\", \"where\": {\"links\": [7]}, " TIME ", " REST),
-		  "an integer; right would be a text" },
-		{ FINDING("\"type\": \"x\", \"where\": {\"hosts\": [\"\\u001b\"]}, " TIME ", " REST),
-		  "control character, 27" },
-		{ FINDING("\"type\": \"x\", \"where\": {\"hosts\": [\"\\u007f\"]}, " TIME ", " REST),
-		  "control character, 127" },
-		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"end_ns\": 1}, " REST), "\"start_ns\" is missing" },
-		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"start_ns\": 1}, " REST), "\"end_ns\" is missing" },
-		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": {\"at_ns\": 1}, " REST), "which no time has" },
-		{ FINDING("\"type\": \"x\", " WHERE ", \"time\": 1, " REST), "\"time\" is no object" },
-		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": 1.5, \"evidence\": \"e\""),
-		  "1.5; right would be 0" },
-		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": -1, \"evidence\": \"e\""),
-		  "-1; right would be 0" },
-		{ FINDING("\"type\": \"x\", " WHERE ", " TIME ", \"confidence\": 1"), "\"evidence\" is missing" },
-		{ FINDING(WHOLE ", \"steps\": [{\"rank\": 1}]"), "\"collective\" is missing" },
-		{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1, \"iteration\": true}]"),
-		  "true; right would be an integer" },
-		{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1}]"), "\"rank\" is missing" },
-		{ FINDING(WHOLE ", \"steps\": [{\"collective\": 1, \"rank\": 1}]"), "\"step\" is missing" },
-		{ FINDING(WHOLE ", \"steps\": [{\"host\": 1}]"), "which no step has" },
-		{ "{\"finding\": 7}", "a finding is no object" },
-		{ "{\"done\": 1.5}", "number of a turn" },
-		{ "{\"poll\": 7}", "\"poll\" is no object" },
-		{ "{\"probe\": 7}", "\"probe\" is no object" },
-		{ "{\"probe\": {\"to\": \"a\"}}", "\"from\" is missing" },
-		{ "{\"probe\": {\"via\": \"a\"}}", "which no probe has" },
-	};
 	struct plugin_answer answer;
 	struct err err;
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
-		assert_int_equal(read_line(wrong[i].line, &answer, &err), -EINVAL);
-		if (strstr(err.text, wrong[i].message) == NULL)
-			fail_msg("%s: \"%s\" no answer of \"%s\"", wrong[i].line, err.text, wrong[i].message);
+	for (size_t i = 0; i < ARRAY_LEN(wrong_lines); i++) {
+		assert_int_equal(read_line(wrong_lines[i].line, &answer, &err), -EINVAL);
+		if (strstr(err.text, wrong_lines[i].message) == NULL)
+			fail_msg("%s: \"%s\" no answer of \"%s\"", wrong_lines[i].line, err.text, wrong_lines[i].message);
 		plugin_answer_fini(&answer);
 	}
 }
