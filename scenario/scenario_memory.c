@@ -131,7 +131,7 @@ frame_pools_sum(const struct scenario *sc, struct frame_pools *sum)
 #define SPRAY_BYTES 10
 #define FRAME_BYTES 256
 
-struct part {
+struct share {
 	const char *what;
 	uint64_t bytes;
 	struct err how; /* its origin, and the setting that lowers it */
@@ -168,21 +168,21 @@ steps_of(const struct plan_collective *collective)
 
 /* Every step of every iteration has a schedule record, and a result. */
 static void
-count_steps(const struct scenario *sc, struct part *part)
+count_steps(const struct scenario *sc, struct share *share)
 {
 	const struct plan_collective *most = sc->plan->collectives;
 	char records[32];
 
-	part->what = "steps";
+	share->what = "steps";
 	for (uint32_t c = 0; c < sc->plan->ncollectives; c++) {
 		const struct plan_collective *collective = &sc->plan->collectives[c];
 
-		part->bytes = add(part->bytes, add(times(steps_of(collective), STEP_BYTES),
-						   times(collective->iterations, ITERATION_BYTES)));
+		share->bytes = add(share->bytes, add(times(steps_of(collective), STEP_BYTES),
+						     times(collective->iterations, ITERATION_BYTES)));
 		most = steps_of(collective) > steps_of(most) ? collective : most;
 	}
 	if (sc->plan->ncollectives != 0)
-		err_set(&part->how, 0,
+		err_set(&share->how, 0,
 			"%u iterations x %u ranks x %u steps of collective %u are %llu schedule records, "
 			"%s on disk: lower iterations",
 			most->iterations, most->schedule->ranks, coll_max_steps(most->schedule),
@@ -234,20 +234,20 @@ payload_of(const struct scenario *sc, const struct plan_collective *collective)
 
 /* The vectors of embedded hosts; other hosts have memory of their own. */
 static void
-count_payload(const struct scenario *sc, struct part *part)
+count_payload(const struct scenario *sc, struct share *share)
 {
 	const struct plan_collective *most = sc->plan->collectives;
 	char vector[32];
 
-	part->what = "real payload";
+	share->what = "real payload";
 	for (uint32_t c = 0; c < sc->plan->ncollectives; c++) {
 		const struct plan_collective *collective = &sc->plan->collectives[c];
 
-		part->bytes = add(part->bytes, payload_of(sc, collective));
+		share->bytes = add(share->bytes, payload_of(sc, collective));
 		most = payload_of(sc, collective) > payload_of(sc, most) ? collective : most;
 	}
 	if (sc->plan->ncollectives != 0)
-		err_set(&part->how, 0,
+		err_set(&share->how, 0,
 			"%u ranks x %u vectors of %s of collective %u: lower bytes, or let payload be "
 			"synthetic",
 			most->schedule->ranks, most->buffers, about(most->vector_bytes, vector),
@@ -256,7 +256,7 @@ count_payload(const struct scenario *sc, struct part *part)
 
 /* State of ports by flow, epoch and ingress; frames of a window of a cable. */
 static void
-count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
+count_ports(const struct scenario *sc, struct share *epochs, struct share *cables)
 {
 	const struct topo *topo = sc->topo;
 	uint64_t window_ps = scenario_window_ps(sc), flows = sc->plan->flows.count;
@@ -282,21 +282,21 @@ count_ports(const struct scenario *sc, struct part *epochs, struct part *cables)
 
 /* Generated flows, and the connections that they share. */
 static void
-count_messages(const struct scenario *sc, struct part *part)
+count_messages(const struct scenario *sc, struct share *share)
 {
 	uint64_t connections = 0;
 
 	for (uint32_t i = 0; i < sc->plan->flows.count; i++)
 		connections += sc->plan->of[i].kind == FLOW_TRAFFIC;
-	part->what = "generated flows";
-	part->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES + (sc->plan->judged ? JUDGED_BYTES : 0)),
-			  times(connections, CONNECTION_BYTES));
-	err_set(&part->how, 0, "%u flows on %llu connections: lower the generators' until, load or connections",
+	share->what = "generated flows";
+	share->bytes = add(times(sc->plan->nmessages, MESSAGE_BYTES + (sc->plan->judged ? JUDGED_BYTES : 0)),
+			   times(connections, CONNECTION_BYTES));
+	err_set(&share->how, 0, "%u flows on %llu connections: lower the generators' until, load or connections",
 		sc->plan->nmessages, (unsigned long long)connections);
 }
 
 static void
-count_routes(const struct scenario *sc, struct part *part)
+count_routes(const struct scenario *sc, struct share *share)
 {
 	const struct topo *topo = sc->topo;
 	uint64_t edges = 0, sprayed = 0;
@@ -310,43 +310,43 @@ count_routes(const struct scenario *sc, struct part *part)
 			is_edge |= topo->nodes[topo_port_of(topo, i, p)->peer].kind == TOPO_HOST;
 		edges += is_edge;
 	}
-	part->what = "routes";
-	part->bytes = add(2 * ROUTE_BYTES * edges * topo->nnodes, sprayed); /* with those that faults change */
-	err_set(&part->how, 0, "%u nodes x %llu switches with hosts: make the topology smaller", topo->nnodes,
+	share->what = "routes";
+	share->bytes = add(2 * ROUTE_BYTES * edges * topo->nnodes, sprayed); /* with those that faults change */
+	err_set(&share->how, 0, "%u nodes x %llu switches with hosts: make the topology smaller", topo->nnodes,
 		(unsigned long long)edges);
 }
 
 /* What switches keep of packets that they sample. */
 static void
-count_samples(const struct scenario *sc, struct part *part)
+count_samples(const struct scenario *sc, struct share *share)
 {
 	const struct topo *topo = sc->topo;
 	uint32_t ports = 0;
 
 	for (uint32_t i = 0; sc->sw.sampling != 0 && i < topo->nports; i++)
 		ports += topo->nodes[topo->ports[i].node].kind == TOPO_HOST;
-	part->what = "samples";
-	part->bytes = times(ports, SWM_MAX_SAMPLES * sizeof(struct swm_sample));
-	err_set(&part->how, 0, "%u ports to hosts: set switch.sampling to 0", ports);
+	share->what = "samples";
+	share->bytes = times(ports, SWM_MAX_SAMPLES * sizeof(struct swm_sample));
+	err_set(&share->how, 0, "%u ports to hosts: set switch.sampling to 0", ports);
 }
 
 int
 scenario_check_memory(const struct scenario *sc, struct err *err)
 {
-	struct part partitions[7] = { 0 };
-	const struct part *largest = partitions;
+	struct share shares[7] = { 0 };
+	const struct share *largest = shares;
 	char sum_text[32], limit[32], part[32];
 	uint64_t sum = 0;
 
-	count_steps(sc, &partitions[0]);
-	count_payload(sc, &partitions[1]);
-	count_ports(sc, &partitions[2], &partitions[3]);
-	count_routes(sc, &partitions[4]);
-	count_messages(sc, &partitions[5]);
-	count_samples(sc, &partitions[6]);
-	for (size_t i = 0; i < ARRAY_LEN(partitions); i++) {
-		sum = add(sum, partitions[i].bytes);
-		largest = partitions[i].bytes > largest->bytes ? &partitions[i] : largest;
+	count_steps(sc, &shares[0]);
+	count_payload(sc, &shares[1]);
+	count_ports(sc, &shares[2], &shares[3]);
+	count_routes(sc, &shares[4]);
+	count_messages(sc, &shares[5]);
+	count_samples(sc, &shares[6]);
+	for (size_t i = 0; i < ARRAY_LEN(shares); i++) {
+		sum = add(sum, shares[i].bytes);
+		largest = shares[i].bytes > largest->bytes ? &shares[i] : largest;
 	}
 	if (sum <= sc->limits.memory_bytes)
 		return 0;

@@ -105,7 +105,7 @@ def refused():
     check("first_hop" in done.stderr and "switch.sampling" in done.stderr, "no samples, no flows", done.stderr)
     needs = []
     for rate in (0, 20):
-        done = command(ROCELAB, "run", path, *sets(**{"switch.sampling": rate, "flowtracer.enabled": "false", "limits.memory": '"1MB"'}),
+        done = command(ROCELAB, "run", path, *sets(**{"switch.sampling": rate, "flowtracer.enabled": "false", "limits.memory": '"2MB"'}),
                        "--out", "/nonexistent", expect=2)
         needs.append(float(re.search(r"takes about (\S+) MB", done.stderr).group(1)))
     check(0.15 < needs[1] - needs[0] < 0.4, "what samples take is in what a run takes: 16 ports of 16 KiB", needs)

@@ -227,7 +227,7 @@ def over_a_recording():
         done = command(ROCELAB, "diagnose", run.dir, "--out", out, "--diagnoser", attacker(), "--json", expect=1)
         section = json.loads(done.stdout)["plugins"][0]
         check(section["left_out"] and REPLIES[name] in section["why"], f"{name} over a recording", section)
-        lines = [line for line in done.stderr.splitlines() if "left out" in line]
+        lines = [line for line in done.stderr.splitlines() if "was excluded" in line]
         check(len(lines) == 1 and section["why"] in lines[0], "  the user is told once", done.stderr)
         args = ("--read", run.dir / "records.bin", "--plugins", out / "plugins.json", "--out", scratch())
         done = command(ANALYZER, *args, expect=1)

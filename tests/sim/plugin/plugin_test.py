@@ -72,7 +72,7 @@ def where_it_stands(run):
           "its findings stand in the list", (found, listed))
     check(all(f["reported_ns"] % 1_000_000 == 0 and f["reported_ns"] >= f["time"]["start_ns"] for f in found),
           "each with the moment at which it was told", found)
-    check("As ./deep_ports says" in run.report and found[0]["evidence"].split(",")[0] in " ".join(run.report.split()),
+    check("Findings of ./deep_ports" in run.report and found[0]["evidence"].split(",")[0] in " ".join(run.report.split()),
           "report.txt says them", run.report)
     data = page_data(run)
     check(data["plugins"] == section and any(f["type"] == "deep-queue" for f in data["findings"]), "the page has them")

@@ -120,7 +120,7 @@ def program(root):
         observed = " ".join(reported(compare(*args, "--diagnoser", path, expect=2)).split())
         check(words in observed, f"--diagnoser {path} is refused, with the reason", observed)
     observed = " ".join(reported(compare(*args, "--diagnoser", DEEP, "--diagnoser", DEEP, expect=2)).split())
-    check("both called ./deep_ports" in observed, "two of a name are refused", observed)
+    check("the same name, ./deep_ports" in observed, "two of a name are refused", observed)
 
 
 def refused(root):

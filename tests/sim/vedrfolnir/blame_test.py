@@ -142,7 +142,7 @@ def interrupted():
             time.sleep(0.02)
         started.send_signal(signal.SIGINT)
         reported_then = started.communicate(timeout=STALL_LIMIT_S)[1]
-    check(started.returncode == 130 and "goes on" in reported_then, "interrupted: it ends, and says how to go on",
+    check(started.returncode == 130 and "resumes it" in reported_then, "interrupted: it ends, and says how to go on",
           (started.returncode, reported_then))
     command(*big[:-1], "collectives.[0].step_bytes=20MB", expect=2)
     shutil.rmtree(out)

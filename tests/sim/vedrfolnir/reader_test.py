@@ -73,7 +73,7 @@ def as_json(path, own):
 def what_is_wrong(path):
     data = path.read_bytes()
     done = command(sys.executable, READER, path, "NODES", expect=1)
-    check("no type of record is called NODES" in done.stderr and "NODE," in done.stderr, "a type that there is not")
+    check("no record type has the name NODES" in done.stderr and "NODE," in done.stderr, "a type that there is not")
     frame = records.frames(data)[0][0]
     for name, bad, refusal in (("no stream", b"PK\3\4" * 10, "no record stream"), ("another version", data[:8] + b"\xff" + data[9:], "version"),
                             ("a record of no bytes", data[:16] + bytes(24), "byte 16"),
