@@ -70,15 +70,20 @@ key_json(const struct cfg_field *field)
 	return key;
 }
 
-static json_t *
-table_json(const struct cfg_known *known)
+/* A table without a text of its own continues the one before: its keys are added there. */
+static void
+add_table(json_t *tables, const struct cfg_known *known)
 {
-	json_t *keys = json_array();
+	const struct cfg_table *table = known->table;
+	json_t *keys;
 
-	for (size_t i = 0; i < known->table->nfields; i++)
-		json_array_append_new(keys, key_json(&known->table->fields[i]));
-	return json_pack("{s:s, s:s?, s:b, s:s?, s:s, s:o}", "path", known->table->path, "kind", known->kind, "list",
-			 known->table->list, "short_form", known->table->words, "meaning", known->table->doc, "keys", keys);
+	if (table->doc != NULL)
+		json_array_append_new(tables, json_pack("{s:s, s:s?, s:b, s:s?, s:s, s:[]}", "path", table->path, "kind",
+							known->kind, "list", table->list, "short_form", table->words,
+							"meaning", table->doc, "keys"));
+	keys = json_object_get(json_array_get(tables, json_array_size(tables) - 1), "keys");
+	for (size_t i = 0; i < table->nfields; i++)
+		json_array_append_new(keys, key_json(&table->fields[i]));
 }
 
 static void
@@ -102,7 +107,7 @@ print_json(const struct cfg_known *known, size_t count)
 	int rc;
 
 	for (size_t i = 0; i < count; i++)
-		json_array_append_new(tables, table_json(&known[i]));
+		add_table(tables, &known[i]);
 	add_faults(faults, switch_faults);
 	add_faults(faults, host_faults);
 	root = json_pack("{s:o, s:o}", "tables", tables, "faults", faults);

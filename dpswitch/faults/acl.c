@@ -127,7 +127,7 @@ static const char *const truth_keys[] = { "src", "dst", NULL };
 const struct fault_ops fault_acl = {
 	.kind = "acl",
 	.symptoms = (const char *const[]){ "blackhole", "switch-problem", NULL },
-	.example = "kind = \"acl\"; switch = \"l0\"; src = \"h0\"; dst = \"h2\";",
+	.example = "kind = \"acl\"; switch = \"l0\"; src = \"h1\"; dst = \"h2\";",
 	.loses_packets = true,
 	.table = &table,
 	.resolve = resolve,

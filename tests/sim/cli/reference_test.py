@@ -12,7 +12,7 @@ import reference as soaked  # pylint: disable=wrong-import-position
 import scenarios  # pylint: disable=wrong-import-position
 
 FABRIC = """topology = { kind = "leaf-spine"; leaves = 2; spines = 2; hosts_per_leaf = 2; };
-collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "400KB"; } );
+collectives = ( { op = "allgather"; algorithm = "ring"; bytes = "8MB"; } );
 host = { timeout = "500us"; };
 limits = { virtual_time = "20ms"; };
 pingmesh = { enabled = %s; };
