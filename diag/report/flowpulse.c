@@ -163,7 +163,7 @@ append_flows(const struct verdict *v, const struct flowpulse *own, char *line, s
 		fmt_append(line, cap, ".");
 }
 
-/* "Cannot tell at l0 and l1, because ...: 12 alarms." */
+/* "Cannot judge l0 and l1, because ...: 12 alarms." */
 static void
 flowpulse_unjudged_text(const struct text *text, const struct flowpulse *own)
 {

@@ -67,7 +67,7 @@ for title, what in (("without a GID", 'kind = "rnic-no-gid"; port = "h1:1";'), (
     check(problems == [("rnic-problem", ["h1:1"], "l1")] and run.verdict["pingmesh"]["problems"][0]["confidence"] <= 0.5,
           f"one host a leaf, an RNIC {title}: it, its link or its leaf", problems)
     limits = {limit["because"]: limit["count"] for limit in run.verdict["pingmesh"]["cannot_tell"]}
-    check(limits.get("no-witness") == 4 and "Cannot tell 4 RNICs apart from" in run.report, "which the report says once", limits)
+    check(limits.get("no-witness") == 4 and "Cannot judge 4 RNICs apart from" in run.report, "which the report says once", limits)
 
 # The ready-made scenario: what is wrong, where, and how much it matters; and the page and report have the same.
 run = rocelab(SCENARIOS / "pingmesh.cfg")

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/array.h"
 #include "tests/unit/diag/pingmesh_rig.h"
 #include "tests/unit/unit.h"
 
@@ -107,27 +108,39 @@ an_agent_that_is_a_little_late_is_not_blamed(void **state)
 }
 
 /*
- * Where timeouts are scaled down, all agents wait for their processors as long as a timeout at times: one that waits for
- * twice that is no exception, one that waits for four times that is.
+ * Where timeouts are scaled down to what processors take, all agents wait for their processors as long as a timeout at
+ * times: one that waits for twice that is no exception, one that waits for four times that is. Agents that all wait for a
+ * timeout as long as real ones are all overloaded.
  */
 static void
 usual_waits_of_agents_are_no_overload(void **state)
 {
+	static const struct {
+		uint64_t timeout_ps;
+		uint32_t usual_us, late_us;
+		bool one, all;
+	} cases[] = {
+		{ 500 * PS_PER_US, 600, 1200, false, false },
+		{ 500 * PS_PER_US, 300, 1200, true, false },
+		{ 500 * PS_PER_MS, 600000, 1200000, true, true },
+	};
+
 	(void)state;
-	for (uint32_t usual_us = 600000; usual_us >= 300000; usual_us -= 300000) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict *v;
 		struct rig rig;
 
 		rig_init(&rig, 100 * S);
+		rig.timeout_ps = cases[i].timeout_ps;
 		for (uint32_t h = 0; h < RIG_HOSTS; h++)
 			rig.hosts[h] = (struct rig_host){ .slow_ps = 1,
 							  .fast_ps = 100 * S,
-							  .late_us = h == 4 ? 1200000 : usual_us };
+							  .late_us = h == 4 ? cases[i].late_us : cases[i].usual_us };
 		v = rig_diagnose(&rig);
-		if (usual_us == 600000)
-			assert_int_equal(v->nfindings, 0);
-		else
+		if (!cases[i].all && cases[i].one)
 			ASSERT_FINDINGS(v, "cpu-overload h4");
+		else
+			assert_int_equal(v->nfindings, cases[i].all ? RIG_HOSTS : 0);
 		verdict_destroy(v);
 	}
 }

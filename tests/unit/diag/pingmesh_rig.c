@@ -374,7 +374,7 @@ rig_diagnose(struct rig *rig)
 	struct err err = { 0 };
 	struct evidence ev;
 
-	rig_put_network(&rig->r, rig->software_times, rig->algorithm);
+	rig_put_network(&rig->r, rig->timeout_ps != 0 ? rig->timeout_ps : TIMEOUT_PS, rig->software_times, rig->algorithm);
 	put_jobs(rig);
 	for (uint32_t i = 0; i < RIG_RNICS; i++)
 		put_agent(rig, i);

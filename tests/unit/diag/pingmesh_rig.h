@@ -74,8 +74,9 @@ struct rig {
 	double nic_loss[RIG_RNICS]; /* of packets in each direction of its link */
 	struct rig_host hosts[RIG_HOSTS];
 	uint64_t end_ps;
-	uint64_t far_ps; /* longer a packet takes, wherever it goes */
-	uint64_t gap_ps; /* between two probes of a pair; 0: a second */
+	uint64_t far_ps;     /* longer a packet takes, wherever it goes */
+	uint64_t timeout_ps; /* that agents announce; 0: TIMEOUT_PS */
+	uint64_t gap_ps;     /* between two probes of a pair; 0: a second */
 	bool untraced, mesh_only, software_times;
 	uint16_t algorithm;          /* enum rec_pingmesh_algorithm */
 	bool received, all_received; /* the responder of the service's tuple tells what came; those of all tuples do */

@@ -16,7 +16,7 @@ put_second_nic(struct records *r)
 }
 
 void
-rig_put_network(struct records *r, bool software_times, uint16_t algorithm)
+rig_put_network(struct records *r, uint64_t timeout_ps, bool software_times, uint16_t algorithm)
 {
 	struct rec_pingmesh config = { .time_factor_ppm = 1000000,
 				       .software_times = software_times,
@@ -24,7 +24,7 @@ rig_put_network(struct records *r, bool software_times, uint16_t algorithm)
 				       .tor_mesh_ps = 100 * PS_PER_MS,
 				       .inter_tor_ps = 90 * PS_PER_MS,
 				       .service_ps = 10 * PS_PER_MS,
-				       .timeout_ps = TIMEOUT_PS,
+				       .timeout_ps = timeout_ps,
 				       .upload_ps = UPLOAD_PS,
 				       .period_ps = RIG_PERIOD_PS,
 				       .pinglist_ps = 300 * PS_PER_S };

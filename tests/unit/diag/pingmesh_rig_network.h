@@ -33,4 +33,4 @@ ip_of(uint32_t rnic)
 }
 
 /* What is known of the network before anybody probes. */
-void rig_put_network(struct records *r, bool software_times, uint16_t algorithm);
+void rig_put_network(struct records *r, uint64_t timeout_ps, bool software_times, uint16_t algorithm);
