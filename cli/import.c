@@ -134,7 +134,7 @@ parse(int key, char *arg, struct argp_state *state)
 		if (strcmp(given->kind, "hpcc") != 0 && !find_kind(given->kind, &given->options.kind))
 			args_error(state, "\"%s\": there are msccl, chakra, goal and hpcc", given->kind);
 		if (strange_option(given) != NULL)
-			args_error(state, "%s has no %s: leave it out", strange_option(given), given->kind);
+			args_error(state, "%s does not apply to %s: leave it out", strange_option(given), given->kind);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -12,7 +12,7 @@
 /* clang-format off */
 #define EXIT_CODES(ROW)                                                                                                    \
 	ROW(EXIT_DONE, 0, "done")                                                                                          \
-	ROW(EXIT_FAILED, 1, "an invariant failed, a program broke or became slower, or a file was not written")            \
+	ROW(EXIT_FAILED, 1, "an invariant failed, a program broke or slowed down, or a write failed")            \
 	ROW(EXIT_USAGE, 2, "wrong usage, or input that is refused")                                                        \
 	ROW(EXIT_NOT_BEGUN, 3, "no run started, though the input is valid: a host or program is missing")                  \
 	ROW(EXIT_FINDING, 4, "the verdict has a finding, and --fail-on-finding was given")                                 \

@@ -181,7 +181,7 @@ def bad():
     check(imported("marked", "goal", FOLDER / "marked.goal").read_text() == first,
           "a text of Windows is read, and its scenario may be made again")
     done = command(ROCELAB, "import", "goal", FOLDER / "tree.goal", "--bytes", "1MB", expect=2)
-    check("--bytes says nothing of goal" in done.stderr, "another kind's option", done.stderr)
+    check("--bytes does not apply to goal" in done.stderr, "another kind's option", done.stderr)
     (FOLDER / "cycle.goal").write_text("num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n"
                                        "rank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n")
     refused("what waits for itself", "waits for itself, through", "goal", FOLDER / "cycle.goal")

@@ -14,7 +14,7 @@ from harness import (ANALYZER, DPSWITCH, INTERRUPTED, STALL_LIMIT_S, ROCELAB, SA
                      scratch, sets, slowness)
 
 # Enough that it does not end by itself, and that the recording grows while it continues.
-LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "2GB"}))
+LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "16GB"}))
 EARLY_S = tuple(0.06 * i for i in range(16))
 AGAIN_S = 1.3  # what comes sooner is the same wish
 
