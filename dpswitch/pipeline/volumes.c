@@ -63,6 +63,11 @@ make(struct switch_volumes *volumes, const struct switch_config *config, const s
 		return -ENOMEM;
 	volumes->judge.scores.mean_of = volumes->setup->predicted_of;
 	volumes->sent.is_counted = balance_evens_out(&config->balance);
+	if (volumes->sent.is_counted) {
+		volumes->up_of = calloc(config->flows->count + 1u, sizeof(*volumes->up_of));
+		if (volumes->up_of == NULL)
+			return -ENOMEM;
+	}
 	if (!volumes_predict(volumes, config, node->id))
 		return cfg_fail(&params->where, "senders", err,
 				"%lld are not enough: at switch %s more switches' hosts send", (long long)params->senders,
@@ -103,6 +108,7 @@ switch_volumes_destroy(struct switch_volumes *volumes)
 	free(volumes->monitored);
 	free(volumes->port_of);
 	free(volumes->sender_of);
+	free(volumes->up_of);
 	free(volumes);
 }
 
@@ -127,16 +133,29 @@ find_sender(struct sw *sw, const struct flow *flow)
 	return sender;
 }
 
-/* Does a flow go up from here, to the tier above? */
-static bool
-goes_up(const struct sw *sw, const struct flow *flow)
+/* Looks up whether a flow goes up from here, to the tier above. Not inlined: once a flow. */
+static __attribute__((noinline)) uint8_t
+find_direction(const struct sw *sw, uint32_t flow_id)
 {
 	const struct switch_volumes *volumes = sw->volumes;
 	const struct topo *topo = sw->config->topo;
 	const struct tiers *tiers = volumes->setup->tiers;
+	const struct flow *flow = &sw->config->flows->flows[flow_id];
 	uint32_t nic = topo->nodes[flow->dst_node].first_port + flow->dst_nic;
+	bool goes_up = tiers_group_of(tiers, topo, volumes->tier, nic) != tiers->group[volumes->tier - 1][sw->node.id];
 
-	return tiers_group_of(tiers, topo, volumes->tier, nic) != tiers->group[volumes->tier - 1][sw->node.id];
+	volumes->up_of[flow_id] = goes_up ? VOLUMES_GOES_UP : VOLUMES_STAYS;
+	return volumes->up_of[flow_id];
+}
+
+/* Does a flow go up from here, to the tier above? */
+static inline bool
+goes_up(const struct sw *sw, uint32_t flow)
+{
+	uint8_t direction = sw->volumes->up_of[flow];
+
+	return (__builtin_expect(direction == VOLUMES_UNKNOWN, 0) ? find_direction(sw, flow) : direction) ==
+	       VOLUMES_GOES_UP;
 }
 
 /* Counts what arrives from below and shares the ports to the tier above with measured data. */
@@ -149,8 +168,7 @@ count_sent(struct sw *sw, const struct pkt *pkts, uint32_t count)
 		const struct pkt *p = &pkts[i];
 		bool is_measured = tag_is(p->tag);
 
-		if (p->type != PKT_DATA || (!is_measured && (sent->classes & 1u << p->prio) == 0) ||
-		    !goes_up(sw, &sw->config->flows->flows[p->flow]))
+		if (p->type != PKT_DATA || (!is_measured && (sent->classes & 1u << p->prio) == 0) || !goes_up(sw, p->flow))
 			continue;
 		if (is_measured) {
 			sent->classes |= (uint8_t)(1u << p->prio);
