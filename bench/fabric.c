@@ -79,6 +79,7 @@ static void
 print_table(const struct bench *bench)
 {
 	struct libscols_table *table = scols_new_table();
+	char cpu[192];
 	static const char *const columns[] = { "CASE", "LCORES", "TELEMETRY", "HOPS",      "MHOPS/S/CORE",
 					       "BEST", "NS/HOP", "x MACSWAP", "FAST PATH", "BUFFER" };
 
@@ -89,8 +90,9 @@ print_table(const struct bench *bench)
 			set_cells(scols_table_new_line(table, NULL), bench, i);
 	scols_print_table(table);
 	scols_unref_table(table);
-	printf("\nmac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n",
-	       bench->calibration_ns, 1e3 / bench->calibration_ns);
+	printf("\n%s\n", fabric_cpu(cpu, sizeof(cpu)));
+	printf("mac-swap hop through a DPDK net_ring port in the same run: %.1f ns (%.1f Mhops/s)\n", bench->calibration_ns,
+	       1e3 / bench->calibration_ns);
 	printf("Median and best of %d runs; CPU time of all lcores, barriers and start-up of the run included.\n",
 	       bench->options->repeats);
 }
@@ -99,6 +101,7 @@ static void
 print_json(const struct bench *bench)
 {
 	json_t *rows = json_array(), *root;
+	char cpu[192];
 
 	for (size_t i = 0; i < FABRIC_CASES; i++) {
 		const struct bench_result *r = &bench->results[i];
@@ -114,8 +117,8 @@ print_json(const struct bench *bench)
 						r->last.fast_share, "switch_buffer_kib", r->last.buffer_kib, "x_macswap",
 						1e3 / r->mhops[bench->options->repeats / 2] / bench->calibration_ns));
 	}
-	root = json_pack("{s:f, s:i, s:o}", "macswap_ns", bench->calibration_ns, "repeats", bench->options->repeats,
-			 "cases", rows);
+	root = json_pack("{s:s, s:f, s:i, s:o}", "cpu", fabric_cpu(cpu, sizeof(cpu)), "macswap_ns", bench->calibration_ns,
+			 "repeats", bench->options->repeats, "cases", rows);
 	json_dumpf(root, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
 	putchar('\n');
 	json_decref(root);

@@ -188,6 +188,29 @@ fabric_case_run(const struct fabric_case *c, int percent, const char *dpswitch, 
 	return ret;
 }
 
+const char *
+fabric_cpu(char *text, size_t cap)
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[512], name[128] = "";
+	int family = 0, model = 0;
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL && line[0] != '\n') {
+		sscanf(line, "model name : %127[^\n]", name);
+		sscanf(line, "cpu family : %d", &family);
+		sscanf(line, "model : %d", &model);
+	}
+	if (file != NULL)
+		fclose(file);
+	if (name[0] == '\0')
+		snprintf(text, cap, "unknown processor");
+	else if (family != 0)
+		snprintf(text, cap, "%s, family %d, model %d", name, family, model);
+	else
+		snprintf(text, cap, "%s", name);
+	return text;
+}
+
 double
 fabric_macswap_ns(const char *dpswitch, const char *dir, struct err *err)
 {

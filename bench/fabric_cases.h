@@ -39,6 +39,9 @@ struct fabric_run {
 int fabric_case_run(const struct fabric_case *c, int percent, const char *dpswitch, const char *dir, struct fabric_run *run,
 		    struct err *err);
 
+/* This machine's processor, as the kernel names it ("AMD EPYC", family and model). @return text */
+const char *fabric_cpu(char *text, size_t cap);
+
 /*
  * The cost of a plain mac-swap hop through a net_ring port, by `dpswitch --calibration`.
  * @return ns, or negative with err set

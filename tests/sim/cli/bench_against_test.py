@@ -67,6 +67,7 @@ def files(scratch):
     check([(row["case"], row["lcores"], row["telemetry"]) for row in former["cases"]] ==
           [("K=4 ring", 1, True), ("K=4 ring", 1, False), ("K=4 ring", 2, True)], "--case chooses rows", former)
     check(all(row["x_macswap"] > 0 for row in former["cases"]), "rows have their cost in mac-swap hops", former)
+    check(former["cpu"] != "" and former["macswap_ns"] > 0, "beside the processor that they are of", former["cpu"])
     path = scratch / "former.json"
 
     def write(change):

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Room in the heap for which the kernel is asked for large pages: malloc(3) gives it out. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/large_pages.h"
+#include "tests/unit/unit.h"
+
+#define ROOM_BYTES (64UL << 20)
+#define BLOCK_BYTES (64UL << 10)
+#define BLOCKS 256
+
+/* Whether large pages are asked for where an address is: VmFlags of its mapping in /proc/self/smaps has "hg". */
+static bool
+is_large(const void *at)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	char line[512];
+	unsigned long begin = 0, end = 0, address = (unsigned long)(uintptr_t)at;
+	bool large = false;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		unsigned long from, to;
+
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+			begin = from;
+			end = to;
+		} else if (strncmp(line, "VmFlags:", 8) == 0 && begin <= address && address < end) {
+			large = strstr(line, " hg") != NULL;
+		}
+	}
+	fclose(file);
+	return large;
+}
+
+static void
+blocks_lie_in_large_pages(void **state)
+{
+	uint8_t *blocks[BLOCKS];
+	uint32_t large = 0;
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	print_message("SKIPPED: another allocator\n");
+	skip();
+#endif
+	if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0) {
+		print_message("SKIPPED: this kernel has no transparent huge pages\n");
+		skip();
+	}
+	large_pages_reserve(ROOM_BYTES);
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(BLOCK_BYTES);
+		memset(blocks[i], (int)i, BLOCK_BYTES);
+		large += is_large(blocks[i]);
+	}
+	assert_true(large >= BLOCKS - (2U << 20) / BLOCK_BYTES); /* all but what lies before the first large page */
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		assert_int_equal(blocks[i][0], (uint8_t)i);
+		assert_int_equal(blocks[i][BLOCK_BYTES - 1], (uint8_t)i);
+		free(blocks[i]);
+	}
+}
+
+/* Room for nothing is none, and room twice is room. */
+static void
+room_is_made_more_than_once(void **state)
+{
+	uint8_t *block;
+
+	(void)state;
+	large_pages_reserve(0);
+	large_pages_reserve(ROOM_BYTES);
+	large_pages_reserve(2 * ROOM_BYTES);
+	block = calloc(1, ROOM_BYTES / 4);
+	assert_non_null(block);
+	block[ROOM_BYTES / 4 - 1] = 1;
+	free(block);
+}
+
+UNIT_TEST(large_pages)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blocks_lie_in_large_pages),
+		cmocka_unit_test(room_is_made_more_than_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
