@@ -14,7 +14,7 @@ from harness import (ANALYZER, DPSWITCH, INTERRUPTED, STALL_LIMIT_S, ROCELAB, SA
                      scratch, sets, slowness)
 
 # Enough that it does not end by itself, and that the recording grows while it continues.
-LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "16GB"}))
+LONG = (SCENARIOS / "ns3-allgather-100g.cfg", *sets(detection__policy="full-polling", **{"collectives__[0]__step_bytes": "2GB", "collectives__[0]__iterations": 20}))
 EARLY_S = tuple(0.06 * i for i in range(16))
 AGAIN_S = 1.3  # what comes sooner is the same wish
 
@@ -51,7 +51,7 @@ def in_order(run, out, name, code):
     check(done.run["end_reason"] == "interrupt", f"{name}: run.json says so", done.run["end_reason"])
     records.end(records.read(out / "records.bin"))
     check(done.verdict["evidence"]["truncated"] is False, f"{name}: the recording has its end", done.verdict["evidence"])
-    check(done.verdict["collectives"][0]["complete"] is False, f"{name}: the verdict knows that it is not complete")
+    check(not all(c["complete"] for c in done.verdict["collectives"]), f"{name}: the verdict knows that it is not complete")
     check("did not finish" in stdout, f"{name}: the verdict is printed", (stdout, stderr))
     check((out / "report.html").read_text().endswith("</html>\n"), f"{name}: the page is whole")
 
