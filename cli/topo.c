@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/program.h"
 #include "emulation/emulation.h"
+#include "emulation/preflight.h"
 #include "emulation/service.h"
 #include "scenario/scenario_args.h"
 #include "topo/build.h"
@@ -62,25 +63,45 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "check SCENARIO\nshow SCENARIO\nimport NS3-TOPOLOGY",
-	.doc = "check: everything that a run checks before it starts (ports, reachability, loops, headroom, flows).\n"
+	.doc = "check: everything that a run checks before it starts (ports, reachability, loops, headroom, flows), and "
+	       "what "
+	       "cannot act or work as it is written, with the options that change it (docs/running.md).\n"
 	       "show: nodes, ports, links.\n"
 	       "import: an HPCC ns-3 topology file as a \"topology\" group of ours, on standard output.",
 };
 
-/* A scenario that can be built has passed every check. */
+/* What of it can be built and does not work as it is written. @return 0 or -ENOMEM */
+static int
+print_findings(const struct emulation *emulation, struct err *err)
+{
+	struct preflight_finding findings[PREFLIGHT_FINDINGS];
+	int count = preflight(emulation, findings);
+
+	for (int i = 0; i < count; i++) {
+		printf("%s: %s\n", findings[i].check, findings[i].text);
+		if (findings[i].remedy[0] != '\0')
+			printf("  remedy: %s\n", findings[i].remedy);
+	}
+	return count < 0 ? err_set(err, count, "out of memory") : 0;
+}
+
+/* A scenario that can be built has passed every check that a run makes. */
 static int
 check(struct scenario *sc, struct err *err)
 {
 	const struct emulation_options how = { .lcores = 1, .phase = EMULATION_RUN, .services = run_services };
 	struct emulation *emulation;
+	int ret;
 
 	scenario_embed_hosts(sc);
 	emulation = emulation_create(sc, &how, err);
-	if (emulation != NULL)
-		printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches,
-		       sc->topo->nhosts, sc->topo->nlinks, sc->plan->flows.count);
+	if (emulation == NULL)
+		return EXIT_USAGE;
+	printf("%s: %u switches, %u hosts, %u links, %u flows: sound\n", sc->name, sc->topo->nswitches, sc->topo->nhosts,
+	       sc->topo->nlinks, sc->plan->flows.count);
+	ret = print_findings(emulation, err);
 	emulation_destroy(emulation);
-	return emulation != NULL ? EXIT_DONE : EXIT_USAGE;
+	return ret == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 static int

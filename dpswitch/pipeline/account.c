@@ -362,6 +362,19 @@ repeated_pauses_bytes(const struct switch_config *config)
 	return config->mtu_bytes + 2ULL * (config->mtu_bytes / config->min_frame_bytes + 1) * config->pause_bytes;
 }
 
+uint64_t
+account_headroom_needed(const struct sw *sw, uint16_t port)
+{
+	const struct switch_config *config = sw->config;
+	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, port);
+	uint64_t needed =
+		topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[port].egress.ser_ps), config->pipeline_ps,
+				    config->mtu_bytes, sw->account.nclasses * config->pause_bytes);
+
+	/* Longer in both directions: the PAUSE's, and that of the frames sent until it arrives. */
+	return needed + bytes_in(cable->rate_bps, 2 * config->extra_delay_ps);
+}
+
 /* Room behind the threshold of one ingress. @return 0 or -EINVAL: the configured room is short for the cable */
 static int
 setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct err *err)
@@ -369,8 +382,7 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 	const struct switch_config *config = sw->config;
 	struct account *a = &sw->account;
 	const struct topo_port *cable = topo_port_of(config->topo, sw->node.id, index);
-	uint64_t needed = topo_headroom_bytes(cable, fastest_bps(config, cable, sw->ports[index].egress.ser_ps),
-					      config->pipeline_ps, config->mtu_bytes, a->nclasses * config->pause_bytes);
+	uint64_t needed = account_headroom_needed(sw, index);
 	uint64_t usual;
 	int ret = switch_headroom_row(config->pfc, cable, &usual, err);
 
@@ -378,8 +390,6 @@ setup_headroom(struct sw *sw, uint16_t index, uint64_t *headroom_bytes, struct e
 		return ret;
 	if (usual == 0)
 		usual = bytes_in(cable->rate_bps, 3 * cable->delay_ps);
-	/* Longer in both directions: the PAUSE's, and that of the frames sent until it arrives. */
-	needed += bytes_in(cable->rate_bps, 2 * config->extra_delay_ps);
 	*headroom_bytes = max_u64(usual, needed + repeated_pauses_bytes(config));
 	if (config->pfc->headroom_bytes != 0)
 		*headroom_bytes = config->pfc->headroom_bytes;

@@ -58,6 +58,8 @@ int account_init(struct account *account, const struct switch_config *config, ui
 void account_fini(struct account *account);
 /* Headroom of every ingress; the pool is what buffer is left. After the egresses. @return 0, or -EINVAL with err set */
 int account_size(struct sw *sw, struct err *err);
+/* @return headroom with which an ingress, of any class, loses nothing: topo_headroom_bytes(), and what faults may add */
+uint64_t account_headroom_needed(const struct sw *sw, uint16_t port);
 
 static inline bool
 account_is_lossless(const struct account *account, uint8_t prio)

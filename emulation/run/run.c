@@ -29,6 +29,7 @@
 #include "emulation/outputs/outputs.h"
 #include "emulation/partition/partition.h"
 #include "emulation/plugins.h"
+#include "emulation/preflight.h"
 #include "emulation/report_rate.h"
 #include "emulation/service.h"
 #include "emulation/volumes.h"
@@ -174,6 +175,18 @@ warn_of_refusals(const struct attach *attach)
 			log_warning("%" PRIu64 " records of a host were refused, the first: %s",
 				    host.manage.refused_records, host.refused);
 	}
+}
+
+/* Warns of what is configured and cannot act: a run without it would be the same. */
+static void
+warn_of_inert(const struct emulation *emulation)
+{
+	struct preflight_finding findings[PREFLIGHT_FINDINGS];
+	int count = preflight(emulation, findings);
+
+	for (int i = 0; i < count; i++)
+		if (findings[i].inert)
+			log_warning("%s: %s; remedy: %s", findings[i].check, findings[i].text, findings[i].remedy);
 }
 
 /* Packets with a path each overtake each other; not every receiver accepts that. */
@@ -601,6 +614,7 @@ run(const struct running *r, struct err *err)
 	warn_order(scenario);
 	warn_of_budget(scenario);
 	warn_of_shared_class(scenario);
+	warn_of_inert(r->emulation);
 	if (r->attach != NULL)
 		exporter_show(r->exporter, attach_check(r->attach));
 	if (r->partitions != NULL)
