@@ -405,6 +405,8 @@ configure_switches(struct emulation *emulation, struct err *err)
 		.params = &sc->sw,
 		.pfc = &sc->pfc,
 		.ecn = &sc->ecn,
+		.wreds = sc->wreds,
+		.nwreds = sc->nwreds,
 		.balance = sc->balance,
 		.telemetry = {
 			.epoch_ps = sc->telemetry.epoch_ps,

@@ -124,7 +124,7 @@ struct marking {
  * x = alpha pool / (1 + n alpha).
  */
 static struct marking
-mark(const struct sw *sw, uint16_t index, uint32_t busy)
+mark(const struct sw *sw, uint16_t index, uint8_t prio, uint32_t busy)
 {
 	const struct pfc_params *pfc = &sw->account.pfc;
 	double alpha = (double)pfc->alpha_num / (double)(1u << pfc->alpha_shift);
@@ -136,7 +136,7 @@ mark(const struct sw *sw, uint16_t index, uint32_t busy)
 		.busy = busy,
 		.xoff_bytes = pfc->reserve_bytes + above,
 		.queue_bytes = busy * (pfc->reserve_bytes + above),
-		.kmin_bytes = sw->ports[index].egress.ecn.kmin_bytes,
+		.kmin_bytes = sw->ports[index].egress.ecn[prio].kmin_bytes,
 	};
 }
 
@@ -243,7 +243,7 @@ report_window(struct checking *c, const struct crowded *all, bool inert)
 		"flows: %" PRIu64 " B on their way at the most; kmin %" PRIu64 " B",
 		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports,
 		topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows, all->in_flight_bytes,
-		egress->ecn.kmin_bytes);
+		egress->ecn[c->sc->roce.data_prio].kmin_bytes);
 	snprintf(f->remedy, sizeof(f->remedy), "--set host.window=none");
 }
 
@@ -255,7 +255,7 @@ check_ecn(struct checking *c)
 	struct load *loads;
 	bool inert;
 
-	if (c->sc->cc.echo == CC_ECHO_NONE || !c->sc->ecn.enabled || !c->sc->pfc.enabled)
+	if (c->sc->cc.echo == CC_ECHO_NONE || !c->sc->pfc.enabled || (!c->sc->ecn.enabled && c->sc->nwreds == 0))
 		return 0;
 	loads = find_loads(c->sc);
 	if (loads == NULL)
@@ -267,8 +267,9 @@ check_ecn(struct checking *c)
 
 		if (busy == 0)
 			continue;
-		m = mark(sw, topo->ports[p].index, busy);
-		weigh(&all, c->sc, &m, loads[p].flows);
+		m = mark(sw, topo->ports[p].index, c->sc->roce.data_prio, busy);
+		if (m.kmin_bytes != ECN_NEVER)
+			weigh(&all, c->sc, &m, loads[p].flows);
 	}
 	free(loads);
 	inert = all.behind_pfc + all.behind_window == all.ports;

@@ -37,6 +37,7 @@ bind_groups(struct scenario *sc, struct err *err)
 	ret = ret == 0 ? cfg_bind(sc->cfg, &pingmesh_cfg, &sc->pingmesh, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &management_cfg, &sc->management, err) : ret;
 	ret = ret == 0 ? cfg_bind(sc->cfg, &flowtracer_cfg, &sc->flowtracer, err) : ret;
+	ret = ret == 0 ? cfg_bind_list(sc->cfg, &switch_wred_cfg, NULL, (void **)&sc->wreds, &sc->nwreds, err) : ret;
 	for (size_t i = 0; ret == 0 && i < ARRAY_LEN(groups); i++)
 		ret = cfg_bind(sc->cfg, groups[i].table, groups[i].out, err);
 	if (ret == 0)
@@ -393,6 +394,7 @@ scenario_destroy(struct scenario *sc)
 	scenario_forget_hosts(sc);
 	workload_destroy(sc->workload);
 	free(sc->backgrounds);
+	free(sc->wreds);
 	topo_destroy(sc->topo);
 	cfg_destroy(sc->cfg);
 	free(sc->overrides);

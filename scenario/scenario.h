@@ -154,6 +154,8 @@ struct scenario {
 	struct switch_params sw;
 	struct switch_pfc_params pfc;
 	struct switch_ecn_params ecn;
+	struct switch_wred_params *wreds; /* [nwreds] */
+	size_t nwreds;
 	struct volumes_params volumes;
 	struct pingmesh_params pingmesh;
 	struct flowtracer_params flowtracer;

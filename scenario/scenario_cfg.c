@@ -228,12 +228,13 @@ size_t
 scenario_tables(struct cfg_known *known, size_t cap)
 {
 	const struct cfg_table *const singles[] = {
-		&timing_cfg,       &routing_cfg,        &balance_table,    &host_cfg,           &limits_cfg,
-		&switch_cfg,       &switch_profile_cfg, &switch_pfc_cfg,   &switch_ecn_cfg,     &roce_table,
-		&host_profile_cfg, &sel_table,          &collective_table, &job_table,          &placement_table,
-		&dims_table,       &pipeline_table,     &jitter_table,     &straggler_table,    &job_collective_table,
-		&background_table, &detection_table,    &telemetry_cfg,    &exporter_cfg_table, &volumes_cfg,
-		&pingmesh_cfg,     &flowtracer_cfg,     &source_ports_cfg, &management_cfg,     &partition_cfg,
+		&timing_cfg,           &routing_cfg,        &balance_table,   &host_cfg,         &limits_cfg,
+		&switch_cfg,           &switch_profile_cfg, &switch_pfc_cfg,  &switch_ecn_cfg,   &switch_wred_cfg,
+		&roce_table,           &host_profile_cfg,   &sel_table,       &collective_table, &job_table,
+		&placement_table,      &dims_table,         &pipeline_table,  &jitter_table,     &straggler_table,
+		&job_collective_table, &background_table,   &detection_table, &telemetry_cfg,    &exporter_cfg_table,
+		&volumes_cfg,          &pingmesh_cfg,       &flowtracer_cfg,  &source_ports_cfg, &management_cfg,
+		&partition_cfg,
 	};
 	size_t count = add(known, cap, 0, &scenario_root_cfg, NULL);
 

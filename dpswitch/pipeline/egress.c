@@ -2,7 +2,6 @@
 #include "dpswitch/pipeline/egress.h"
 
 #include <errno.h>
-#include <math.h>
 
 #include "common/units.h"
 
@@ -40,6 +39,55 @@ egress_limits(const struct switch_config *config, uint8_t lossless, uint64_t lim
 	}
 }
 
+/* One class at a port of this rate. @return 0, or -EINVAL with err set */
+static int
+setup_class(struct ecn_params *ecn, const struct switch_config *config, const struct switch_wred_params *wred,
+	    uint64_t rate_bps, struct err *err)
+{
+	if (wred->kmin_bytes > wred->kmax_bytes)
+		return err_set(err, -EINVAL,
+			       "%s:%d: %s: kmin %llu B lies above kmax %llu B: give a kmin of kmax at most; equal, every "
+			       "packet above them is marked",
+			       wred->where.file, wred->where.line, wred->class != 0 ? "switch.wred" : "switch.ecn",
+			       (unsigned long long)wred->kmin_bytes, (unsigned long long)wred->kmax_bytes);
+	*ecn = (struct ecn_params){
+		.kmin_bytes = switch_ecn_bytes(config->ecn, wred->kmin_bytes, rate_bps),
+		.kmax_bytes = switch_ecn_bytes(config->ecn, wred->kmax_bytes, rate_bps),
+		.pmax = wred->pmax,
+	};
+	ecn->ramp_bytes = (double)(ecn->kmax_bytes - ecn->kmin_bytes);
+	return 0;
+}
+
+/* By switch.ecn, where it is on, and by the rows of switch.wred. Class 0 carries control, which is not ECN-capable. */
+static int
+setup_ecn(struct ecn_params ecn[SWITCH_CLASSES], const struct switch_config *config, const struct topo_port *cable,
+	  struct err *err)
+{
+	const struct switch_wred_params common = {
+		.where = config->ecn->where,
+		.kmin_bytes = config->ecn->kmin_bytes,
+		.kmax_bytes = config->ecn->kmax_bytes,
+		.pmax = config->ecn->pmax,
+	};
+	int ret = 0;
+
+	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
+		ecn[c] = (struct ecn_params){ .kmin_bytes = ECN_NEVER, .kmax_bytes = ECN_NEVER };
+	for (uint32_t c = 1; ret == 0 && c < SWITCH_CLASSES && config->ecn->enabled; c++)
+		ret = setup_class(&ecn[c], config, &common, cable->rate_bps, err);
+	for (size_t i = 0; ret == 0 && i < config->nwreds; i++) {
+		const struct switch_wred_params *wred = &config->wreds[i];
+
+		for (size_t j = 0; j < i; j++)
+			if (config->wreds[j].class == wred->class)
+				return cfg_fail(&wred->where, "class", err, "%d is in an earlier row: one row a class",
+						(int)wred->class);
+		ret = setup_class(&ecn[wred->class], config, wred, cable->rate_bps, err);
+	}
+	return ret;
+}
+
 int
 egress_init(struct egress *egress, const struct switch_config *config, uint32_t node, uint16_t port, struct err *err)
 {
@@ -52,18 +100,8 @@ egress_init(struct egress *egress, const struct switch_config *config, uint32_t 
 			       topo_port_name(config->topo, config->topo->nodes[node].first_port + port, name),
 			       (unsigned long long)cable->rate_bps);
 	egress->ser_ps = table->ps;
-	egress->ecn = (struct ecn_params){
-		.enabled = config->ecn->enabled,
-		.kmin_bytes = switch_ecn_bytes(config->ecn, config->ecn->kmin_bytes, cable->rate_bps),
-		.kmax_bytes = switch_ecn_bytes(config->ecn, config->ecn->kmax_bytes, cable->rate_bps),
-		.pmax = config->ecn->pmax,
-	};
-	if (config->ecn->enabled && config->ecn->kmin_bytes > config->ecn->kmax_bytes)
-		return err_set(err, -EINVAL,
-			       "%s:%d: switch.ecn: kmin %llu B lies above kmax %llu B: give a kmin of kmax at most; equal, "
-			       "every packet above them is marked",
-			       config->ecn->where.file, config->ecn->where.line,
-			       (unsigned long long)config->ecn->kmin_bytes, (unsigned long long)config->ecn->kmax_bytes);
+	if (setup_ecn(egress->ecn, config, cable, err) < 0)
+		return -EINVAL;
 	for (uint32_t c = 0; c < SWITCH_CLASSES; c++)
 		egress->q[c].inband = config->inband != NULL;
 	if (config->inband != NULL)

@@ -25,7 +25,7 @@ struct egress {
 	uint64_t sent_bytes;   /* in all windows before */
 	uint64_t ecn_stream;   /* of chance */
 	/* Of one that waits. */
-	struct ecn_params ecn;
+	struct ecn_params ecn[SWITCH_CLASSES];
 	struct fifo q[SWITCH_CLASSES];
 	struct dwrr dwrr;
 	uint32_t int_rate; /* the link's, as hops name it */
@@ -137,13 +137,12 @@ egress_class_bytes(const struct egress *egress, uint8_t prio)
 static inline bool
 egress_is_deep(const struct egress *egress, uint8_t prio)
 {
-	return egress->q[prio].bytes > egress->ecn.kmin_bytes;
+	return egress->q[prio].bytes > egress->ecn[prio].kmin_bytes;
 }
 
 /* Is it marked? Where egress_is_deep(). */
 static inline bool
 egress_marks(const struct egress *egress, const struct flow_table *flows, const struct pkt *p)
 {
-	return egress->ecn.enabled &&
-	       ecn_marks(&egress->ecn, egress->q[p->prio].bytes, pkt_chance(egress->ecn_stream, flows, p));
+	return ecn_marks(&egress->ecn[p->prio], egress->q[p->prio].bytes, pkt_chance(egress->ecn_stream, flows, p));
 }

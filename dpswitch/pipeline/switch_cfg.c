@@ -66,7 +66,8 @@ static const struct cfg_field pfc_fields[] = {
 #define S struct switch_ecn_params
 static const struct cfg_field ecn_fields[] = {
 	CFG_FIELD("enabled", CFG_BOOL, offsetof(S, enabled), .def = "true",
-		  .doc = "ECN marking at dequeue (RFC 3168) with DCQCN's thresholds"),
+		  .doc = "ECN marking at dequeue (RFC 3168) with DCQCN's thresholds, in every data class, with PFC or "
+			 "without"),
 	CFG_FIELD("scales", CFG_BOOL, offsetof(S, scales), .def = "true",
 		  .doc = "kmin and kmax grow with a port's rate; false: they are the same at every port"),
 	CFG_FIELD("rate", CFG_RATE, offsetof(S, reference_rate_bps), .def = "100Gbps", .min = 1e6, .max = 1e13,
@@ -79,6 +80,27 @@ static const struct cfg_field ecn_fields[] = {
 		  .doc = "Marking probability just below kmax"),
 };
 #undef S
+
+#define S struct switch_wred_params
+static const struct cfg_field wred_fields[] = {
+	CFG_FIELD("class", CFG_INT, offsetof(S, class), .min = 1, .max = 7, .doc = "Data class, with PFC or without"),
+	CFG_FIELD("kmin", CFG_BYTES, offsetof(S, kmin_bytes), .max = 1e12,
+		  .doc = "No marking up to this queue; it scales as those of switch.ecn do"),
+	CFG_FIELD("kmax", CFG_BYTES, offsetof(S, kmax_bytes), .max = 1e12, .doc = "Every packet marked above this queue"),
+	CFG_FIELD("pmax", CFG_FLOAT, offsetof(S, pmax), .def = "0.2", .max = 1,
+		  .doc = "Marking probability just below kmax"),
+};
+#undef S
+
+const struct cfg_table switch_wred_cfg = {
+	.path = "switch.wred",
+	.doc = "Thresholds of single classes, in place of those of switch.ecn, and where that is off.",
+	.list = true,
+	.size = sizeof(struct switch_wred_params),
+	.fields = wred_fields,
+	.nfields = ARRAY_LEN(wred_fields),
+	.words = "class kmin kmax",
+};
 
 const struct cfg_table switch_cfg = {
 	.path = "switch",

@@ -104,7 +104,15 @@ struct switch_ecn_params {
 	double pmax;
 };
 
-extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg;
+/* Of a class, in place of switch.ecn. */
+struct switch_wred_params {
+	struct cfg_where where;
+	int64_t class; /* 1..7 */
+	uint64_t kmin_bytes, kmax_bytes;
+	double pmax;
+};
+
+extern const struct cfg_table switch_cfg, switch_pfc_cfg, switch_ecn_cfg, switch_wred_cfg;
 
 /* Which data classes go before those that share: bit p, class p. @return 0, or -EINVAL with err set */
 int switch_strict_classes(const struct switch_params *params, uint8_t *classes, struct err *err);
@@ -132,6 +140,8 @@ struct switch_config {
 	const struct switch_params *params;
 	const struct switch_pfc_params *pfc;
 	const struct switch_ecn_params *ecn;
+	const struct switch_wred_params *wreds; /* [nwreds] */
+	size_t nwreds;
 	struct balance_params balance;
 	const struct volumes_setup *volumes; /* NULL: no switch monitors volumes */
 	struct telem_config telemetry;       /* nports is set by each switch */

@@ -83,8 +83,7 @@ walk_send(struct egress_walk *walk, struct pkt *p, uint64_t start_ps, bool queue
 	struct switch_port *port = walk->port;
 	struct egress *egress = &port->egress;
 
-	if (queued && egress_is_deep(egress, p->prio) && account_is_lossless(&walk->sw->account, p->prio) &&
-	    egress_marks(egress, walk->sw->config->flows, p))
+	if (queued && egress_is_deep(egress, p->prio) && egress_marks(egress, walk->sw->config->flows, p))
 		p->flags |= PKT_CE;
 	account_depart(&walk->sw->account, p, start_ps - walk->start_ps);
 	egress->free_ps = start_ps + egress->ser_ps[p->wire_bytes];

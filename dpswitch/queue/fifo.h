@@ -84,10 +84,15 @@ fifo_pop(struct fifo *fifo)
 /* ECN marking at dequeue (RFC 3168 CE, thresholds as DCQCN sets them: Zhu et al., SIGCOMM 2015, section 3). */
 
 struct ecn_params {
-	bool enabled;
-	uint64_t kmin_bytes, kmax_bytes;
+	uint64_t kmin_bytes; /* ECN_NEVER: nothing is marked */
+	uint64_t kmax_bytes;
+	double ramp_bytes; /* between the two */
 	double pmax;
 };
+
+_Static_assert(sizeof(struct ecn_params) == 32, "a class's is in one cache line");
+
+#define ECN_NEVER UINT64_MAX
 
 /*
  * With kmin equal to kmax a step, as DCTCP marks (Alizadeh et al., SIGCOMM 2010, section 3.1): marked iff more than that is
@@ -102,6 +107,5 @@ ecn_marks(const struct ecn_params *params, uint64_t queued_bytes, double unit)
 		return false;
 	if (queued_bytes > params->kmax_bytes)
 		return true;
-	return unit < params->pmax * (double)(queued_bytes - params->kmin_bytes) /
-			      (double)(params->kmax_bytes - params->kmin_bytes);
+	return unit < params->pmax * (double)(queued_bytes - params->kmin_bytes) / params->ramp_bytes;
 }

@@ -220,6 +220,8 @@ make_fabric(struct forward *f, struct err *err)
 		.params = &sc->sw,
 		.pfc = &sc->pfc,
 		.ecn = &sc->ecn,
+		.wreds = sc->wreds,
+		.nwreds = sc->nwreds,
 		.telemetry = { .epoch_ps = sc->telemetry.epoch_ps, .kept = sc->epochs_kept },
 		.seed = 1,
 		.hash_seed = 1,

@@ -14,7 +14,9 @@
 static void
 ecn_marks_linearly_between_kmin_and_kmax(void **state)
 {
-	const struct ecn_params params = { .enabled = true, .kmin_bytes = 400000, .kmax_bytes = 1600000, .pmax = 0.2 };
+	const struct ecn_params params = {
+		.kmin_bytes = 400000, .kmax_bytes = 1600000, .ramp_bytes = 1200000, .pmax = 0.2
+	};
 
 	(void)state;
 	assert_false(ecn_marks(&params, 400000, 0.0));
@@ -30,7 +32,7 @@ ecn_marks_linearly_between_kmin_and_kmax(void **state)
 static void
 ecn_with_equal_thresholds_is_a_step(void **state)
 {
-	const struct ecn_params params = { .enabled = true, .kmin_bytes = 30000, .kmax_bytes = 30000, .pmax = 0 };
+	const struct ecn_params params = { .kmin_bytes = 30000, .kmax_bytes = 30000, .pmax = 0 };
 
 	(void)state;
 	assert_false(ecn_marks(&params, 0, 0.0));

@@ -150,10 +150,11 @@ data_classes_share_by_weight(void **state)
 /*
  * 11 frames; frame j leaves with 10 - j behind it. At a tenth of the reference rate kmin is 4000 B and kmax kmax_bytes
  * / 10.
+ * @param wred      of single classes; NULL: none
  * @param from, to  frames marked
  */
 static void
-expect_marks(uint64_t kmax_bytes, uint32_t from, uint32_t to)
+expect_marks_of(uint8_t prio, const struct switch_wred_params *wred, uint64_t kmax_bytes, uint32_t from, uint32_t to)
 {
 	struct frig_host *b;
 	struct frig rig;
@@ -161,7 +162,9 @@ expect_marks(uint64_t kmax_bytes, uint32_t from, uint32_t to)
 	frig_init(&rig, narrow);
 	rig.ecn.kmin_bytes = 40000;
 	rig.ecn.kmax_bytes = kmax_bytes;
-	uint32_t flow = frig_flow(&rig, "a", "b", 3);
+	rig.config.wreds = wred;
+	rig.config.nwreds = wred != NULL;
+	uint32_t flow = frig_flow(&rig, "a", "b", prio);
 	start(&rig);
 	frig_send(&rig, flow, 0, 1000, 11);
 	frig_run(&rig, 100 * PS_PER_US);
@@ -170,6 +173,12 @@ expect_marks(uint64_t kmax_bytes, uint32_t from, uint32_t to)
 	for (uint32_t j = 0; j < 11; j++)
 		assert_int_equal((b->got[j].flags & PKT_CE) != 0, j >= from && j <= to);
 	frig_stop(&rig);
+}
+
+static void
+expect_marks(uint64_t kmax_bytes, uint32_t from, uint32_t to)
+{
+	expect_marks_of(3, NULL, kmax_bytes, from, to);
 }
 
 /* Above 4001 B: those with at least 5 behind them, but frame 0, which met an empty queue. */
@@ -186,6 +195,42 @@ ecn_marks_a_step_where_thresholds_are_equal(void **state)
 {
 	(void)state;
 	expect_marks(40000, 1, 5);
+}
+
+/* RFC 3168: marks are of queues, whatever a class does when it overflows. Class 0 carries what is not ECN-capable. */
+static void
+ecn_marks_classes_without_pfc(void **state)
+{
+	(void)state;
+	expect_marks_of(5, NULL, 40000, 1, 5);
+	expect_marks_of(0, NULL, 40000, 11, 11);
+}
+
+/* A class has the thresholds of its row: above 7000 B. The others keep those of all. */
+static void
+a_class_has_thresholds_of_its_own(void **state)
+{
+	static const struct switch_wred_params row = { .class = 5, .kmin_bytes = 70000, .kmax_bytes = 70000 };
+
+	(void)state;
+	expect_marks_of(5, &row, 40000, 1, 2);
+	expect_marks_of(3, &row, 40000, 1, 5);
+}
+
+static void
+a_class_has_one_row(void **state)
+{
+	static const struct switch_wred_params rows[] = { { .class = 5, .kmax_bytes = 1 }, { .class = 5 } };
+	struct frig rig;
+
+	(void)state;
+	frig_init(&rig, narrow);
+	rig.config.wreds = rows;
+	rig.config.nwreds = 2;
+	frig_flow(&rig, "a", "b", 3);
+	assert_true(frig_start(&rig) < 0);
+	assert_non_null(strstr(rig.err.text, "5 is in an earlier row"));
+	frig_stop(&rig);
 }
 
 static void
@@ -320,6 +365,9 @@ UNIT_TEST(switch)
 		cmocka_unit_test(data_classes_share_by_weight),
 		cmocka_unit_test(ecn_marks_by_what_is_left_behind),
 		cmocka_unit_test(ecn_marks_a_step_where_thresholds_are_equal),
+		cmocka_unit_test(ecn_marks_classes_without_pfc),
+		cmocka_unit_test(a_class_has_thresholds_of_its_own),
+		cmocka_unit_test(a_class_has_one_row),
 		cmocka_unit_test(thresholds_of_ecn_in_the_wrong_order_are_an_error),
 		cmocka_unit_test(ecn_off_marks_nothing),
 		cmocka_unit_test(every_hop_takes_from_ttl),
