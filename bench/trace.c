@@ -22,6 +22,7 @@
 #include "common/units.h"
 #include "operator/devices/devices.h"
 #include "operator/tracer/tracer.h"
+#include "scenario/scenario.h"
 
 #define LIMIT_S 60.0
 #define PROTOCOL_TCP 6

@@ -18,6 +18,7 @@
 #include "common/run_files.h"
 #include "plugin/replay.h"
 #include "plugin/report.h"
+#include "scenario/scenario.h"
 
 struct diagnose_options {
 	const char *dir, *out;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 
 enum flow_kind {
 	FLOW_COLLECTIVE, /* a rank's data to one peer */

@@ -7,6 +7,7 @@
 #include "emulation/emulation.h"
 #include "emulation/probing.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/scenario.h"
 
 static int
 fabric_begin(void *ctx, struct emulation *emulation, struct bodies **bodies, struct err *err)

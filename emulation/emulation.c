@@ -12,6 +12,7 @@
 #include "common/units.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/scenario.h"
 
 bool
 partition_is_remote(const struct emulation *emulation, uint32_t node)

@@ -12,7 +12,8 @@
 #include "emulation/partition.h"
 #include "emulation/recorder/exporter.h"
 #include "emulation/service.h"
-#include "scenario/scenario.h"
+
+struct scenario;
 
 struct prediction;
 

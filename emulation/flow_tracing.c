@@ -21,6 +21,7 @@
 #include "dpswitch/pipeline/switch.h"
 #include "emulation/emulation.h"
 #include "rxe-hosts/device/embedded/embedded.h"
+#include "scenario/scenario.h"
 #include "topo/walk.h"
 
 /* ---- a run's flows by source and destination, which a tracer's processes divide among them ---- */

@@ -13,6 +13,7 @@
 #include "emulation/emulation.h"
 #include "emulation/probing.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/scenario.h"
 
 /* struct fault_env.crosses */
 static bool

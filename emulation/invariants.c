@@ -6,6 +6,7 @@
 
 #include "emulation/emulation.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/scenario.h"
 
 /* Every byte that was created was consumed, dropped for a named reason, or is still in a queue or on a link. */
 static void

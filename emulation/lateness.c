@@ -18,6 +18,7 @@
 #include "common/run_delay.h"
 #include "common/units.h"
 #include "common/wire/record.h"
+#include "scenario/scenario.h"
 
 /* A delay is known to within so much; a read of a task costs a microsecond or two. */
 #define LATENESS_PERIOD_NS 10000000ULL

@@ -18,6 +18,7 @@
 #include "plugin/session.h"
 #include "rxe-hosts/probe/agent.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/scenario.h"
 
 struct plugins {
 	struct emulation *emulation;                     /* since plugins_begin() */

@@ -10,6 +10,7 @@
 #include "operator/controller/controller.h"
 #include "rxe-hosts/device/embedded/embedded.h"
 #include "rxe-hosts/probe/agent.h"
+#include "scenario/scenario.h"
 
 struct probing {
 	struct emulation *emulation;

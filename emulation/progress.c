@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/units.h"
 #include "emulation/emulation.h"
+#include "scenario/scenario.h"
 
 #define PROGRESS_PERIOD_NS 200000000ULL
 

@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "emulation/emulation.h"
+#include "scenario/scenario.h"
 #include "topo/convergence.h"
 
 struct rerouting {

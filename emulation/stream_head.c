@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/wire/record.h"
+#include "scenario/scenario.h"
 
 static void
 send_run(const struct scenario *scenario, struct exporter *exporter)

@@ -13,7 +13,9 @@
 #include "collectives/schedule.h"
 #include "common/err.h"
 #include "common/prng.h"
-#include "scenario/scenario.h"
+#include "topo/route.h"
+
+struct scenario;
 
 struct family;
 

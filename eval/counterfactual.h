@@ -11,7 +11,6 @@
 #include "common/prng.h"
 #include "eval/rerun.h"
 #include "eval/suspect.h"
-#include "scenario/scenario.h"
 
 #define COUNTERFACTUAL_MAX_SEEDS 1000
 

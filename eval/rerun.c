@@ -21,6 +21,7 @@
 #include "eval/store.h"
 #include "eval/suspect.h"
 #include "rxe-hosts/agent/policy.h"
+#include "scenario/scenario.h"
 
 static double
 factorial(uint32_t n)

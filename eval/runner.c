@@ -18,6 +18,7 @@
 #include "eval/job.h"
 #include "eval/judge.h"
 #include "eval/place.h"
+#include "scenario/scenario.h"
 
 /* How far an evaluation is, on stderr (common/log.h). */
 

@@ -8,9 +8,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
-#include "scenario/scenario.h"
+
+struct scenario;
 
 #define SUSPECT_NAME 160
 #define SUSPECT_SET 320

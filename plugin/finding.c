@@ -8,7 +8,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 
 #define OF "finding"

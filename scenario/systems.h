@@ -10,7 +10,10 @@
 #include <stdint.h>
 
 #include "common/err.h"
-#include "scenario/scenario.h"
+
+struct cfg_strings;
+struct scenario;
+struct scenario_options;
 
 #define SYSTEMS_MAX 16      /* rows, and so the most that a scenario lists */
 #define SYSTEM_MAX_SETS 24  /* that a run of several needs */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "collectives/schedule.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "workload/config.h"
 #include "workload/jobs/compute.h"
 #include "workload/jobs/config.h"

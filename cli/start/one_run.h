@@ -8,7 +8,9 @@
 #include "cli/start/launch.h"
 #include "common/err.h"
 #include "common/run_files.h"
-#include "scenario/scenario.h"
+
+struct scenario;
+struct scenario_options;
 
 struct one_run {
 	const struct scenario_options *options;

@@ -7,7 +7,9 @@
 #include "common/child.h"
 #include "common/run_files.h"
 #include "rxe-hosts/guest/guest.h"
-#include "scenario/scenario.h"
+
+struct scenario;
+struct scenario_options;
 
 struct run_hosts;
 

@@ -16,6 +16,7 @@
 #include "common/run_files.h"
 #include "plugin/account.h"
 #include "plugin/bounds.h"
+#include "scenario/scenario.h"
 #include "scenario/systems.h"
 
 /* The rows of those that can be had, in the list's order. @param at  [SYSTEMS_MAX] their places in it */

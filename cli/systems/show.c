@@ -31,6 +31,7 @@
 #include "emulation/outputs/outputs.h"
 #include "eval/case_result.h"
 #include "plugin/bounds.h"
+#include "scenario/scenario.h"
 #include "scenario/systems.h"
 
 /* How the steps of one run differ from those of another of the same packets, by their steps.csv. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a compiler has to agree to of a struct on the wire: where each member begins, and how long the whole is. */
+/* What all structs on the wire share: checks of their layout, lists of values, ids of nodes, ports and flows. */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* @param at  bytes from the struct's begin  @param ...  further columns of lists of fields */
+/* Where each member begins, and how long the whole is. @param at  bytes from the struct's begin  @param ...  further columns of lists of fields */
 #define WIRE_AT(type, at, member, ...) _Static_assert(offsetof(struct type, member) == (at), #type "." #member);
 #define WIRE_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
 
@@ -24,3 +25,23 @@
 /* How many values the list has: an integer constant. */
 #define ENUM_COUNT(LIST) (0 LIST(ENUM_ONE))
 #define ENUM_ONE(...) +1
+
+/* Ids of nodes, ports and flows in records, and in data that is not written yet. */
+
+#define REC_NONE UINT32_MAX /* no node */
+#define REC_NO_PORT UINT16_MAX
+#define REC_NAME_LEN 32
+
+/* A flow as headers show it. The protocol is UDP. */
+struct rec_tuple {
+	uint32_t src_ip, dst_ip;
+	uint16_t sport, dport;
+	uint32_t reserved;
+};
+
+WIRE_AT(rec_tuple, 0, src_ip)
+WIRE_AT(rec_tuple, 4, dst_ip)
+WIRE_AT(rec_tuple, 8, sport)
+WIRE_AT(rec_tuple, 10, dport)
+WIRE_AT(rec_tuple, 12, reserved)
+WIRE_SIZE(rec_tuple, 16)

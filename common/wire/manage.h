@@ -24,7 +24,6 @@
 
 #include <stdint.h>
 
-#include "common/wire/ids.h"
 #include "common/wire/layout.h"
 
 #define MANAGE_MAGIC 0x474d4352U /* "RCMG" */

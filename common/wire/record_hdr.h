@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "common/wire/ids.h"
 #include "common/wire/layout.h"
 
 #define REC_MAGIC 0x3142414c45434f52ULL /* "ROCELAB1" */

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 #include "common/wire/trace.h"
 

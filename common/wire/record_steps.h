@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "common/wire/ids.h"
 #include "common/wire/layout.h"
 #include "common/wire/record_hdr.h"
 

@@ -9,7 +9,88 @@
 #include <stdlib.h>
 
 #include "common/minmax.h"
-#include "diag/pingmesh/tuple_loss.h"
+#include "diag/pingmesh/ballot.h"
+
+/* Good and lost probes of a tuple in one direction: they separate losses by addresses from those of links. */
+
+#define TUPLE_LOSS_LEAST 8 /* probes of a tuple, all of them lost, or none, that are no chance where a link loses some */
+
+struct tuple_loss {
+	uint32_t good, bad;
+	bool revived;               /* one was good after one was bad */
+	bool unsure;                /* of some the direction of loss is unknown */
+	bool silent;                /* and none has arrived since the first of those */
+	uint64_t since_ps, lost_ps; /* when the first was lost; when TUPLE_LOSS_LEAST were */
+	uint64_t well_ps;           /* when the last was good */
+};
+
+/* No probe is lost, out of enough. */
+static bool
+tuple_loss_is_clean(const struct tuple_loss *loss)
+{
+	return loss->bad == 0 && !loss->unsure && loss->good >= TUPLE_LOSS_LEAST;
+}
+
+/* No probe arrived any more, out of enough. */
+static bool
+tuple_loss_is_lost(const struct tuple_loss *loss)
+{
+	return loss->bad >= TUPLE_LOSS_LEAST && !loss->revived;
+}
+
+/* No probe arrived any more, but out of too few to be significant. */
+static bool
+tuple_loss_is_few(const struct tuple_loss *loss)
+{
+	return loss->bad != 0 && loss->bad < TUPLE_LOSS_LEAST && !loss->revived;
+}
+
+static bool
+tuple_loss_is_decided(const struct tuple_loss *loss)
+{
+	return tuple_loss_is_lost(loss) || tuple_loss_is_clean(loss) || tuple_loss_is_few(loss);
+}
+
+static void
+count_result(struct tuple_loss *loss, bool good, bool bad, uint64_t sent_ps)
+{
+	loss->revived |= good && loss->bad != 0;
+	loss->good += good;
+	loss->bad += bad;
+	if (good)
+		loss->well_ps = sent_ps;
+	if (bad && loss->bad == 1)
+		loss->since_ps = sent_ps;
+	if (bad && loss->bad == TUPLE_LOSS_LEAST)
+		loss->lost_ps = sent_ps;
+}
+
+/*
+ * Counts all that take part. @param tuple_losses  [2 * ntuples] zeroed; of tuple i, forward at 2 * i, and back behind
+ * that
+ */
+static void
+tuple_losses_count(const struct ballot *b, struct tuple_loss *tuple_losses)
+{
+	for (uint32_t i = b->first; i < b->j->end; i++) {
+		const struct net_probe *probe = &b->j->net.probes[i];
+		struct tuple_loss *of = &tuple_losses[2 * (size_t)probe->tuple];
+		bool part = probe->result == REC_PROBE_FIRST_LOST || probe->result == REC_PROBE_SECOND_LOST;
+		bool good = probe->result == REC_PROBE_OK, back = probe->lost == NET_LOST_BACK;
+
+		if (!ballot_takes_part(b, i))
+			continue;
+		count_result(&of[0], good || part || back, probe->lost == NET_LOST_FORTH, probe->sent_ps);
+		count_result(&of[1], good || part, part || back, probe->sent_ps);
+		of[1].revived |= part;
+		if (probe->result == REC_PROBE_TIMEOUT && probe->lost == NET_LOST_SOMEWHERE) {
+			of[0].silent |= !of[0].unsure;
+			of[0].unsure = true;
+		}
+		of[0].silent &= !good && !part && !back;
+		of[1].unsure = of[0].unsure;
+	}
+}
 
 /* A path through a switch. */
 struct crossing {

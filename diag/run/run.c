@@ -15,7 +15,7 @@
 #include "common/wire/collective.h"
 #include "common/wire/detection.h"
 #include "common/wire/ending.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "common/wire/record_run.h"
 #include "diag/run/fill.h"
 

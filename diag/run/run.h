@@ -13,7 +13,7 @@
 
 #include "common/err.h"
 #include "common/wire/collective.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "common/wire/record_run.h"
 
 struct evidence;

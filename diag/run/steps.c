@@ -12,7 +12,7 @@
 #include "common/minmax.h"
 #include "common/wire/collective.h"
 #include "common/wire/ending.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "common/wire/record_run.h"
 #include "diag/run/fill.h"
 

@@ -8,6 +8,7 @@
 
 #include "common/log.h"
 #include "common/minmax.h"
+#include "common/pkt_chance.h"
 #include "common/units.h"
 
 /* Room that arrays begin with: frames of full size of some microseconds, and the few PAUSE frames of most ports. */

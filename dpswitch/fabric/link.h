@@ -4,11 +4,11 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/int_header.h"
 #include "common/pkt.h"
-#include "common/pkt_chance.h"
 #include "dpswitch/fabric/body.h"
 
 /* An 802.1Qbb frame in flight: XOFF or XON for a set of priorities, applied by the receiver at time_ps. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "common/pkt_chance.h"
 #include "common/units.h"
 
 static int

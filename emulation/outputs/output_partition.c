@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emulation/outputs/outputs.h"
+#include "scenario/scenario.h"
 
 /* Lists of facts about a port or a host, which an entry names by a key. */
 static const struct section {

@@ -14,6 +14,7 @@
 #include "emulation/outputs/outputs.h"
 #include "rxe-hosts/agent/policy.h"
 #include "rxe-hosts/steps/engine.h"
+#include "scenario/scenario.h"
 
 static const char *
 end_reason(enum rec_end_reason reason)

@@ -10,6 +10,7 @@
 #include "dpswitch/truth/port_truth.h"
 #include "emulation/injection.h"
 #include "emulation/outputs/outputs.h"
+#include "scenario/scenario.h"
 
 /* Contentions shorter than this are left out: two frames in one queue are not worth a line. */
 #define CONTENTION_MIN_PS PS_PER_US

@@ -8,7 +8,8 @@
 #include "emulation/capturing.h"
 #include "emulation/partition/partition.h"
 #include "plugin/bounds.h"
-#include "scenario/scenario.h"
+
+struct scenario;
 
 struct run_options {
 	struct capture_options capture;

@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "common/wire/layout.h"
 #include "eval/odd/odd.h"
 #include "eval/suspect.h"
 

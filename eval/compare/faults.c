@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "eval/odd/odd.h"
+#include "scenario/scenario.h"
 
 /* Hosts of ranks, their RNICs and their links. Faults begin while the job runs and stay. */
 

@@ -22,6 +22,7 @@
 #include "eval/odd/odd.h"
 #include "eval/suspect.h"
 #include "eval/truth.h"
+#include "scenario/scenario.h"
 
 static const char *const names[] = { COMPARE_GRADES(ENUM_NAME) };
 

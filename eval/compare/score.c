@@ -17,6 +17,7 @@
 #include "eval/rerun.h"
 #include "eval/truth.h"
 #include "plugin/account.h"
+#include "scenario/scenario.h"
 #include "scenario/systems.h"
 
 /* A system's cost to networks, by its verdict's account. */

@@ -18,6 +18,7 @@
 #include "eval/compare/score.h"
 #include "eval/job.h"
 #include "eval/store.h"
+#include "scenario/scenario.h"
 
 /* The origin of the cases in a folder: results of another corpus, seed or program are not used. */
 

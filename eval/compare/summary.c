@@ -11,6 +11,7 @@
 #include "common/array.h"
 #include "common/wire/layout.h"
 #include "eval/compare/study.h"
+#include "scenario/scenario.h"
 
 #define Z95 1.96
 

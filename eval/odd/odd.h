@@ -7,11 +7,15 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
 #include "common/prng.h"
-#include "scenario/scenario.h"
+
+struct route_path;
+struct scenario;
 
 #define ODD_HEAD 8192
 #define ODD_LIST 8192

@@ -17,6 +17,7 @@
 #include "eval/odd/odd.h"
 #include "eval/store.h"
 #include "eval/truth.h"
+#include "scenario/scenario.h"
 
 /* A case, and where it is. */
 struct place {

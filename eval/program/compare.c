@@ -11,6 +11,7 @@
 #include "eval/args.h"
 #include "eval/compare/summary.h"
 #include "eval/program/study.h"
+#include "scenario/scenario.h"
 
 #define RESULTS "compare.json"
 #define CPU "cpu.json"

@@ -18,6 +18,7 @@
 #include "eval/program/study.h"
 #include "eval/runner.h"
 #include "eval/summary.h"
+#include "scenario/scenario.h"
 
 struct eval_options {
 	struct eval eval; /* all but its store */

@@ -17,6 +17,7 @@
 #include "emulation/injection.h"
 #include "emulation/service.h"
 #include "rxe-hosts/device/embedded/embedded.h"
+#include "scenario/scenario.h"
 
 #define PROTOCOL_UDP 17
 #define MAX_CHANGES 1000000u /* of faults that begin and end again */

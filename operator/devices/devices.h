@@ -8,7 +8,8 @@
 #include "dpswitch/control/switch_answer.h"
 #include "dpswitch/control/switch_sockets.h"
 #include "emulation/emulation.h"
-#include "scenario/scenario.h"
+
+struct scenario;
 
 struct devices {
 	struct answer_device *devices; /* [count] by topology node */

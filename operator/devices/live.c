@@ -10,6 +10,7 @@
 #include "common/run_files.h"
 #include "dpswitch/control/switch_sockets.h"
 #include "operator/devices/devices.h"
+#include "scenario/scenario.h"
 
 /*
  * A turn takes a quarter of the time since the last one, so that a fifth of the machine's time at most goes to

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/cfg/cfg.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "rxe-hosts/device/device.h"
 
 #define AGENT_NONE UINT32_MAX

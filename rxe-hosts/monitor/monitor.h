@@ -15,7 +15,7 @@
 #include "collectives/chains.h"
 #include "common/record/buffer.h"
 #include "common/send_times.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 
 enum monitor_state {
 	MONITOR_NON_WAITING, /* send steps < receive steps: the next step starts when the current one is finished */

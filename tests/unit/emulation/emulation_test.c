@@ -22,6 +22,7 @@
 #include "emulation/outputs/outputs.h"
 #include "emulation/service.h"
 #include "rxe-hosts/faults/host_faults.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 /* What a run left behind. */

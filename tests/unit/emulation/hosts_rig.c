@@ -18,6 +18,7 @@
 #include "common/wire/record.h"
 #include "rxe-hosts/steps/engine.h"
 #include "rxe-hosts/steps/remote.h"
+#include "scenario/scenario.h"
 
 #define SCENARIO                                                                                                           \
 	PAIR "hosts = ( { kind = \"guest\"; } ); "                                                                         \

@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 #include "tests/unit/emulation/hosts_rig.h"
 #include "tests/unit/unit.h"
 

@@ -16,6 +16,7 @@
 #include "common/wire/record.h"
 #include "emulation/plugins.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 #include "tests/unit/emulation/exporter_rig.h"
 #include "tests/unit/emulation/hosts_rig.h"
 #include "tests/unit/unit.h"

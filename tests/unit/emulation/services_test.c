@@ -12,6 +12,7 @@
 
 #include "common/units.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 #include "tests/unit/emulation/hosts_rig.h"
 #include "tests/unit/unit.h"
 

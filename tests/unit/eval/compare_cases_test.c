@@ -18,6 +18,7 @@
 #include "eval/compare/score.h"
 #include "eval/store.h"
 #include "plugin/bounds.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 #define LEAST_CASES 500

@@ -15,6 +15,7 @@
 #include "dpswitch/faults/fault.h"
 #include "eval/compare/summary.h"
 #include "rxe-hosts/faults/host_faults.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 static const char text[] = "topology = { kind = \"leaf-spine\"; leaves = 2; spines = 2; hosts_per_leaf = 2; rate = "

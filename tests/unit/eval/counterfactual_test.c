@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "eval/counterfactual.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 #define CASES 60

@@ -13,6 +13,7 @@
 
 #include "eval/family.h"
 #include "eval/place.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 #define CASES 12 /* of each family */

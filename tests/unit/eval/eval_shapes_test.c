@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "eval/family.h"
 #include "eval/place.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 #define CASES 3 /* of each family */

@@ -13,6 +13,7 @@
 
 #include "eval/odd/odd.h"
 #include "eval/suspect.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 #define SEEDS 40

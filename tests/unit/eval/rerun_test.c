@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "eval/rerun.h"
 #include "eval/suspect.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 static const char text[] =

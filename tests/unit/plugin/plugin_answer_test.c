@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "common/array.h"
-#include "common/wire/ids.h"
+#include "common/wire/layout.h"
 #include "plugin/finding.h"
 #include "plugin/report.h"
 #include "tests/unit/unit.h"

@@ -14,6 +14,7 @@
 #include "common/array.h"
 #include "common/wire/detection.h"
 #include "common/wire/volume.h"
+#include "scenario/scenario.h"
 #include "scenario/systems.h"
 #include "tests/unit/unit.h"
 
