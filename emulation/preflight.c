@@ -12,6 +12,7 @@
 
 #include "common/array.h"
 #include "common/units.h"
+#include "scenario/scenario.h"
 #include "topo/circle.h"
 
 #define CIRCLE_SHOWN 12 /* ports of a circle by name */
@@ -239,8 +240,7 @@ report_window(struct checking *c, const struct crowded *all, bool inert)
 
 	f = add(c, "ecn-behind-window", inert,
 		"%sat %u of the %u ports that several ingresses fill, the senders' windows are full before ECN marks. %s, "
-		"of %u "
-		"flows: %" PRIu64 " B on their way at the most; kmin %" PRIu64 " B",
+		"of %u flows: at most %" PRIu64 " B in flight; kmin %" PRIu64 " B",
 		inert ? "host.cc = \"dcqcn\" cannot act: " : "", all->behind_window, all->ports,
 		topo_port_name(c->sc->topo, all->in_flight_port, port), all->in_flight_flows, all->in_flight_bytes,
 		egress->ecn[c->sc->roce.data_prio].kmin_bytes);

@@ -13,6 +13,7 @@
 
 #include "emulation/preflight.h"
 #include "emulation/service.h"
+#include "scenario/scenario.h"
 #include "tests/unit/unit.h"
 
 #define MAX_SETS 8
