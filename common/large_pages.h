@@ -6,8 +6,8 @@
 
 /*
  * Makes room in malloc(3)'s heap for what the caller is about to allocate and touch, and asks the kernel for large pages
- * there. Memory that is never touched is not resident, but for what lies in a page with some that is. Where the kernel has
- * none to give, or the allocator is another one, nothing changes. On the main thread; what is freed later is not returned to
- * the kernel before the program ends.
+ * there. Memory that is never touched is not resident, but for what lies in a page with some that is. Nothing changes where
+ * the kernel has none to give, the allocator is another one, or less than 32 MB are asked for. On the main thread; what is
+ * freed later is not returned to the kernel before the program ends.
  */
 void large_pages_reserve(size_t bytes);
