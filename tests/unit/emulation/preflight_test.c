@@ -134,7 +134,7 @@ static void
 ecn_behind_windows(void **state)
 {
 	expect(TWO_TO_ONE "switch = { buffer = \"32MB\"; };", "--set host.window=50000", "ecn-behind-window", true,
-	       "s:3, of 2 flows: 110348 B on their way at the most; kmin 400000 B");
+	       "s:3, of 2 flows: at most 110348 B in flight; kmin 400000 B");
 	expect_none(TWO_TO_ONE "switch = { buffer = \"32MB\"; };", "--set host.window=200000");
 }
 
