@@ -70,8 +70,9 @@ def every_key_has_a_scenario():
     """A kind of topology, fault or list that the reference knows and the soak does not would fail in a round that comes by it."""
     trials = reference.trials(BUILD / "cli/rocelab")
     check(len(trials) > 5000, "keys are read", len(trials))
+    faults = reference.fault_examples(BUILD / "cli/rocelab")
     for kind in {(trial.key.path, trial.key.kind): trial for trial in trials}.values():
-        check(kind.key.name in limits.scenario(kind, "real"), f"a scenario for {kind.key.path} {kind.key.kind}", kind)
+        check(kind.key.name in limits.scenario(kind, "real", faults), f"a scenario for {kind.key.path} {kind.key.kind}", kind)
 
 
 if not hasattr(os, "pidfd_open"):
