@@ -13,6 +13,7 @@ struct dcqcn_params {
 	uint64_t alpha_interval_ps;
 	uint64_t decrease_interval_ps;
 	uint64_t increase_timer_ps;
+	uint64_t byte_reset_bytes; /* 0: no byte counter */
 	uint64_t ai_bps, hai_bps, min_rate_bps;
 	int64_t fast_recovery;
 	bool clamp_target; /* every decrease sets the target to the rate */
@@ -29,7 +30,9 @@ struct dcqcn {
 	uint64_t decrease_at_ps; /* TIME_NEVER: no notification since the last check */
 	uint64_t increase_at_ps; /* TIME_NEVER: nothing to gain */
 	double alpha;
-	uint32_t stage; /* increases since the last decrease */
+	uint32_t stage;      /* increases since the last decrease; with a byte counter those by the timer */
+	uint32_t byte_stage; /* those by the byte counter */
+	uint64_t bytes;      /* acknowledged since the byte counter's last increase, or the decrease */
 	bool started;
 	bool alpha_notified; /* a notification arrived since the last alpha update */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * DCQCN's reaction point (Zhu et al., SIGCOMM 2015, section 3.1) in the timer-only form of the ns-3 model of HPCC and
- * Vedrfolnir: alpha, decrease and increase each follow a period that starts with the first notification. No timer runs:
+ * DCQCN's reaction point (Zhu et al., SIGCOMM 2015, section 3.1). Without a byte counter it has the timer-only form of the
+ * ns-3 model of HPCC and Vedrfolnir. Alpha, decrease and increase each follow a period that starts with the first
+ * notification. No timer runs:
  * each read advances the state, and the result does not depend on the number of reads. Events due at one instant happen
  * in the order alpha, increase, decrease; a notification at that instant belongs to the following periods.
  */
@@ -29,6 +30,9 @@ static const struct cfg_field fields[] = {
 		  .doc = "period of rate decreases while notifications arrive"),
 	CFG_FIELD("increase_timer", CFG_TIME, FIELD(increase_timer_ps), .def = "900us",
 		  .doc = "period of rate increases since the last decrease"),
+	CFG_FIELD("byte_reset", CFG_BYTES, FIELD(byte_reset_bytes), .def = "0", .max = 1e12,
+		  .doc = "acknowledged payload after which the byte counter increases the rate beside the timer; 0: none, "
+			 "and stages follow the timer alone"),
 	CFG_FIELD("ai", CFG_RATE, FIELD(ai_bps), .def = "50Mbps", .doc = "additive increase of the target rate"),
 	CFG_FIELD("hai", CFG_RATE, FIELD(hai_bps), .def = "100Mbps", .doc = "hyper increase of the target rate"),
 	CFG_FIELD("min_rate", CFG_RATE, FIELD(min_rate_bps), .def = "100Mbps", .doc = "lower bound of a QP's rate"),
@@ -58,6 +62,7 @@ static const struct cfg_table table = {
 
 static void update_alpha(struct dcqcn *s, const struct dcqcn_params *own, uint64_t now_ps);
 static void increase(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own);
+static bool raise_rate(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own);
 static void decrease(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own);
 
 static const struct dcqcn_params *
@@ -65,6 +70,8 @@ own_of(const struct cc_params *params)
 {
 	return (const struct dcqcn_params *)params->own;
 }
+
+static const struct cc_ops counting;
 
 static int
 prepare(struct cc_params *params, struct err *err)
@@ -79,6 +86,8 @@ prepare(struct cc_params *params, struct err *err)
 			       own->where.line);
 	params->echo = (enum cc_echo)own->echo;
 	params->cnp_interval_ps = own->cnp_interval_ps;
+	if (own->byte_reset_bytes != 0)
+		params->ops = &counting;
 	own->decay[0] = 1 - own->g;
 	for (int i = 1; i < DCQCN_DECAY_POWERS; i++)
 		own->decay[i] = own->decay[i - 1] * own->decay[i - 1];
@@ -151,24 +160,74 @@ update_alpha(struct dcqcn *s, const struct dcqcn_params *own, uint64_t now_ps)
 			s->alpha *= own->decay[i];
 }
 
-/* Eq. 3 (fast recovery) and 4 (additive increase); hyper increase as in section 3.1, stage by stage. */
+/* By the timer. */
 static void
 increase(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
 {
+	s->increase_at_ps = raise_rate(cc, s, own) ? s->increase_at_ps + own->increase_timer_ps : TIME_NEVER;
+	s->stage++;
+}
+
+/*
+ * Of the target before an increase. Fast recovery lasts while neither the timer nor the byte counter has made fast_recovery
+ * increases, additive increase until both have made more than that, then hyper increase follows (section 3.1, figure 7). The
+ * timer-only form has one additive increase.
+ */
+static uint64_t
+step_of(const struct dcqcn *s, const struct dcqcn_params *own)
+{
 	uint32_t fast_recovery = (uint32_t)own->fast_recovery;
 
-	if (s->stage >= fast_recovery)
-		s->target_bps += s->stage == fast_recovery ? own->ai_bps : own->hai_bps;
-	s->target_bps = min_u64(s->target_bps, cc->line_bps);
+	if (own->byte_reset_bytes != 0) {
+		if (s->stage < fast_recovery && s->byte_stage < fast_recovery)
+			return 0;
+		return s->stage > fast_recovery && s->byte_stage > fast_recovery ? own->hai_bps : own->ai_bps;
+	}
+	if (s->stage < fast_recovery)
+		return 0;
+	return s->stage == fast_recovery ? own->ai_bps : own->hai_bps;
+}
+
+/* Eq. 3 (fast recovery) and 4 (additive increase), and hyper increase. @return whether further increases change a rate */
+static bool
+raise_rate(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
+{
+	uint64_t step_bps = step_of(s, own);
+
+	s->target_bps = min_u64(s->target_bps + step_bps, cc->line_bps);
 	uint64_t rate_bps = cc->rate_bps / 2 + s->target_bps / 2;
 
 	/* Past the fixed point every further increase is the same one. */
-	bool settled = rate_bps == cc->rate_bps && s->stage > fast_recovery &&
-		       (s->target_bps == cc->line_bps || own->hai_bps == 0);
+	bool settled = rate_bps == cc->rate_bps && (s->target_bps == cc->line_bps || own->hai_bps == 0) &&
+		       s->stage > (uint32_t)own->fast_recovery;
+
+	if (own->byte_reset_bytes != 0)
+		settled = rate_bps == cc->rate_bps && (s->target_bps == cc->line_bps || own->hai_bps + own->ai_bps == 0);
 
 	cc->rate_bps = rate_bps;
-	s->increase_at_ps = settled ? TIME_NEVER : s->increase_at_ps + own->increase_timer_ps;
-	s->stage++;
+	return !settled;
+}
+
+/*
+ * The byte counter. Hardware counts bytes that it sends; these are counted a round trip later, when they are acknowledged,
+ * so that a sender that is paused or waits for its window counts none.
+ */
+static void
+acked(struct cc *cc, const struct cc_params *params, const struct cc_ack *ack)
+{
+	const struct dcqcn_params *own = own_of(params);
+	struct dcqcn *s = (struct dcqcn *)cc->state;
+
+	if (s->increase_at_ps == TIME_NEVER)
+		return; /* at line rate, or before the first decrease */
+	advance(cc, params, ack->now_ps);
+	s->bytes += (uint64_t)ack->acked * params->payload_bytes;
+	for (; s->bytes >= own->byte_reset_bytes && s->increase_at_ps != TIME_NEVER; s->bytes -= own->byte_reset_bytes) {
+		if (!raise_rate(cc, s, own))
+			s->increase_at_ps = TIME_NEVER;
+		s->byte_stage++;
+	}
+	cc->due_ps = min_u64(s->increase_at_ps, s->decrease_at_ps);
 }
 
 /* Eq. 1. */
@@ -183,7 +242,8 @@ decrease(struct cc *cc, struct dcqcn *s, const struct dcqcn_params *own)
 	cc->rate_bps = (uint64_t)((double)cc->rate_bps * (1 - s->alpha / 2));
 	if (cc->rate_bps < own->min_rate_bps)
 		cc->rate_bps = min_u64(own->min_rate_bps, cc->line_bps);
-	s->stage = 0;
+	s->stage = s->byte_stage = 0;
+	s->bytes = 0;
 	s->decrease_at_ps = TIME_NEVER;
 	s->increase_at_ps = now_ps + own->increase_timer_ps;
 }
@@ -195,4 +255,15 @@ const struct cc_ops cc_dcqcn = {
 	.reset = reset,
 	.advance = advance,
 	.marked = marked,
+};
+
+/* With a byte counter: no other QP pays for it. */
+static const struct cc_ops counting = {
+	.name = "dcqcn",
+	.table = &table,
+	.prepare = prepare,
+	.reset = reset,
+	.advance = advance,
+	.marked = marked,
+	.acked = acked,
 };

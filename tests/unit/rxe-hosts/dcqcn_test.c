@@ -161,6 +161,52 @@ test_outcome_does_not_depend_on_how_often_somebody_looks(void **unused)
 	assert_true(lazy.rate_bps < LINE);
 }
 
+static void
+acknowledge(uint64_t now_ps, uint32_t packets)
+{
+	const struct cc_ack ack = { .now_ps = now_ps, .acked = packets };
+
+	params.ops->acked(&cc, &params, &ack);
+}
+
+/* Fast recovery until one of the two counts once, additive increase until both count twice, then hyper increase. */
+static void
+test_byte_counter_increases_beside_the_timer(void **unused)
+{
+	struct dcqcn_params *own = (struct dcqcn_params *)params.own;
+	struct err err = { "" };
+
+	assert_null(params.ops->acked); /* who has no byte counter pays nothing for it */
+	own->byte_reset_bytes = 30000;
+	params.payload_bytes = 1000;
+	assert_int_equal(cc_dcqcn.prepare(&params, &err), 0);
+	acknowledge(5 * US, 1000);
+	assert_int_equal(state->bytes, 0); /* at line rate nothing counts */
+	state->started = true;
+	cc.rate_bps = 20000000000ULL;
+	state->target_bps = 40000000000ULL;
+	state->increase_at_ps = cc.due_ps = 900 * US;
+	acknowledge(10 * US, 29);
+	assert_int_equal(cc.rate_bps, 20000000000ULL);
+	acknowledge(11 * US, 1);
+	assert_int_equal(cc.rate_bps, 30000000000ULL);
+	assert_int_equal(state->target_bps, 40000000000ULL);
+	acknowledge(12 * US, 65); /* two at once */
+	assert_int_equal(state->target_bps, 40100000000ULL);
+	assert_int_equal(state->bytes, 5000);
+	assert_int_equal(cc.due_ps, 900 * US); /* the timer keeps its period */
+	cc_advance(&cc, &params, 1800 * US);
+	assert_int_equal(state->target_bps, 40200000000ULL);
+	cc_advance(&cc, &params, 2700 * US); /* two by each */
+	assert_int_equal(state->target_bps, 40300000000ULL);
+	cc_marked(&cc, &params, 2701 * US);
+	cc_advance(&cc, &params, state->decrease_at_ps);
+	assert_int_equal(state->byte_stage, 0);
+	assert_int_equal(state->bytes, 0);
+	acknowledge(2710 * US, 4000000); /* to line rate, where the timer ends, too */
+	assert_true(cc.rate_bps >= LINE - 2 && cc.due_ps == TIME_NEVER);
+}
+
 UNIT_TEST(dcqcn)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +216,7 @@ UNIT_TEST(dcqcn)
 		cmocka_unit_test_setup(test_increase_stages, setup),
 		cmocka_unit_test_setup(test_increase_precedes_decrease_at_one_instant, setup),
 		cmocka_unit_test_setup(test_never_below_the_minimum_nor_above_line_rate, setup),
+		cmocka_unit_test_setup(test_byte_counter_increases_beside_the_timer, setup),
 		cmocka_unit_test_setup(test_outcome_does_not_depend_on_how_often_somebody_looks, setup),
 	};
 
