@@ -60,19 +60,40 @@ expect_ideal_ps(const struct topo *topo, const struct expect_frames *frames, con
 	       base_rtt_ps;
 }
 
+static uint64_t
+window_frames(const struct expect_frames *frames)
+{
+	return (frames->window_bytes + frames->payload_bytes - 1) / frames->payload_bytes;
+}
+
+/* Frames that one ACK acknowledges: no more than the window holds. */
+static uint64_t
+acked_together(const struct expect_frames *frames)
+{
+	uint64_t window = window_frames(frames);
+
+	return window != 0 && window < frames->frames_per_ack ? window : frames->frames_per_ack;
+}
+
 uint64_t
 expect_windows_ps(const struct expect_frames *frames, uint64_t bytes, uint64_t frame_ps, uint64_t rtt_ps)
 {
-	uint64_t packets = expect_data_frames(frames, bytes), window, together, last;
+	uint64_t packets = expect_data_frames(frames, bytes), window, last;
 
 	if (frames->window_bytes == 0)
 		return 0;
-	window = (frames->window_bytes + frames->payload_bytes - 1) / frames->payload_bytes;
+	window = window_frames(frames);
 	if (packets <= window)
 		return 0;
-	together = frames->frames_per_ack < window ? frames->frames_per_ack : window;
 	last = (packets - 1) % window + 1;
-	return (packets - 1) / window * (rtt_ps + (together - 1) * frame_ps) + last * frame_ps;
+	return (packets - 1) / window * (rtt_ps + (acked_together(frames) - 1) * frame_ps) + last * frame_ps;
+}
+
+uint64_t
+expect_ack_wait_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path)
+{
+	return (acked_together(frames) - 1) *
+	       units_serialize_ps(frames->frame_bytes, slowest_bps(topo, path), frames->quantum_ps);
 }
 
 static uint32_t

@@ -33,6 +33,13 @@ uint64_t expect_wire_bytes(const struct expect_frames *frames, uint64_t bytes);
 uint64_t expect_windows_ps(const struct expect_frames *frames, uint64_t bytes, uint64_t frame_ps, uint64_t rtt_ps);
 
 /*
+ * How long a receiver that coalesces ACKs waits for the packets behind one before it acknowledges it, at the rate of the
+ * slowest link of the path.
+ * @return 0: every frame is acknowledged
+ */
+uint64_t expect_ack_wait_ps(const struct topo *topo, const struct expect_frames *frames, const struct route_path *path);
+
+/*
  * Time of a step on idle links without ACK traffic: wire bytes / slowest link of the path, or the time that the window
  * allows, + base RTT. Rates are exact, whatever the quantum.
  */

@@ -115,7 +115,8 @@ struct plan_flow {
 	uint32_t out, in;    /* data flow of a collective: which of the sender's, and of the receiver's, it is */
 	uint32_t first_step; /* the first of the sender's that it carries; the others follow by chains.before */
 	uint64_t base_rtt_ps;
-	bool measured; /* its packets have tags */
+	uint64_t ack_wait_ps; /* that its receiver lets pass before it acknowledges a packet: for those behind it */
+	bool measured;        /* its packets have tags */
 };
 
 struct plan {

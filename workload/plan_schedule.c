@@ -468,6 +468,7 @@ find_paths(struct plan *plan, const struct plan_network *network, uint32_t flow,
 	plan->of[flow].base_rtt_ps =
 		route_rtt_ps(topo, &paths->forward, &paths->reverse, network->frames.frame_bytes, network->frames.ack_bytes,
 			     network->pipeline_ps, network->frames.quantum_ps);
+	plan->of[flow].ack_wait_ps = expect_ack_wait_ps(topo, &network->frames, &paths->forward);
 	paths->one_way_ps = route_one_way_ps(topo, &paths->forward, network->frames.frame_bytes, network->pipeline_ps,
 					     network->frames.quantum_ps);
 	return 0;

@@ -329,7 +329,7 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 }
 
 /*
- * The larger of last sample and age. A flow that is paused in its own NIC has nothing in flight: its oldest
+ * The larger of last sample and age, without the time that its receiver waits for further packets. A flow that is paused in its own NIC has nothing in flight: its oldest
  * unacknowledged packet is one that could not be sent, as old as the flow's last progress. Where the congestion control
  * keeps queues empty neither grows; there, throttling counts while the step is late. Retransmissions count likewise, as
  * each may have cost little time.
@@ -348,7 +348,7 @@ check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)
 		slot->moved_ps = now_ps;
 	}
 	since_ps = qp.outstanding_bytes != 0 ? qp.oldest_unacked_ps : slot->moved_ps;
-	age_ps = now_ps > since_ps ? now_ps - since_ps : 0;
+	age_ps = now_ps > since_ps + slot->step.ack_wait_ps ? now_ps - since_ps - slot->step.ack_wait_ps : 0;
 	rtt_ps = age_ps > qp.last_rtt_ps ? age_ps : qp.last_rtt_ps;
 	if (rtt_ps > slot->arm_ps)
 		agent->policy->exceeded(agent, slot, age_ps > qp.last_rtt_ps ? REC_TRIGGER_STALL : REC_TRIGGER_RTT, rtt_ps,

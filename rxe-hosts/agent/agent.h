@@ -58,6 +58,7 @@ struct agent_step {
 	uint64_t base_rtt_ps;               /* of the path of this step */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of all flows of the collective */
 	uint64_t noise_ps;                  /* no RTT within this distance of the base is an event */
+	uint64_t ack_wait_ps;               /* that its receiver's coalescing of ACKs adds to the age of a packet */
 	uint64_t jitter_ps;                 /* delay that its host's own scheduling may cause; 0: none */
 	uint64_t expect_ps;
 	uint64_t start_ps;

@@ -307,6 +307,7 @@ watch(const struct step_engine *engine, const struct step_rank *rank, uint32_t s
 		.base_rtt_ps = engine->plan->of[known->flow].base_rtt_ps,
 		.least_rtt_ps = c->least_rtt_ps,
 		.most_rtt_ps = c->most_rtt_ps,
+		.ack_wait_ps = engine->plan->of[known->flow].ack_wait_ps,
 		.jitter_ps = engine->config.jitter_ps,
 		.expect_ps = known->expect_ps,
 		.start_ps = now_ps,

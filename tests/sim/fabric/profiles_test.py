@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Congestion control acts in runs with profiles of real hardware, and where it cannot, `rocelab topo check` and the run say so."""
-from harness import ROCELAB, SOURCE, check, command, dpswitch, scenario_file
+from harness import ROCELAB, SOURCE, check, command, dpswitch, rocelab, scenario_file
 
 REAL = ("--set", "switch.profile=auto", "--set", "host.profile=auto")
 # Two hosts to a third, in a class without PFC; ECN is to keep the queue near 100 KB.
@@ -43,6 +43,9 @@ for name in ("two-jobs", "incast", "clean-ring"):
     alike, warned = same(shipped(name), *REAL)
     check("cannot act" not in warned, f"{name}, real hardware: no warning", warned)
     check(alike == ("no-contention" in findings(shipped(name), *REAL)), f"{name}, real hardware: the same if nothing contends alone", alike)
+
+ring = rocelab(shipped("clean-ring"), *REAL, "--set", "host.ack_every=256")
+check(" 0 polling packets" in ring.report, "coalesced ACKs on a clean fabric trigger no detection", ring.report)
 
 run = dpswitch(shipped("two-jobs"), *REAL, "--set", "switch.pfc.alpha=0.5")
 effective = run.dir / "effective.cfg"

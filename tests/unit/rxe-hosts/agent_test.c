@@ -238,6 +238,22 @@ nobody_waits_for_the_last_step(void **state)
 	assert_null(scripted_record(&dev, REC_NOTIFY, 0));
 }
 
+/* A receiver that acknowledges several packets at once lets the oldest grow old: that much is no stall. */
+static void
+coalesced_acks_are_no_stall(void **state)
+{
+	const struct rec_trigger *trigger;
+
+	step.ack_wait_ps = 21 * US;
+	agent_step_started(&agent, 0, &step);
+	tick(1 * MS, 1 * MS + 21 * US + 48 * US - 1);
+	assert_int_equal(dev.npolls, 0);
+	tick(1 * MS, 1 * MS + 21 * US + 48 * US);
+	assert_int_equal(dev.npolls, 1);
+	trigger = scripted_record(&dev, REC_TRIGGER, 0);
+	assert_int_equal(trigger->rtt_ps, 48 * US);
+}
+
 /* No ACK at all: the age of the oldest packet passes the threshold. */
 static void
 stall_triggers_without_ack(void **state)
@@ -382,6 +398,7 @@ UNIT_TEST(agent)
 		T(help_rearms),
 		T(help_between_steps_is_kept),
 		T(nobody_waits_for_the_last_step),
+		T(coalesced_acks_are_no_stall),
 		T(stall_triggers_without_ack),
 		T(tick_sees_the_last_sample),
 		T(pause_in_the_own_nic_triggers),

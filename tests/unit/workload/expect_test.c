@@ -112,6 +112,20 @@ windows_are_round_trips(void **state)
 	assert_int_equal(expect_windows_ps(&frames, 13000, frame_ps, rtt_ps), 2 * (rtt_ps + 3 * frame_ps) + 2 * frame_ps);
 }
 
+/* A packet is acknowledged when as many are there as share an ACK, or as the window holds. */
+static void
+coalesced_acks_wait_for_further_frames(void **state)
+{
+	const struct route_path forward = path(0, 1);
+	uint64_t frame_ps = units_serialize_ps(frames.frame_bytes, star.topo.ports[0].rate_bps, frames.quantum_ps);
+
+	assert_int_equal(expect_ack_wait_ps(&star.topo, &frames, &forward), 0);
+	frames.frames_per_ack = 16;
+	assert_int_equal(expect_ack_wait_ps(&star.topo, &frames, &forward), 15 * frame_ps);
+	frames.window_bytes = 3 * 1300;
+	assert_int_equal(expect_ack_wait_ps(&star.topo, &frames, &forward), 2 * frame_ps);
+}
+
 /* The same as a step, as an ideal one, and as a message of a flow. An ACK that meets nobody's data waits for nothing. */
 static void
 small_windows_take_longer(void **state)
@@ -278,6 +292,7 @@ UNIT_TEST(expect)
 		TEST(fct_of_a_message),
 		TEST(ideal_takes_the_slowest_link),
 		TEST(windows_are_round_trips),
+		TEST(coalesced_acks_wait_for_further_frames),
 		TEST(small_windows_take_longer),
 		TEST(acks_wait_for_a_frame),
 		TEST(ring_shares_with_acks),
