@@ -56,7 +56,8 @@ def main():
     check(not run.findings("high-rtt"), "no RTT of a kernel is called high", run.findings("high-rtt"))
     check("h1:1" in {f["root"] for f in run.findings("rnic-problem")}, "the RNIC that flaps is named", problems)
     # Whatever crosses the one of a spine's two links crosses the other, unless a traceroute ended between them.
-    check({"s1:2", "t0:5 or s1:2"} & {f["root"] for f in run.findings("switch-problem")}, "the link that damages is named, and its direction", problems)
+    check({"s1:2", "t0:5 or s1:2", "s1:2 or t0:5"} & {f["root"] for f in run.findings("switch-problem")},
+          "the link that damages is named, and its direction", problems)
     check(problems[0]["root"] == "h1:1" and problems[0]["confidence"] > 0.9, "the RNIC with confidence", problems[0])
     probes = [p for _, p in records.of(found, records.PROBE)]
     good = [p for p in probes if p.result == OK]
