@@ -138,7 +138,10 @@ run(struct against *against, const struct fabric_case *c, const char *dpswitch, 
 	return macswap_ns < 0 ? -EIO : 0;
 }
 
-/* Two runs, of which the first is now the one, now the other: whatever drifts slows both alike. @param at  the pair's number */
+/*
+ * Two runs, of which the first is now the one, now the other: whatever drifts slows both alike. @param at  the pair's
+ * number
+ */
 static int
 run_pair(struct against *against, const struct fabric_case *c, int at, const char *second, double values[2], double hops[2])
 {

@@ -8,7 +8,9 @@
 /* A median ratio below this is slower, unless noise explains it. */
 #define PAIRS_BAR 0.95
 
-/* @param values  [count], not empty; sorted by this call. @return their median: the mean of the middle two of an even count */
+/*
+ * @param values  [count], not empty; sorted by this call. @return their median: the mean of the middle two of an even count
+ */
 double pairs_median(double *values, size_t count);
 
 /*

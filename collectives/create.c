@@ -442,7 +442,9 @@ channels_of(const struct coll_schedule *schedule)
 	return highest + 1;
 }
 
-/* Whether a channel has something to send: of blocks of any length there may be none that is long enough for all channels. */
+/*
+ * Whether a channel has something to send: of blocks of any length there may be none that is long enough for all channels.
+ */
 static bool
 has_work(const struct coll_params *params, const struct coll_part *part)
 {

@@ -161,9 +161,9 @@ struct coll_check_budget {
  * memory in all and make c chains in one connected part of the graph: time O(s c + a ranks), memory O(cells ranks) bits
  * and c words for each step that is waited for; where c is large, only as many words as there are steps before it.
  * @param budget  NULL: there is none
- * @return 0; -ENOMEM; -E2BIG with err; -EINVAL with err naming rank, step and elements: a malformed step, a step that waits for
- *         itself, two accesses that race, data sent before it is there, elements added to others, a contribution added
- *         twice, a rank that ends incomplete or with another's data
+ * @return 0; -ENOMEM; -E2BIG with err; -EINVAL with err naming rank, step and elements: a malformed step, a step that
+ *         waits for itself, two accesses that race, data sent before it is there, elements added to others, a contribution
+ *         added twice, a rank that ends incomplete or with another's data
  */
 int coll_schedule_check(const struct coll_schedule *schedule, const struct coll_check_budget *budget, struct err *err);
 

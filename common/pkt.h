@@ -19,7 +19,8 @@ enum pkt_type {
 	PKT_UD,   /* UD SEND ONLY */
 	PKT_POLL, /* control packet (common/control.h), polling: flow = victim, id = event, arg = enum poll_flag */
 	PKT_NOTIFY, /* control packet, notification: id = step, arg = detections handed over */
-	PKT_EXPIRED, /* ICMP time exceeded (RFC 792) for a UD SEND, to its sender: psn = its, arg = enum expired_shift's parts */
+	/* ICMP time exceeded (RFC 792) for a UD SEND, to its sender: psn = its, arg = enum expired_shift's parts */
+	PKT_EXPIRED,
 	PKT_UNKNOWN, /* from a kernel host, and of no kind above: bytes alone */
 	PKT_TYPES
 };
@@ -67,7 +68,8 @@ struct pkt {
 	uint8_t opcode; /* RoCE: of the BTH, enum roce_opcode */
 	union {
 		uint8_t syndrome; /* ACK, NAK: of the AETH; PKT_EXPIRED: 1, if it quotes the least that RFC 792 asks for */
-		uint8_t message; /* data without bytes: which of its sender's messages, modulo 2^8 (struct message_source) */
+		/* data without bytes: which of its sender's messages, modulo 2^8 (struct message_source) */
+		uint8_t message;
 	};
 	uint8_t type;  /* enum pkt_type */
 	uint8_t prio;  /* 802.1p class, 0..7; 0 is served strictly first and is never paused */

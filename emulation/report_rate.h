@@ -20,5 +20,7 @@ struct report_rate {
 /* @param plan  with its expected times */
 struct report_rate report_rate_of(const struct plan *plan);
 
-/* A budget that holds them, with a fifth for what they do not arrive evenly. @return bytes a second, two digits and zeros */
+/*
+ * A budget that holds them, with a fifth for what they do not arrive evenly. @return bytes a second, two digits and zeros
+ */
 uint64_t report_rate_budget(uint64_t bytes_per_s);

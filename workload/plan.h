@@ -129,7 +129,8 @@ struct plan {
 	uint32_t *first_message;       /* [nnodes + 1] of each sending host */
 	uint32_t *rank_of;             /* [nnodes] of a host: ranks of generators are the topology's hosts */
 	uint32_t nmessages;
-	bool judged; /* messages, and background flows of mode once, are steps of a job, "flows", that hosts watch and report */
+	/* messages, and background flows of mode once, are steps of a job, "flows", that hosts watch and report */
+	bool judged;
 	uint32_t background_id;             /* of the list of background flows, as a collective */
 	uint64_t least_rtt_ps, most_rtt_ps; /* base RTTs of judged flows */
 	uint32_t ncollectives, nbackgrounds;

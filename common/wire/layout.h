@@ -5,7 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where each member begins, and how long the whole is. @param at  bytes from the struct's begin  @param ...  further columns of lists of fields */
+/*
+ * Where each member begins, and how long the whole is. @param at  bytes from the struct's begin  @param ...  further
+ * columns of lists of fields
+ */
 #define WIRE_AT(type, at, member, ...) _Static_assert(offsetof(struct type, member) == (at), #type "." #member);
 #define WIRE_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type);
 

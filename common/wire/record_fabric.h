@@ -72,8 +72,8 @@ WIRE_SIZE(rec_route, 48)
 struct rec_ecmp {
 	struct rec_hdr hdr;
 	uint32_t set; /* from 1, over all switches */
-	uint32_t
-		sprayed; /* 1: every packet has a port of its own, and ROUTE.port is one of them; 0: a hash chose it for the flow */
+	/* 1: every packet has a port of its own, and ROUTE.port is one of them; 0: a hash chose it for the flow */
+	uint32_t sprayed;
 	uint64_t ports[2]; /* bit p % 64 of word p / 64: port index p is a member */
 };
 

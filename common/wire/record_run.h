@@ -142,8 +142,8 @@ struct rec_lateness {
 	uint32_t partition; /* of the fabric, from 0 */
 	uint32_t measured;  /* 0: its lateness in that time is unknown */
 	uint64_t from_ps, to_ps;
-	uint64_t
-		late_ps; /* waited for a processor, by all tasks together; of windows: the time in which the fabric was behind */
+	/* waited for a processor, by all tasks together; of windows: the time in which the fabric was behind */
+	uint64_t late_ps;
 	uint64_t most_ps;               /* of windows: how late one opened; else 0 */
 	uint32_t windows, late_windows; /* opened, and of these late ones; else 0 */
 };

@@ -146,8 +146,8 @@ struct rec_step {
 	uint64_t bytes, acked_bytes;
 	uint64_t start_ps, end_ps; /* end_ps 0: open; start_ps 0 with end_ps 0: not started, waits for what waited_* name */
 	uint32_t open;             /* 1: open at the end of the run */
-	uint32_t
-		waited_ns; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
+	/* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
+	uint32_t waited_ns;
 	uint64_t rtt_min_ps, rtt_mean_ps; /* of its packets' round trips; 0: no sample */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond what the line does */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts; and after RNR NAKs of a receiver not ready */

@@ -23,12 +23,12 @@ struct rec_monitor {
 	uint32_t learn;         /* iterations that are learned from */
 	uint32_t counts;        /* 1: volumes of all iterations are reported */
 	uint32_t ports_alone;   /* 1: whole ports are compared; 0: senders at ports, too */
-	uint32_t
-		rate_ppb; /* false alarms that a sender may raise at a switch in an iteration, in 1e-9; of the other detectors */
+	/* false alarms that a sender may raise at a switch in an iteration, in 1e-9; of the other detectors */
+	uint32_t rate_ppb;
 	uint32_t runs, iterations; /* of prediction simulated: runs made before, and iterations of each; 0: a file's */
 	uint64_t virtual_ps;       /* that these runs took together, in their own time */
-	uint32_t
-		in_order; /* 1: packets are sprayed, and a host sends again what arrives out of order, lost or not (go-back-N) */
+	/* 1: packets are sprayed, and a host sends again what arrives out of order, lost or not (go-back-N) */
+	uint32_t in_order;
 	uint32_t reserved;
 };
 
@@ -56,8 +56,8 @@ struct rec_volume {
 	struct rec_hdr hdr;
 	uint16_t port;
 	uint16_t flaws; /* bit f: enum rec_flaw, of the iteration or of the sender in it: not compared */
-	uint32_t
-		sender; /* the switch behind which it is; in networks of three tiers, for one of the second: any of its pod */
+	/* the switch behind which it is; in networks of three tiers, for one of the second: any of its pod */
+	uint32_t sender;
 	uint32_t iteration;
 	uint32_t learned;         /* 1: nothing was predicted yet, it was learned from */
 	uint64_t predicted, seen; /* bytes on the wire */

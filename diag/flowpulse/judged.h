@@ -77,8 +77,8 @@ struct flowpulse_facts {
 	uint64_t resent;            /* resent_of() */
 	uint64_t undelivered_bytes; /* resent_undelivered_bytes(), with headers */
 	bool is_partial;            /* its switch had judged a part of the iteration before */
-	uint64_t
-		other_bytes; /* of the measured class, that left its senders' switches meanwhile and others can have shifted */
+	/* of the measured class, that left its senders' switches meanwhile and others can have shifted */
+	uint64_t other_bytes;
 };
 
 /* @return the first precondition of an alarm that does not hold; FLOWPULSE_JUDGED */

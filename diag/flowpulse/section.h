@@ -41,7 +41,8 @@ struct flowpulse_fault {
 	double drop, low, high;                               /* share of packets lost, and its interval at 95 % */
 	uint32_t first_iteration, last_iteration, iterations; /* iterations: those with an alarm, of any switch */
 	uint32_t alarms, switches;                            /* number of alarms, and of their switches */
-	bool is_scattered; /* doubtful because its alarms are few, of counts that vary more than independent packets make them */
+	/* doubtful because its alarms are few, of counts that vary more than independent packets make them */
+	bool is_scattered;
 	uint32_t first; /* of those of its first iteration, where most is missing: index into alarms */
 };
 

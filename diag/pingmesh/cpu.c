@@ -157,8 +157,11 @@ cpu_prepare(struct judging *j)
 
 struct suspicion {
 	bool several, slow, refuted;
-	uint64_t
-		late_ps; /* that its agent was for a timer of its own, by its own word, if that is long enough for any answer to be too late */
+	/*
+	 * that its agent was for a timer of its own, by its own word, if that is long enough for any answer to be
+	 * too late
+	 */
+	uint64_t late_ps;
 	uint64_t reported_ps; /* when it reported so */
 	bool causes_timeouts;
 	bool lingers;      /* slow by what the period before has left, */

@@ -130,7 +130,10 @@ struct run_step {
 	bool reported; /* its host sent a record; else only the schedule is known */
 	bool started;
 	bool open; /* not finished when the run (or the stream) ended */
-	bool slow; /* of one that sends: exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed */
+	/*
+	 * of one that sends: exec above expect by more than RUN_SLOW_PERCENT and the jitter, or stuck when the run failed
+	 */
+	bool slow;
 	uint64_t start_ps, end_ps; /* of an open step: the end of the run */
 	uint64_t ideal_ps, expect_ps, base_rtt_ps;
 	uint64_t late_ps; /* start later than everything it depends on: the host's own delay */
@@ -150,8 +153,8 @@ struct run_step {
 	uint32_t rtt_samples;             /* number of measured ones */
 	uint64_t paced_ps;   /* that congestion control's rate kept its packets apart, beyond the line's own gaps */
 	uint64_t stalled_ps; /* without an ACK, until retransmission timeouts */
-	uint64_t
-		waited_ps; /* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
+	/* least time after which it took a packet for lost, by time alone; 0: it did not, or not known */
+	uint64_t waited_ps;
 	uint32_t detections; /* polls it triggered */
 	bool held_back;      /* one of them because its sender was, by a congestion control that leaves no queue to see */
 	double completeness; /* share of the telemetry bytes of its time that was sent */

@@ -46,8 +46,8 @@ struct balance {
 	const struct balance_params *params;
 	const struct flow_table *flows;
 	uint64_t stream; /* of chance: the switch's */
-	uint64_t *
-		flow_word; /* [flows * 2] by flow and direction, 0 at first and when routes have changed: where ops->per_flow */
+	/* [flows * 2] by flow and direction, 0 at first and when routes have changed: where ops->per_flow */
+	uint64_t *flow_word;
 };
 
 /* Ports of equal cost at one switch; destinations with the same ports share it. */

@@ -36,7 +36,8 @@ struct limit_fabric {
 	uint32_t paths; /* that packets are sprayed over, >= 2 */
 	double packets; /* predicted of each port */
 	bool is_random; /* counts are multinomial */
-	double variance; /* else: of a port's count without a fault, packets^2, as measured in the fabric; 0: it never varies */
+	/* else: of a port's count without a fault, packets^2, as measured in the fabric; 0: it never varies */
+	double variance;
 };
 
 /* @param drop  rate, 0 to 1 @return which part of its packets the port behind the fault misses on average */

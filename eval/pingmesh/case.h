@@ -48,8 +48,8 @@ enum pm_word { PM_WORDS(ENUM_VALUE) };
 /* A problem that is there. */
 struct pm_problem {
 	const struct pm_kind *kind;
-	uint32_t
-		port; /* an end of the link, which sends to the bad direction if there is only one; TOPO_NONE: it has none */
+	/* an end of the link, which sends to the bad direction if there is only one; TOPO_NONE: it has none */
+	uint32_t port;
 	uint32_t node;              /* the host, or the whole switch; TOPO_NONE: a link */
 	double start_s, duration_s; /* of the protocol's time; duration 0: to the end */
 };

@@ -329,10 +329,10 @@ agent_hand_over(struct agent *agent, struct agent_slot *slot, uint32_t detection
 }
 
 /*
- * The larger of last sample and age, without the time that its receiver waits for further packets. A flow that is paused in its own NIC has nothing in flight: its oldest
- * unacknowledged packet is one that could not be sent, as old as the flow's last progress. Where the congestion control
- * keeps queues empty neither grows; there, throttling counts while the step is late. Retransmissions count likewise, as
- * each may have cost little time.
+ * The larger of last sample and age, without the time that its receiver waits for further packets. A flow that is paused in
+ * its own NIC has nothing in flight: its oldest unacknowledged packet is one that could not be sent, as old as the flow's
+ * last progress. Where the congestion control keeps queues empty neither grows; there, throttling counts while the step is
+ * late. Retransmissions count likewise, as each may have cost little time.
  */
 static void
 check_age(struct agent *agent, struct agent_slot *slot, uint64_t now_ps)

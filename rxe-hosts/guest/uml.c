@@ -28,7 +28,7 @@ command(const struct guest_boot *boot, struct guest_words *args, struct guest_wo
 {
 	static const char *const fixed[] = {
 		"root=/dev/root", "rootfstype=hostfs",   "rootflags=/",  "ro",
-		"quiet",          "random.trust_cpu=on", /* or programs wait minutes for random numbers: little happens in a guest */
+		"quiet",          "random.trust_cpu=on", /* else programs wait minutes for random numbers */
 		"con=null",       "con0=null,fd:1",      "console=tty0", "ssl=null",
 	};
 	const struct guest_config *config = boot->config;

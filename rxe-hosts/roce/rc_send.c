@@ -50,7 +50,8 @@ rc_send_init(struct rc_send *s, const struct roce_params *params, const struct r
 		},
 		.sent_mask = slots - 1,
 		.line_bps = config->line_bps,
-		.paced = { units_serialize_ps(params->middle_bytes, config->line_bps, params->quantum_ps), 0, config->first_psn },
+		.paced = { units_serialize_ps(params->middle_bytes, config->line_bps, params->quantum_ps), 0,
+			   config->first_psn },
 		.window_line_bytes = config->window_bytes,
 	};
 	s->sent_ps = calloc(slots, sizeof(*s->sent_ps));

@@ -41,8 +41,8 @@ struct sel_send {
 	struct sel_word *words; /* [(sent_mask + 1) / SEL_WORD_PACKETS] */
 	uint32_t fresh;         /* packets before: acknowledged, or taken for lost at least once */
 	uint32_t nacked, nlost; /* bits that are set */
-	uint64_t
-		lost_sent_ps; /* when the last of those taken for lost was sent, not yet counted in waited_ps, plus 1; 0: none */
+	/* when the last of those taken for lost was sent, not yet counted in waited_ps, plus 1; 0: none */
+	uint64_t lost_sent_ps;
 	uint32_t lost_bytes;  /* payload of packets taken for lost */
 	uint64_t newest_ps;   /* when the newest of the acknowledged packets was sent */
 	uint64_t judge_ps;    /* adaptive: once newest_ps is here, a packet may be lost */

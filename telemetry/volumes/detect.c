@@ -167,8 +167,10 @@ detect_trim_init(struct detect_trim *trim, uint32_t others, bool half)
 	*trim = (struct detect_trim){ .others = others, .kept = others - left_out(others) };
 	if (trim->kept != others)
 		moments(others, trim->kept, &mean, &variance);
-	/* The middle that they are taken from is theirs, which costs a degree of freedom: of all for the mean, of those kept for its
-	 * estimate. */
+	/*
+	 * The middle that they are taken from is theirs, which costs a degree of freedom: of all for the mean, of those
+	 * kept for its estimate.
+	 */
 	trim->mean = mean * (others - 1) / others;
 	if (trim->kept != others && others < ARRAY_LEN(about_median))
 		trim->mean *= about_median[others];

@@ -137,7 +137,8 @@ struct detect_noise detect_noise_learned(const struct detect_learned *learned, c
 /* What losses that are known add to the noise of a sender's ports. */
 struct detect_losses {
 	double packets; /* that the sender's ports are predicted to see, all together */
-	double variance; /* sum over ports of the packets predicted there that are not the first to be sent: packets * lost */
+	/* sum over ports of the packets predicted there that are not the first to be sent: packets * lost */
+	double variance;
 };
 
 /*

@@ -29,7 +29,8 @@ run_fuzzer() {
 	echo "$name: inputs of up to $1 B, FUZZ_SEED=$seed"
 	status=0
 	"$target" -seed="$seed" -runs=200000 -max_total_time="${FUZZ_SECONDS:-$2}" -timeout=20 -rss_limit_mb=2048 \
-		-max_len="$1" ${4:+"$4"} -artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$3" >"$work/log" 2>&1 || status=$?
+		-max_len="$1" ${4:+"$4"} -artifact_prefix="$(dirname "$target")/$name-" -print_final_stats=1 "$3" \
+		>"$work/log" 2>&1 || status=$?
 	grep -v -E '^#[0-9]+[[:space:]]+(NEW|REDUCE|pulse|RELOAD)' "$work/log" || true
 	[ $status = 0 ] || exit 1 # libFuzzer's own 77 would read as skipped
 }

@@ -110,6 +110,7 @@ CASES = [
       'scripts/a': PY + 'def a():\n' + '    b()\n' * 60, 'docs/a.md': '\n' * 500, 'scripts/b': '#!/bin/sh\n' * 500}, ''),
     ('size', 'a function too long', {'topo/a.c': C + 'int\na(void)\n{\n' + '\tb();\n' * 61 + '}\n'},
      'topo/a.c:4: a() has 61 lines; at most 60'),
+    ('size', 'a line too wide', {'topo/a.h': H + '\tint a; /* ' + 'b' * 104 + ' */\n'}, 'topo/a.h:3: 125 columns; at most 124'),
     ('size', 'a file too long', {'topo/a.h': H + 'int a;\n' * 999}, 'topo/a.h:1001: 1001 lines; at most 1000'),
     ('size', 'a test too long', {'tests/unit/a_test.c': C + 'static void\na(void **state)\n{\n' + '\tb();\n' * 61 + '}\n'},
      'tests/unit/a_test.c:4: a() has 61 lines; at most 60'),

@@ -13,6 +13,7 @@ done
 	echo "clang-format 14 is not installed: skipped"
 	exit 77
 }
-find . \( -name '.?*' -o -path './build*' -o -path './out*' \) -prune -o \( -name '*.[ch]' -o -name '*.js' \) -print | sort |
+find . \( -name '.?*' -o -path './build*' -o -path './out*' \) -prune -o \
+	\( -name '*.[ch]' -o -name '*.js' \) -print | sort |
 	xargs -r "$program" --dry-run -Werror || exit 1
 echo "format: 0 findings; $program -i FILE... mends them"

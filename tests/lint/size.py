@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""size.py ROOT: no file has more than 1,000 lines, and no function more than 60: between its braces in C, of its body in Python."""
+"""size.py ROOT: no file has more than 1,000 lines, and no function more than 60: between its braces in C, of its body in
+Python. No line of C, JavaScript, shell or meson has more than 124 columns, with tabs of 8."""
 import ast
 import re
 import sys
 
 import source
 
-MOST_FUNCTION, MOST_FILE = 60, 1000
+MOST_FUNCTION, MOST_FILE, MOST_COLUMNS = 60, 1000, 124
+TAB = 8
 
 
 def c_functions(text):
@@ -37,11 +39,23 @@ def functions_of(path, text):
     return None
 
 
+def is_narrow(path):
+    return path.endswith(('.c', '.h', '.js', '.sh')) or path.rsplit('/', 1)[-1] == 'meson.build'
+
+
+def wide_lines(path, text):
+    for number, line in enumerate(text.split('\n'), 1):
+        columns = len(line.expandtabs(TAB))
+        if columns > MOST_COLUMNS:
+            yield f'{path}:{number}: {columns} columns; at most {MOST_COLUMNS}'
+
+
 def main():
     root = sys.argv[1]
     findings, looked_at = [], 0
     for path in source.files(root, '*'):
         text = source.read(root, path)
+        findings += wide_lines(path, text) if is_narrow(path) else []
         functions = functions_of(path, text)
         if functions is None:
             continue

@@ -40,8 +40,8 @@ export function drawContributors(root, store) {
   section(
       root, "contributors", "Contributors",
       el("p", {class: "legend"},
-         "Flows that are not of the collective, by their effect on the critical path: the packet-waits that each caused to its steps ",
-         "(Eq. 1 and 2), weighted by the time each step lost (Eq. 3)."),
+         "Flows that are not of the collective, by their effect on the critical path: the packet-waits that each caused ",
+         "to its steps (Eq. 1 and 2), weighted by the time each step lost (Eq. 3)."),
       el("div", {class: "scroll"},
          el("table", {class: "contributors"},
             el("thead", null,

@@ -76,8 +76,8 @@ export function drawFlows(root, store) {
   section(
       root, "flows", "Flows by size", sizes(model), generators(model),
       el("p", {class: "legend"},
-         "Slowdown: a flow\u2019s completion time (FCT) by that on an idle fabric. Bars reach to 99 % on a logarithmic scale from 1, " +
-             "with the median and the most as marks."));
+         "Slowdown: a flow\u2019s completion time (FCT) by that on an idle fabric. Bars reach to 99 % on a logarithmic " +
+             "scale from 1, with the median and the most as marks."));
 }
 
 export function drawSlowest(root, store) {
@@ -95,7 +95,7 @@ export function drawSlowest(root, store) {
                   ...heads.map((head, i) => el("th", {scope: "col", class: i > 1 && i < 7 ? "number" : false}, head)))),
             el("tbody", null, ...list.map((f) => slow(model, f))))),
       el("p", {class: "legend"},
-         "Ahead of it: packets of the other flow that its packets waited behind (Eq. 2 of the paper), where its provenance graph is kept: " +
-             "of those that lost most time. Choose a flow, and what belongs to it lights up."));
+         "Ahead of it: packets of the other flow that its packets waited behind (Eq. 2 of the paper), where its " +
+             "provenance graph is kept: of those that lost most time. Choose a flow, and what belongs to it lights up."));
   store.on(() => store.mark(node));
 }

@@ -41,7 +41,7 @@ export function drawInjected(root, store) {
       root, "injected", "Injected faults",
       el("details", null, el("summary", null, "Show the truth: what the scenario did to this run"),
          el("p", {class: "legend"},
-            "The scenario\u2019s own word (truth.json), put here after the verdict was written. No diagnosis saw any of it."),
+            "From the scenario (truth.json), put here after the verdict was written. No diagnosis saw any of it."),
          nothing && el("p", null, "Nothing: no faults, and no background flows."),
          faults.length > 0 &&
              table(["fault", "at", "when", "how"], faults.map((f) => [f.kind, f.target, span(model, f), more(model, f)])),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SLAs that probes measured: per period as drawings of the cluster's network and of services', in numbers of the whole run. */
+/* SLAs by probes: drawings by period of the cluster's network and of services', numbers of the whole run. */
 import {scaleLinear, scaleLog} from "d3-scale";
 
 import {el, image, key, section, svg, whenSized} from "./dom.js";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Systems side by side: what each found and at what cost, and when it could first have been times, beside what was injected. */
+/* Systems side by side: what each found, at what cost, and when first, beside the injected faults. */
 import {scaleLinear} from "d3-scale";
 
 import {el, image, key, section, svg, whenSized} from "./dom.js";

@@ -32,8 +32,8 @@ bool drops_sent_again(const struct cause_input *in, uint32_t step);
 
 /* Where the polling packets that follow a step's flow, or its ACKs, vanish. */
 struct drops_silence {
-	uint32_t
-		port; /* they left by it and the node behind it saw none; EV_NONE: they do not vanish, or not at one place */
+	/* they left by it and the node behind it saw none; EV_NONE: they do not vanish, or not at one place */
+	uint32_t port;
 	/*
 	 * That node is to blame: packets that left arrived at it, by the link's counts; where these are not known,
 	 * DROPS_VANISHED in a row did not arrive, or none at all of a step that never ended. Else it is chance, and the

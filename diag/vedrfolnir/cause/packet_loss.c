@@ -143,9 +143,9 @@ add_sprayed(struct cause_set *set, uint32_t step, uint64_t lost)
 }
 
 /*
- * Without a place. A gap in a flow that keeps order is a loss, by the destination's count or its NAKs, and so is a packet that was sent again and did not
- * arrive twice. Packets that a sender took for lost by time alone, and that all arrived twice, were late, or their ACKs
- * were late or lost.
+ * Without a place. A gap in a flow that keeps order is a loss, by the destination's count or its NAKs, and so is a packet
+ * that was sent again and did not arrive twice. Packets that a sender took for lost by time alone, and that all arrived
+ * twice, were late, or their ACKs were late or lost.
  */
 static void
 add_somewhere(struct cause_set *set, uint32_t step)

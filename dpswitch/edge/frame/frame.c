@@ -251,7 +251,8 @@ frame_bytes(const struct frame *f)
 		if (roce_headers(f->opcode) < 0 || !roce_payload_ok(f->opcode, f->payload_bytes))
 			return 0;
 		return roce_frame_bytes(f->opcode, f->payload_bytes) + more_bytes;
-	case FRAME_EXPIRED: /* of IPv4; with all of what expired, but its Ethernet header; or the least that RFC 792 asks for */
+	/* of IPv4; with all of what expired, but its Ethernet header; or the least that RFC 792 asks for */
+	case FRAME_EXPIRED:
 		return sizeof(struct wire_ipv4) + sizeof(struct wire_icmp_expired) +
 		       (f->quotes_least ? sizeof(struct wire_eth) + EXPIRED_LEAST_BYTES
 					: roce_frame_bytes(f->opcode, f->payload_bytes));

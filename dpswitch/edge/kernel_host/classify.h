@@ -37,8 +37,9 @@ enum frame_class {
 struct classified {
 	struct tuple tuple;
 	struct pkt p;
-	bool tagged;  /* 802.1Q */
-	uint8_t mark; /* PCP if tagged, else the upper three bits of the DSCP, 0 if that is measured data's (common/tag.h) */
+	bool tagged; /* 802.1Q */
+	/* PCP if tagged, else the upper three bits of the DSCP, 0 if that is measured data's (common/tag.h) */
+	uint8_t mark;
 };
 
 /* @param c  filled in for CLASS_ROCE and CLASS_UNKNOWN; p.prio is the caller's to decide */

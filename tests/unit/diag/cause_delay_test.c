@@ -32,8 +32,8 @@ struct seen {
 	uint64_t others;                   /* packets of other steps of the flow, for each of the step's */
 	uint32_t per_ack;                  /* packets that an ACK speaks for; 0: one */
 	bool unbounded;                    /* no window bounds what is in flight; else it is of 93 packets */
-	uint64_t from_ps,
-		reported_ps; /* the step begins; so long after an epoch began rows of its flow were reported, 0: at its end */
+	uint64_t from_ps;                  /* the step begins */
+	uint64_t reported_ps;              /* after an epoch began, when rows of its flow were reported; 0: at its end */
 };
 
 typedef uint32_t hop_at[2];

@@ -36,7 +36,9 @@ put_late(struct records *r, uint32_t from_ps)
 	RECORDS_PUT(r, rec, REC_LATENESS, H17, RECORD_MAX_PS);
 }
 
-/* A host waited, and a port was paused, for as long as a record can say, sixteen times; a seventeenth wait is unmeasured. */
+/*
+ * A host waited, and a port was paused, for as long as a record can say, sixteen times; a seventeenth wait is unmeasured.
+ */
 static void
 times_add_up(void **state)
 {

@@ -13,8 +13,8 @@
 #include "tests/unit/unit.h"
 
 /*
- * d pauses S2:2. c's flow to d fills S2, S2 pauses S1:1, and a's flow to b stands behind it: the poll of a's flow follows the
- * pause from S1:1 to S2 and finds that what came in there goes to S2:2, which is paused, and so to d.
+ * d pauses S2:2. c's flow to d fills S2, S2 pauses S1:1, and a's flow to b stands behind it: the poll of a's flow follows
+ * the pause from S1:1 to S2 and finds that what came in there goes to S2:2, which is paused, and so to d.
  */
 static void
 a_pause_is_followed_to_its_root(void **state)

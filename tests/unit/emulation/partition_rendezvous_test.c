@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Partitions that meet: one that cannot let another in says so at once, and does not try for as long as limits.connect lasts. */
+/*
+ * Partitions that meet: one that cannot let another in says so at once, and does not try for as long as limits.connect
+ * lasts.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

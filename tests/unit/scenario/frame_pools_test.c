@@ -51,7 +51,9 @@ fast_and_long_paths_have_more_in_flight(void **state)
 {
 	(void)state;
 	assert_int_equal(frames("40Mbps", "20us", "1024B"), 2047);
-	/* 3 cables of 20.6 us, a window each: 618 KB at 40 Gbps, 7357 of the smallest frames; in switches' buffers and before a host
+	/*
+	 * 3 cables of 20.6 us, a window each: 618 KB at 40 Gbps, 7357 of the smallest frames; in switches' buffers and
+	 * before a host
 	   1.5 MB more, of full ones */
 	assert_int_equal(frames("40Gbps", "20us", "4096B"), 16383);
 	assert_in_range(frames("10Gbps", "20us", "4096B"), 2047, 8191);
